@@ -1,0 +1,1 @@
+"""Hands: options in, text out, exit codes."""

@@ -1,0 +1,1 @@
+"""Pure verbs: every decision the program makes, each a function over frozen values."""

@@ -1,0 +1,1 @@
+"""Files in: manifests and rosters to documents, every problem at once."""

@@ -1,0 +1,1 @@
+"""Results out: pure renderers of one value each."""

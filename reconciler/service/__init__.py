@@ -1,0 +1,1 @@
+"""The only HTTP client: everything the service has, typed."""

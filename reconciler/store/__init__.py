@@ -1,0 +1,1 @@
+"""The only state: what we own, who holds the lock, what ran."""
