@@ -1,0 +1,192 @@
+"""The whole error tree. One class for each thing that the caller does next.
+
+    ReconcilerError
+      InputError          ManifestError, SettingsError, UnknownAddress       the author edits       3
+      Refused             UnsafePlan, StalePlan, LockHeld                    a person decides       7, 5, 4
+      ServiceError        Temporary(wait_s): Throttled, Unavailable          we try again           1
+                          Permanent: Unauthorized, NotFound, Rejected,
+                          Malformed                                          we stop this change    1
+                          InDoubt                                            looked at, never sent
+                                                                             again                  8
+      StoreError          CorruptRecord                                      we stop everything     1
+      FileError                                                              make room, or rights   1
+      Interrupted                                                            run it again         130
+
+Every error says what, where and why in its message, and `next` says what to do. Neither ever
+holds a secret or a value of somebody's personal data. Our own mistakes are `assert` and a
+traceback, not a branch of this tree.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in an input file: where it stands, what it is, and what to do.
+
+    `line` and `column` count from 1; 0 means that the problem belongs to the whole file.
+    """
+
+    file: str
+    line: int
+    column: int
+    what: str
+    next: str = ""
+
+    @property
+    def where(self) -> str:
+        """`file:line:column`, as far as known: the form that editors jump to."""
+        return ":".join([self.file, *(str(part) for part in (self.line, self.column) if part)])
+
+    def __str__(self) -> str:
+        """Two lines at most: the place and the mistake, then what to do."""
+        hint = f"\n  next: {self.next}" if self.next else ""
+        return f"{self.where}: {self.what}{hint}"
+
+
+class ReconcilerError(Exception):
+    """Anything that a user of the program can meet. `str()` is the sentence, `next` the way on."""
+
+    exit_code: ClassVar[int] = 1
+    outcome: ClassVar[str] = "failed"
+
+    def __init__(self, message: str, *, next: str = "") -> None:  # noqa: A002 - the word that users read
+        super().__init__(message)
+        self.next = next
+
+
+class InputError(ReconcilerError):
+    """The author has to edit something: files, settings, options."""
+
+    exit_code = 3
+    outcome = "invalid"
+
+    def __init__(self, message: str, *, next: str = "", problems: tuple[Problem, ...] = ()) -> None:  # noqa: A002 - the word that users read
+        super().__init__(message, next=next)
+        self.problems = problems
+
+
+class ManifestError(InputError):
+    """The manifests hold mistakes: all of them, in file order, in `problems`."""
+
+
+class SettingsError(InputError):
+    """The settings, or a secret they point at, cannot be used."""
+
+
+class UnknownAddress(InputError):
+    """An address or selector names nothing that is declared, recorded or planned."""
+
+
+class Refused(ReconcilerError):
+    """A person has to decide before this may go on."""
+
+    exit_code = 7
+    outcome = "refused"
+
+
+class UnsafePlan(Refused):
+    """The guard refuses the plan; `reasons` holds one sentence for each rule that was broken."""
+
+    def __init__(self, message: str, *, next: str = "", reasons: tuple[str, ...] = ()) -> None:  # noqa: A002 - the word that users read
+        super().__init__(message, next=next)
+        self.reasons = reasons
+
+
+class StalePlan(Refused):
+    """What would be done now is not what the plan file says."""
+
+    exit_code = 5
+    outcome = "stale"
+
+
+class LockHeld(Refused):
+    """Another run is writing; the message names its holder and age."""
+
+    exit_code = 4
+    outcome = "locked"
+
+
+class ServiceError(ReconcilerError):
+    """The service, or the way to it, did not do what was asked.
+
+    `method` and `path` name the call without its query, which may carry a key;
+    `status` is 0 when no answer arrived; `code` is the service's own error code, if any.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        next: str = "",  # noqa: A002 - the word that users read
+        method: str = "",
+        path: str = "",
+        status: int = 0,
+        code: str = "",
+    ) -> None:
+        super().__init__(message, next=next)
+        self.method = method
+        self.path = path
+        self.status = status
+        self.code = code
+
+
+class Temporary(ServiceError):
+    """Worth another try after `wait_s` seconds (0: no wish was given)."""
+
+    wait_s: float = 0.0
+
+
+class Throttled(Temporary):
+    """The service asked us to slow down."""
+
+
+class Unavailable(Temporary):
+    """No answer, or an answer that speaks of passing trouble. Nothing is known to have been done."""
+
+
+class Permanent(ServiceError):
+    """Another try would end the same way."""
+
+
+class Unauthorized(Permanent):
+    """The credentials are refused, or the day's quota is spent: the whole run stops."""
+
+
+class NotFound(Permanent):
+    """There is nothing at this path."""
+
+
+class Rejected(Permanent):
+    """The service understood and said no."""
+
+
+class Malformed(Permanent):
+    """The answer is not what the specification says; it is never read as an empty one."""
+
+
+class InDoubt(ServiceError):
+    """A write was sent and its answer is unknown. It is looked at, and never sent again blindly."""
+
+    exit_code = 8
+    outcome = "in doubt"
+
+
+class StoreError(ReconcilerError):
+    """The store cannot be read or written: everything stops, before the next remote write."""
+
+
+class CorruptRecord(StoreError):
+    """A row of the store does not hold what this program writes."""
+
+
+class FileError(ReconcilerError):
+    """A file cannot be written or read: no room, no right, in the way."""
+
+
+class Interrupted(ReconcilerError):
+    """A signal asked us to stop; what was finished is reported."""
+
+    exit_code = 130
+    outcome = "interrupted"

@@ -1,0 +1,59 @@
+"""Outcome: how a change ended, exactly one for each; and the report of a whole run."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.model.address import Address
+
+Result = Literal["applied", "skipped", "conflict", "failed", "in doubt", "not attempted"]
+
+
+class Outcome(Struct, frozen=True):
+    """How one change ended. `what` says why, where it did not end well; `next` what to do."""
+
+    address: Address
+    action: str
+    result: Result
+    what: str = ""
+    next: str = ""
+    remote_id: str = ""
+
+
+class Run(Struct, frozen=True):
+    """A finished run. `outcome` is the word that belongs to `exit_code` (docs/planning.md, exit codes).
+
+    Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what ended the run
+    early, if anything did.
+    """
+
+    run: str
+    fingerprint: str
+    started_at: str
+    ended_at: str
+    outcome: str
+    exit_code: int
+    outcomes: tuple[Outcome, ...]
+    adopted: int = 0
+    calls: dict[str, int] = {}
+    stopped: str = ""
+
+    def count(self, result: Result) -> int:
+        """How many changes ended so."""
+        return sum(1 for outcome in self.outcomes if outcome.result == result)
+
+
+# The one table of exit codes and their word (docs/planning.md).
+WORDS = {
+    0: "done",
+    1: "failed",
+    2: "changes",
+    3: "invalid",
+    4: "locked",
+    5: "stale",
+    6: "partial",
+    7: "refused",
+    8: "in doubt",
+    64: "usage",
+    130: "interrupted",
+}

@@ -1,0 +1,120 @@
+"""Plan: what apply would do, as a value that can be read, hashed, reviewed, stored and refused.
+
+Holds no secret. Holds people's data (the values that change), so its file is private (0600).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, action
+from reconciler.model.snapshots import Read, Scope
+
+PLAN_VERSION = 1
+
+
+class Workspace(Struct, frozen=True, order=True):
+    """A workspace by the settings' alias, and the service's id (empty: the default workspace)."""
+
+    alias: str
+    id: str
+    name: str = ""
+
+
+class Target(Struct, frozen=True):
+    """Where a plan is meant for, and under whose name."""
+
+    origin: str
+    stack: str
+    workspaces: tuple[Workspace, ...]
+
+
+class Options(Struct, frozen=True):
+    """What the caller asked for that changes which plan is made; part of the fingerprint."""
+
+    only: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    reactivate: tuple[str, ...] = ()
+
+
+class Adoption(Struct, frozen=True):
+    """A live entity that is as declared and becomes ours; `by` names the identity it was found by."""
+
+    address: Address
+    remote_id: str
+    by: str
+    parent_id: str = ""
+
+
+SkipReason = Literal[
+    "ambiguous", "protected", "foreign mark", "in doubt", "disabled", "taken over", "not adopted"
+]
+
+
+class Skip(Struct, frozen=True):
+    """Something that was seen and will not be acted on: why, in a sentence, and what can be done."""
+
+    address: Address
+    reason: SkipReason
+    what: str
+    next: str = ""
+
+
+class Plan(Struct, frozen=True):
+    """Everything that must change so that live equals desired, and nothing else.
+
+    Order: `changes` stand in the order of their waves, then by address. `fingerprint` covers the
+    target, the options, the manifest's digest and every change, adoption and before-value; not the
+    time, the reads or the counts. `salt` keys the masks of secrets in this plan. Times are ISO 8601
+    in UTC.
+    """
+
+    target: Target
+    options: Options
+    manifest_digest: str
+    salt: str
+    changes: tuple[Change, ...]
+    adoptions: tuple[Adoption, ...] = ()
+    skips: tuple[Skip, ...] = ()
+    unchanged: Mapping[str, int] = {}  # scope as text -> entities
+    unmanaged: Mapping[str, int] = {}  # scope as text -> live entities that are not ours
+    owned: Mapping[str, int] = {}  # scope as text -> entities that are recorded or adopted as ours
+    reads: tuple[Read, ...] = ()
+    created_at: str = ""
+    expires_at: str = ""
+    fingerprint: str = ""
+    version: int = PLAN_VERSION
+
+    def count(self, word: str) -> int:
+        """How many changes of this action (`create`, `update`, `delete`) there are."""
+        return sum(1 for change in self.changes if action(change) == word)
+
+    def scoped(self, scope: Scope) -> Iterator[Change]:
+        """Yield the changes of one kind in one workspace."""
+        return (
+            c for c in self.changes if (c.address.kind, c.address.workspace) == (scope.kind, scope.workspace)
+        )
+
+
+class Reason(Struct, frozen=True):
+    """Why the guard refuses: the rule, the scope, the numbers, and the consent that would lift it."""
+
+    rule: str
+    scope: str
+    count: int
+    limit: int
+    what: str
+    next: str
+
+
+class Verdict(Struct, frozen=True):
+    """The guard's answer. Empty reasons: the plan may be carried out."""
+
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether nothing speaks against the plan."""
+        return not self.reasons

@@ -1,0 +1,107 @@
+"""The settings as typed values, after files, environment and flags were merged (docs/settings.md)."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+
+class Secret:
+    """A value that must never be shown. `reveal()` is the only way to it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself, for the one place that sends it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "(secret)"
+
+    __str__ = __repr__
+
+
+class Auth(Struct, frozen=True):
+    """The credentials, and how the key travels."""
+
+    username: Secret
+    password: Secret
+    api_key: Secret
+    send_key: Literal["header", "query"] = "header"
+
+
+class Limits(Struct, frozen=True):
+    """How hard we may press. Seconds, and calls."""
+
+    requests_per_second: float = 10.0  # 0: no limit of our own
+    concurrency: int = 8
+    timeout_s: float = 30.0  # one call, all of it
+    deadline_s: float = 3600.0  # the whole run
+    settle_s: float = 10.0  # how long a write in doubt may still land before we look (rule A9)
+
+
+class Service(Struct, frozen=True):
+    """Which service, and how to speak to it."""
+
+    base_url: str
+    auth: Auth
+    profile: str = "service"
+    limits: Limits = Limits()
+
+
+class WorkspaceRef(Struct, frozen=True):
+    """A workspace of the settings. Both empty only for the alias `default`."""
+
+    id: str = ""
+    name: str = ""
+
+
+class Identity(Struct, frozen=True):
+    """Identity fields in order of preference (contacts, resources), or all together (devices)."""
+
+    contacts: tuple[str, ...] = ("workEmailAddress1",)
+    devices: tuple[str, ...] = ("appId", "deviceName")
+    resources: tuple[str, ...] = ("name",)
+
+    def of(self, kind: str) -> tuple[tuple[str, ...], ...]:
+        """The keys to try, in order; each is a tuple of paths that must all be equal."""
+        match kind:
+            case "contact":
+                return tuple((path,) for path in self.contacts)
+            case "device":
+                return (self.devices,)
+            case _:
+                return tuple((path,) for path in self.resources)
+
+
+class GuardLimits(Struct, frozen=True):
+    """Where the guard refuses (docs/planning.md, G1 and G2)."""
+
+    deletes_max: int = 25
+    deletes_max_percent: int = 20
+    creates_max_percent: int = 20
+    updates_max: int = 25
+    updates_max_percent: int = 50
+
+
+class Settings(Struct, frozen=True):
+    """Everything the program is told outside the manifests. Paths are absolute."""
+
+    root: str  # the folder of reconciler.yaml
+    manifests: tuple[str, ...]
+    service: Service
+    workspaces: Mapping[str, WorkspaceRef]
+    store: str
+    stack: str = "default"
+    environment: str = ""
+    identity: Identity = Identity()
+    mark: str = ""  # the custom field that carries our mark, without `custom_`; empty: none
+    adopt: Literal["always", "never"] = "always"
+    guard: GuardLimits = GuardLimits()
+    variables: tuple[str, ...] = ()  # globs of environment names that manifests may read
+    contact_fields: tuple[str, ...] = ()  # fields of this deployment that the schema does not know
+    device_limit: int = 3  # devices of one app that a contact may have
+    plan_expires_h: float = 24.0

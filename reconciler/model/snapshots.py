@@ -1,0 +1,98 @@
+"""Desired, Live, Recorded: what should be, what is, what earlier runs left. The plan's three inputs."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields
+from reconciler.model.entities import Entity
+
+
+class Scope(Struct, frozen=True, order=True, gc=False):
+    """A kind in a workspace (its alias): the unit of reading, of owning, and of the guard's counts."""
+
+    kind: str
+    workspace: str
+
+    def __str__(self) -> str:
+        """`contacts in ops`, as sentences need it."""
+        return f"{self.kind}s in {self.workspace}"
+
+
+class Desired(Struct, frozen=True):
+    """What should be. `scopes` are the kinds and workspaces some manifest speaks of (rule S1)."""
+
+    entities: Mapping[Address, Entity]
+    scopes: frozenset[Scope]
+
+
+class LiveEntity(Struct, frozen=True, gc=False):
+    """One entity as the service shows it now, normalized.
+
+    `known` is None when every field of it was read, else the paths that were: a brief list row says
+    nothing about the others. `modified` is the service's own time of change as an ISO 8601 text, or
+    empty. `seen` is the service's clock when this was read, in the same form, or empty.
+    `devices_known` is true for a contact that was read with its devices.
+    """
+
+    kind: str
+    workspace: str
+    remote_id: str
+    fields: Fields
+    parent_id: str = ""
+    known: frozenset[str] | None = None
+    modified: str = ""
+    seen: str = ""
+    devices_known: bool = False
+
+
+class Read(Struct, frozen=True):
+    """How a scope was read: by `scan`, `search` or `get`, in how many calls, and how many it saved.
+
+    `total` is the number of live entities in the scope as the service tells it, -1 if it does not.
+    `complete` is false where anything declared or recorded may exist unseen (rule G4).
+    """
+
+    scope: Scope
+    how: str
+    calls: int
+    avoided: int
+    total: int
+    complete: bool
+
+
+class Live(Struct, frozen=True):
+    """What is: live entities by scope, in the service's order, and how they were read."""
+
+    entities: Mapping[Scope, tuple[LiveEntity, ...]]
+    reads: tuple[Read, ...] = ()
+
+
+class RecordedEntity(Struct, frozen=True):
+    """What we own and remember of it.
+
+    `sent` are the declared fields as last sent, `shown` what the service then showed for the same
+    paths (both flat and normalized, secrets as digests under the store's salt). `modified` is the
+    service's time of change that `shown` belongs to, empty when it may not be relied upon.
+    """
+
+    address: Address
+    remote_id: str
+    parent_id: str = ""
+    sent: Fields = {}
+    shown: Fields = {}
+    modified: str = ""
+    protected: bool = False
+
+
+class Recorded(Struct, frozen=True):
+    """What earlier runs left for this service origin, stack and workspaces.
+
+    `salt` keys the digests of secrets. `doubts` maps an address whose create is in doubt to the
+    time (ISO 8601, UTC) until which it must not be created again.
+    """
+
+    entities: Mapping[Address, RecordedEntity]
+    salt: str = ""
+    doubts: Mapping[Address, str] = {}
