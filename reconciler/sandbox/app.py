@@ -1,0 +1,202 @@
+"""The service over HTTP: one ASGI application, usable in process or behind a port.
+
+Belongs here: what happens to every request, in this order: gateway (key, size), user, address, method, workspace,
+media types, endpoint; and how answers and refusals are sent. Not here: what an endpoint does (endpoints.py),
+sockets and threads (server.py).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import dataclass
+from email.utils import format_datetime
+from http import HTTPStatus
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
+
+from reconciler.sandbox import auth, control, server
+from reconciler.sandbox.calls import Call
+from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.refusals import Refusal, error_body, not_found, unauthorized
+from reconciler.sandbox.routing import Place, Route, answer_type, find_place, plain_json, require_types
+from reconciler.sandbox.state import State
+from reconciler.sandbox.wire import Writer
+
+__all__ = ["SandboxConfig", "create_app", "running", "serve"]
+
+Headers = tuple[tuple[str, str], ...]
+
+# Past its limit a body is read on, and thrown away, so that the sender sees the refusal and not a broken pipe.
+oversize_factor = 8
+
+
+def create_app(config: SandboxConfig) -> Starlette:
+    """The service with its state, ready for requests; nothing runs in the background.
+
+    Raises DataFileError (an OSError) when the data file cannot be used. The file is closed when the application
+    shuts down, or is no longer referred to.
+    """
+    state = State(config)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        state.close()
+
+    app = Starlette(routes=[Mount("/", app=Service(state))], lifespan=lifespan)
+    app.state.sandbox = state
+    return app
+
+
+def serve(
+    config: SandboxConfig, *, host: str = "127.0.0.1", port: int, on_ready: Callable[[str], None]
+) -> None:
+    """Serves until SIGINT or SIGTERM, then returns; `on_ready` gets the address once connections are taken.
+
+    Port 0 is any free port. Raises OSError as it came for a port in use, DataFileError for the data file.
+    """
+    server.serve_app(lambda: create_app(config), host=host, port=port, on_ready=on_ready)
+
+
+def running(config: SandboxConfig) -> AbstractContextManager[str]:
+    """A context in which the sandbox runs in a thread of its own; its value is the base address."""
+    return server.running_app(lambda: create_app(config))
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One request as it arrived; header names in lower case, the body None when it is over the limit."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    query: dict[str, str]
+    base: str
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One answer as it is sent."""
+
+    status: int
+    content: bytes = b""
+    content_type: str = plain_json
+    headers: Headers = ()
+
+
+class Service:
+    """The ASGI application itself."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._config = state.config
+        self._log = control.RequestLog()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one HTTP request."""
+        incoming = await self._read(scope, receive)
+        if incoming.path.startswith(control.prefix):
+            outgoing = self._control(incoming)
+        else:
+            if self._config.latency_ms:
+                await asyncio.sleep(self._config.latency_ms / 1000)
+            outgoing = self._answer(incoming)
+            self._log.add(incoming.method, incoming.path, outgoing.status)
+        await self._send(outgoing, send)
+
+    def _answer(self, incoming: Incoming) -> Outgoing:
+        config = self._config
+        if not auth.key_fits(config, incoming.headers, incoming.query):
+            return Outgoing(HTTPStatus.FORBIDDEN, b'{"message":"Forbidden"}')
+        if incoming.body is None:
+            return Outgoing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"Request size limit exceeded", "text/plain")
+        route: Route | None = None
+        try:
+            if not auth.user_fits(config, incoming.headers):
+                raise unauthorized()
+            place = find_place(incoming.path)
+            route = place.route
+            return self._carry_out(incoming, place, incoming.body)
+        except Refusal as refusal:
+            return self._refused(incoming, refusal, route)
+
+    def _carry_out(self, incoming: Incoming, place: Place, body: bytes) -> Outgoing:
+        endpoint = place.route.endpoint(incoming.method)
+        shelf = self._state.shelves.get(place.workspace)
+        if shelf is None:
+            raise not_found()
+        shown_type = require_types(incoming.method, incoming.headers, self._config.vendor, place.route.kind)
+        prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
+        writer = Writer(self._config, incoming.base, prefix)
+        answer = endpoint(Call(self._state, shelf, place.ids, incoming.path, incoming.query, body, writer))
+        if answer.document is None:
+            return Outgoing(answer.status)
+        headers: Headers = (("location", answer.location),) if answer.location else ()
+        return Outgoing(answer.status, msgspec.json.encode(answer.document), shown_type, headers)
+
+    def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
+        accept = incoming.headers.get("accept", "")
+        shown_type = answer_type(accept, self._config.vendor, route.kind) if route else None
+        if (
+            shown_type is None
+        ):  # an address without a kind, or a type that is not to be had: the vendor's own, if asked
+            shown_type = (
+                accept if accept.startswith(f"application/vnd.{self._config.vendor}.") else plain_json
+            )
+        content = msgspec.json.encode(error_body(refusal.status, refusal.text))
+        return Outgoing(refusal.status, content, shown_type, refusal.headers)
+
+    def _control(self, incoming: Incoming) -> Outgoing:
+        try:
+            found = control.control(
+                self._state, self._log, incoming.method, incoming.path, incoming.body or b""
+            )
+        except Refusal as refusal:
+            return Outgoing(refusal.status, msgspec.json.encode(error_body(refusal.status, refusal.text)))
+        return Outgoing(found.status, found.content, found.content_type)
+
+    async def _read(self, scope: Scope, receive: Receive) -> Incoming:
+        headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        query = scope["query_string"].decode("latin-1")
+        origin = f"{scope.get('scheme', 'http')}://{headers.get('host', 'localhost')}"
+        return Incoming(
+            method=scope["method"],
+            path=scope["path"],
+            headers=headers,
+            query=dict(parse_qsl(query, keep_blank_values=True)) if query else {},
+            base=self._config.link_base or origin,
+            body=await _body(receive, self._config.request_bytes_max),
+        )
+
+    async def _send(self, outgoing: Outgoing, send: Send) -> None:
+        headers = [
+            ("content-type", outgoing.content_type),
+            ("content-length", str(len(outgoing.content))),
+            ("date", format_datetime(self._config.clock(), usegmt=True)),
+            *outgoing.headers,
+        ]
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        await send({"type": "http.response.start", "status": int(outgoing.status), "headers": raw})
+        await send({"type": "http.response.body", "body": outgoing.content})
+
+
+async def _body(receive: Receive, bytes_max: int) -> bytes | None:
+    """The whole body; None when it is larger than allowed."""
+    chunks: list[bytes] = []
+    size = 0
+    while size <= bytes_max * oversize_factor:
+        message = await receive()
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size <= bytes_max:
+            chunks.append(chunk)
+        if not message.get("more_body", False):
+            break
+    return b"".join(chunks) if size <= bytes_max else None

@@ -1,0 +1,56 @@
+"""One request as the endpoints see it, and one answer as they give it.
+
+Belongs here: the two values between the HTTP side (app.py) and the endpoints, and reading a body as JSON.
+Not here: routing, rules.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.records import Body
+from reconciler.sandbox.refusals import malformed
+from reconciler.sandbox.shelf import Shelf
+from reconciler.sandbox.state import State
+from reconciler.sandbox.wire import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back: a document, or nothing; Location after a create."""
+
+    status: int
+    document: Body | None = None
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One accepted request: who it is is settled, its address is known, its media types fit."""
+
+    state: State
+    shelf: Shelf
+    ids: tuple[str, ...]  # the ids in the path, without that of the workspace
+    path: str
+    query: Mapping[str, str]
+    raw_body: bytes
+    writer: Writer
+
+    @property
+    def config(self) -> SandboxConfig:
+        """The options of this sandbox."""
+        return self.state.config
+
+    def body(self) -> Body:
+        """The body as a JSON object; refuses (400) anything else."""
+        try:
+            return msgspec.json.decode(self.raw_body, type=dict[str, object])
+        except msgspec.ValidationError:
+            raise malformed("the body must be a JSON object") from None
+        except (msgspec.DecodeError, RecursionError, ValueError):
+            raise malformed("the body is not well-formed JSON") from None
+
+
+no_content = Answer(204)

@@ -1,0 +1,88 @@
+"""How one sandbox behaves: the options, their defaults and their limits.
+
+Belongs here: everything that a test or the command line may choose. Not here: what the choices do.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+ten_mebibytes = 10_485_760  # bytes; the documented limit of a whole request, and of one decoded file
+device_limit_max = 10  # devices of one app on one contact, at most, whatever the app's own limit
+
+
+def real_clock() -> datetime:
+    """The present moment, in UTC."""
+    return datetime.now(UTC)
+
+
+def workspace_id(name: str) -> str:
+    """The id that a workspace gets when none is given: 16 upper-case hexadecimal digits, from its name alone."""
+    return blake2b(name.encode(), digest_size=8).hexdigest().upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxConfig:
+    """The options of one sandbox. Raises ValueError, naming the option, when one cannot be meant.
+
+    `workspaces`: (name, id) of the named ones; an id of None is made from the name. The default one always exists.
+    `contacts`: that many invented people stand in the default workspace at the start.
+    `rows`: what a list of contacts shows of each; the real service shows brief rows.
+    `link_base`: the origin written into links and Location; None is the origin of the request.
+    `prev_rel`, `id_in_get`, `strict`, `short_device_os`: the other form where the sources differ.
+    `device_touches_contact`: does a device change move its contact's lastModifiedTime? No source says.
+    """
+
+    username: str = "demo"
+    password: str = "demo"  # noqa: S105  the documented default of a loopback service without real data
+    api_key: str = "demo-key"
+    vendor: str = "service"
+    workspaces: tuple[tuple[str, str | None], ...] = ()
+    contacts: int = 0
+    rows: Literal["brief", "full"] = "brief"
+    latency_ms: float = 0
+    data: str | Path | None = None
+    clock: Callable[[], datetime] = real_clock
+    link_base: str | None = None
+    prev_rel: Literal["previous", "prev"] = "previous"
+    id_in_get: bool = False
+    strict: bool = False
+    device_limit: int = 3
+    device_touches_contact: bool = False
+    short_device_os: bool = False
+    request_bytes_max: int = ten_mebibytes
+    resource_bytes_max: int = ten_mebibytes
+
+    def __post_init__(self) -> None:
+        _require(":" not in self.username, "username: a colon cannot be sent with the Basic scheme")
+        _require(
+            bool(re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.vendor)),
+            f"vendor: {self.vendor!r} is no vendor token",
+        )
+        _require(self.contacts >= 0, f"contacts: {self.contacts} is below 0")
+        _require(self.latency_ms >= 0, f"latency_ms: {self.latency_ms} is below 0")
+        _require(self.rows in ("brief", "full"), f"rows: {self.rows!r} is neither brief nor full")
+        _require(
+            self.prev_rel in ("previous", "prev"), f"prev_rel: {self.prev_rel!r} is neither previous nor prev"
+        )
+        _require(
+            1 <= self.device_limit <= device_limit_max, f"device_limit: {self.device_limit} is not 1 to 10"
+        )
+        ids = [found for _, found in self.named_workspaces()]
+        for name, found in self.named_workspaces():
+            shape = re.fullmatch(r"[A-F0-9]{1,64}", found)
+            _require(shape is not None, f"workspaces: {found!r} of {name!r} is not upper-case hexadecimal")
+            _require(ids.count(found) == 1, f"workspaces: the id {found} stands there twice")
+
+    def named_workspaces(self) -> tuple[tuple[str, str], ...]:
+        """(name, id) of every named workspace, in the order given, each with an id."""
+        return tuple((name, found or workspace_id(name)) for name, found in self.workspaces)
+
+
+def _require(condition: bool, sentence: str) -> None:  # noqa: FBT001  one private check, read as a sentence
+    if not condition:
+        raise ValueError(sentence)

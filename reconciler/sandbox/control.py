@@ -1,0 +1,151 @@
+"""The sandbox's own addresses below /_sandbox/, which the real service does not have: no credentials, plain JSON.
+
+    POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}   one push to the device
+    POST   /_sandbox/resources/expire         {} or {"ids": [...]}        retention: these, or all, are gone
+    GET    /_sandbox/resources/{rid}/content                              what was uploaded, with its type
+    GET    /_sandbox/requests                                             the requests served, oldest first
+    DELETE /_sandbox/requests                                             forgets them
+
+Belongs here: what tests and demonstrations do from behind the service. Changing a contact behind somebody's back
+goes through the ordinary API. Not here: anything a client of the service may rely on.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from reconciler.sandbox import devices
+from reconciler.sandbox.contacts import whole_seconds
+from reconciler.sandbox.records import Body, Resource, device_of, with_device
+from reconciler.sandbox.refusals import invalid, malformed, method_not_supported, not_found
+from reconciler.sandbox.state import State
+
+prefix = "/_sandbox/"
+requests_max = 50_000  # requests remembered; older ones are counted and forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One request that was answered."""
+
+    method: str
+    path: str
+    status: int
+
+
+class RequestLog:
+    """The last requests, and how many there were in all; those below /_sandbox/ are not among them."""
+
+    def __init__(self) -> None:
+        self._served: deque[Served] = deque(maxlen=requests_max)
+        self._total = 0
+
+    def add(self, method: str, path: str, status: int) -> None:
+        """One more request was answered."""
+        self._served.append(Served(method, path, status))
+        self._total += 1
+
+    def clear(self) -> None:
+        """Counting starts again."""
+        self._served.clear()
+        self._total = 0
+
+    def document(self) -> Body:
+        """What is remembered."""
+        return {"total": self._total, "requests": [*self._served]}
+
+
+@dataclass(frozen=True, slots=True)
+class ControlAnswer:
+    """What goes back from a control address."""
+
+    status: int
+    content: bytes = b""
+    content_type: str = "application/json"
+
+
+def control(state: State, log: RequestLog, method: str, path: str, body: bytes) -> ControlAnswer:
+    """Carries out one control request; refuses (404, 405, 400, 422) as the service does."""
+    match path.removeprefix(prefix).split("/"):
+        case ["requests"]:
+            return _requests(log, method)
+        case ["devices", device_id, "push"]:
+            _require(method, "POST")
+            return _json(_push(state, device_id, _object(body)))
+        case ["resources", "expire"]:
+            _require(method, "POST")
+            return _json(_expire(state, _object(body)))
+        case ["resources", resource_id, "content"]:
+            _require(method, "GET")
+            resource = _find(state, resource_id)
+            return ControlAnswer(200, resource.content, resource.mime_type)
+        case _:
+            raise not_found()
+
+
+def _requests(log: RequestLog, method: str) -> ControlAnswer:
+    if method == "DELETE":
+        log.clear()
+        return ControlAnswer(204)
+    _require(method, "GET", "DELETE")
+    return _json(log.document())
+
+
+def _push(state: State, device_id: str, body: Body) -> Body:
+    result = body.get("result")
+    if result not in ("ok", "fail"):
+        raise invalid('result must be "ok" or "fail"')
+    contact = state.contact_of_device(device_id)
+    device = device_of(contact, device_id) if contact else None
+    if contact is None or device is None:
+        raise not_found()
+    done = devices.pushed(device, delivered=result == "ok")
+    changed = with_device(contact, done.device)
+    if state.config.device_touches_contact and done.device.status != device.status:
+        changed = msgspec.structs.replace(changed, modified=whole_seconds(state.config.clock()))
+    state.put_contact(changed)
+    after = done.device
+    counts = {
+        "failures": after.failures,
+        "pushesCharged": after.charged,
+        "pushesNotDelivered": after.undelivered,
+    }
+    return {"status": after.status, "delivered": done.delivered, "charged": done.charged, **counts}
+
+
+def _expire(state: State, body: Body) -> Body:
+    if "ids" not in body:
+        return {"expired": state.drop_resources(_resources(state))}
+    ids = body["ids"]
+    if not isinstance(ids, list):
+        raise invalid("ids must be a list")
+    return {"expired": state.drop_resources([_find(state, str(one)) for one in dict.fromkeys(map(str, ids))])}
+
+
+def _find(state: State, resource_id: str) -> Resource:
+    found = next((one for one in _resources(state) if one.id == resource_id), None)
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _resources(state: State) -> Iterator[Resource]:
+    return (one for shelf in state.shelves.values() for one in shelf.resources.values())
+
+
+def _require(method: str, *allowed: str) -> None:
+    if method not in allowed:
+        raise method_not_supported(allowed)
+
+
+def _object(body: bytes) -> Body:
+    try:
+        return msgspec.json.decode(body or b"{}", type=dict[str, object])
+    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+        raise malformed("the body must be a JSON object") from None
+
+
+def _json(document: Body) -> ControlAnswer:
+    return ControlAnswer(200, msgspec.json.encode(document))

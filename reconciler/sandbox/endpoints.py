@@ -1,0 +1,213 @@
+"""What each address does: contacts, devices, resources, workspaces.
+
+Belongs here: fetch, apply the rules, keep, answer; a few lines each. Not here: the rules themselves
+(contacts.py, devices.py, resources.py), HTTP (app.py).
+"""
+
+import msgspec
+
+from reconciler.sandbox import contacts, devices, resources
+from reconciler.sandbox.calls import Answer, Call, no_content
+from reconciler.sandbox.config import workspace_id
+from reconciler.sandbox.paging import page_document, read_page, whole_document
+from reconciler.sandbox.records import Body, Contact, Device, Resource, device_of, with_device, without_device
+from reconciler.sandbox.refusals import invalid, not_found
+from reconciler.sandbox.search import read_added, read_question, wants_custom
+
+
+def list_contacts(call: Call) -> Answer:
+    """One page of the contacts that answer the query."""
+    page, added, custom = read_page(call.query), read_added(call.query), wants_custom(call.query)
+    found = call.shelf.find(read_question(call.query))
+    shown = found[page.offset : page.offset + page.limit]
+    rows = [call.writer.contact_row(contact, custom=custom, added=added) for contact in shown]
+    return Answer(200, _page(call, "contacts", rows, len(found)))
+
+
+def create_contact(call: Call) -> Answer:
+    """A new contact; the answer is the whole of it, with all links."""
+    body = call.body()
+    contacts.require_fields(body, strict=call.config.strict)
+    written = contacts.read_contact(body)
+    _require_free_username(call, written.fields, owner=None)
+    contact_id, number = call.state.new_id("contact")
+    contact = contacts.created(
+        written,
+        contact_id=contact_id,
+        number=number,
+        workspace=(call.shelf.id, call.shelf.name),
+        now=call.config.clock(),
+    )
+    call.state.put_contact(contact)
+    document = call.writer.contact(contact, custom=wants_custom(call.query), all_links=True)
+    return Answer(201, document, call.writer.address("contacts", contact.id))
+
+
+def get_contact(call: Call) -> Answer:
+    """The whole contact with its devices; custom fields only when asked for."""
+    return Answer(200, call.writer.contact(_contact(call), custom=wants_custom(call.query), all_links=False))
+
+
+def put_contact(call: Call) -> Answer:
+    """The contact is replaced, with the recorded exceptions."""
+    contact, body = _contact(call), call.body()
+    contacts.require_name(body)
+    written = contacts.read_contact(body)
+    _require_free_username(call, written.fields, owner=contact.id)
+    after = contacts.replaced(contact, written, workspace_name=call.shelf.name, now=call.config.clock())
+    call.state.put_contact(after)
+    return no_content
+
+
+def delete_contact(call: Call) -> Answer:
+    """The contact is gone, and its devices with it."""
+    call.state.drop_contact(_contact(call))
+    return no_content
+
+
+def list_devices(call: Call) -> Answer:
+    """The contact's devices, in the order of creation. That this list exists, and its form, is assumed."""
+    contact, page = _contact(call), read_page(call.query)
+    shown = contact.devices[page.offset : page.offset + page.limit]
+    rows = [call.writer.device(contact, device) for device in shown]
+    return Answer(200, _page(call, "devices", rows, len(contact.devices)))
+
+
+def create_device(call: Call) -> Answer:
+    """A new device of the contact; the answer is the whole of it."""
+    contact, body, config = _contact(call), call.body(), call.config
+    device_id, _ = call.state.new_id("device")
+    device = devices.created(body, device_id=device_id, now=config.clock(), short_os=config.short_device_os)
+    devices.require_room(contact, body, limit=config.device_limit)
+    keep_devices(call, with_device(contact, device))
+    location = call.writer.address("contacts", contact.id, "devices", device.id)
+    return Answer(201, call.writer.device(contact, device), location)
+
+
+def get_device(call: Call) -> Answer:
+    """The whole device."""
+    return Answer(200, call.writer.device(*_device(call)))
+
+
+def put_device(call: Call) -> Answer:
+    """The device is replaced: all seven fields, or nothing."""
+    contact, device = _device(call)
+    config = call.config
+    after = devices.replaced(device, call.body(), now=config.clock(), short_os=config.short_device_os)
+    keep_devices(call, with_device(contact, after))
+    return no_content
+
+
+def delete_device(call: Call) -> Answer:
+    """The device is gone for good."""
+    contact, device = _device(call)
+    keep_devices(call, without_device(contact, device.id))
+    return no_content
+
+
+def list_resources(call: Call) -> Answer:
+    """One page of the resources, most recently updated first."""
+    page = read_page(call.query)
+    scope, name = call.query.get("scope", "").lower(), call.query.get("name", "").casefold()
+    everything = reversed(call.shelf.resources.values())
+    found = [one for one in everything if scope in ("", one.scope) and name in one.name.casefold()]
+    rows = [call.writer.resource_row(one) for one in found[page.offset : page.offset + page.limit]]
+    return Answer(200, _page(call, "resources", rows, len(found)))
+
+
+def create_resource(call: Call) -> Answer:
+    """A new resource; the answer is its representation."""
+    resource_id, _ = call.state.new_id("resource")
+    resource = _read_resource(call, resource_id)
+    call.state.put_resource(resource)
+    return Answer(201, call.writer.created_resource(resource), call.writer.address("resources", resource.id))
+
+
+def get_resource(call: Call) -> Answer:
+    """The representation of the resource, not its content."""
+    return Answer(200, call.writer.resource(_resource(call)))
+
+
+def put_resource(call: Call) -> Answer:
+    """The resource is replaced by the supplied one and is the most recently updated."""
+    call.state.put_resource(_read_resource(call, _resource(call).id))
+    return no_content
+
+
+def delete_resource(call: Call) -> Answer:
+    """The resource is gone."""
+    call.state.drop_resources([_resource(call)])
+    return no_content
+
+
+def list_workspaces(call: Call) -> Answer:
+    """All named workspaces in one answer; this list has no pages. The default one is not among them (assumed)."""
+    shelves = [shelf for shelf in call.state.shelves.values() if shelf.id]
+    rows = [call.writer.workspace_row(shelf.name, shelf.id) for shelf in shelves]
+    return Answer(200, whole_document("workspaces", rows))
+
+
+def get_workspace(call: Call) -> Answer:
+    """One named workspace."""
+    return Answer(200, call.writer.workspace(call.shelf.name, call.shelf.id))
+
+
+def get_company(call: Call) -> Answer:
+    """The document at the root."""
+    return Answer(200, call.writer.company(workspace_id("")))
+
+
+def keep_devices(call: Call, contact: Contact) -> None:
+    """The contact is kept with its changed devices; its own time moves only when so configured."""
+    if call.config.device_touches_contact:
+        contact = msgspec.structs.replace(contact, modified=contacts.whole_seconds(call.config.clock()))
+    call.state.put_contact(contact)
+
+
+def _page(call: Call, key: str, rows: list[Body], total: int) -> Body:
+    return page_document(
+        key,
+        rows,
+        page=read_page(call.query),
+        total=total,
+        address=f"{call.writer.base}{call.path}",
+        query=call.query,
+        prev_rel=call.config.prev_rel,
+    )
+
+
+def _contact(call: Call) -> Contact:
+    contact = call.shelf.contact(call.ids[0])
+    if contact is None:
+        raise not_found()
+    return contact
+
+
+def _device(call: Call) -> tuple[Contact, Device]:
+    contact = _contact(call)
+    device = device_of(contact, call.ids[1])
+    if device is None:
+        raise not_found()
+    return contact, device
+
+
+def _resource(call: Call) -> Resource:
+    resource = call.shelf.resources.get(call.ids[0])
+    if resource is None:
+        raise not_found()
+    return resource
+
+
+def _read_resource(call: Call, resource_id: str) -> Resource:
+    return resources.read_resource(
+        call.body(),
+        resource_id=resource_id,
+        workspace=call.shelf.id,
+        bytes_max=call.config.resource_bytes_max,
+    )
+
+
+def _require_free_username(call: Call, fields: Body, *, owner: str | None) -> None:
+    holder = call.state.usernames.get(str(fields.get("username") or ""))
+    if holder is not None and holder != owner:
+        raise invalid("username: this name already exists in the company")

@@ -1,0 +1,74 @@
+"""The names that a contact's fields have: in bodies, in queries, and which of them only the service writes.
+
+Belongs here: tables, transcribed from the sources. Not here: what is done with them.
+Source: service-facts 2 (field list, search aliases), specification 2.2 and 4.2.
+"""
+
+_WORK = """
+workMobilePhone1 workMobilePhone2 workEmailAddress1 workEmailAddress2 workPhoneAreaCode1 workPhoneAreaCode2
+workPhone1 workPhone2 workFaxAreaCode1 workFax1 workSatellitePhone workOtherPhone workAddress1 workAddress2
+workSuburb workState workPostCode workCountry workPostalAddress1 workPostalAddress2 workPostalSuburb
+workPostalState workPostalPostCode workPostalCountry
+"""
+_PERSON = """
+firstName lastName title status companyName jobTitle division businessUnit department teamName1 teamName2
+role1 role2 timezone username password secretQuestion secretAnswer
+"""
+_PERSONAL = """
+personalEmailAddress1 personalEmailAddress2 personalAddress1 personalAddress2 personalSuburb personalState
+personalPostCode personalCountry personalPhoneAreaCode1 personalPhoneAreaCode2 personalPhone1 personalPhone2
+personalFaxAreaCode1 personalFax1
+"""
+_OTHER = "otherPhoneAreaCode1 otherPhone1 otherMobile otherFirstName otherLastName otherTitle"
+
+CONTACT_FIELDS = tuple(f"{_PERSON} {_WORK} {_PERSONAL} {_OTHER}".split())
+"""Every documented field with a plain value; all of them are strings."""
+
+REQUIRED_ON_CREATE = (
+    "firstName",
+    "lastName",
+    "workMobilePhone1",
+    "workEmailAddress1",
+    "workCountry",
+    "timezone",
+)
+"""Documented as required; no source shows a refusal, and recorded PUTs went through without them."""
+
+SERVER_OWNED = frozenset({"id", "type", "mri", "devices", "link", "lastModifiedTime"})
+"""Written by the service alone: ignored in what a client sends."""
+
+NEVER_SHOWN = frozenset({"password", "secretAnswer"})
+"""Secrets of the contact's portal account: accepted, never returned, never searched."""
+
+STRUCTURED = frozenset({"locations", "messagingoptions", "customFields"})
+
+# The order in which the recorded answer to a create begins; other fields follow, the rest of the frame after them.
+LEADING = ("firstName", "lastName")
+FOLLOWING = ("timezone", "workEmailAddress1", "workMobilePhone1", "workCountry")
+
+DEVICE_FIELDS = ("deviceName", "appId", "platform", "deviceOS", "deviceModel", "status", "pushToken")
+"""All seven stand in every update (specification 2.1); status may be left out of a create (service-facts 3)."""
+
+DEVICE_SERVER_OWNED = frozenset({"id", "registrationDate", "lastModifiedDate", "link"})
+
+RESOURCE_FIELDS = ("name", "scope", "mimeType", "derefUri")
+"""All four stand in every create and every update (service-facts 4)."""
+
+
+def _aliases() -> dict[str, str]:
+    """Query names: any spelling of case, and Primary and Secondary for the numbered fields.
+
+    workEmailAddressPrimary is documented; that the other numbered fields follow the same pattern is assumed.
+    """
+    searchable = [*CONTACT_FIELDS, "mri", "type", "lastModifiedTime", "id"]
+    found = {name.lower(): name for name in searchable if name not in NEVER_SHOWN}
+    for name in CONTACT_FIELDS:
+        if name.endswith("1"):
+            found[f"{name[:-1]}Primary".lower()] = name
+        if name.endswith("2"):
+            found[f"{name[:-1]}Secondary".lower()] = name
+    return found
+
+
+QUERY_NAMES = _aliases()
+"""Query name in lower case -> field."""

@@ -1,0 +1,89 @@
+"""The values that the service keeps: contacts, their devices, resources. Frozen; a change makes a new one.
+
+Belongs here: what is remembered. Not here: the rules by which it changes (contacts.py, devices.py, resources.py),
+where it is kept (state.py, storage.py), how it is written out (wire.py).
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+Body = dict[str, object]
+
+# Ids are opaque upper-case hexadecimal (service-facts 1). An odd factor makes them look unordered and stay unique.
+_ODD = 0x9E3779B97F4A7C15
+_SALTS = {"contact": 0x1F3D5B79A2C4E680, "device": 0x5A0C3E71B9D82F46, "resource": 0x93B1D7F5024C68AE}
+
+
+class Device(msgspec.Struct, frozen=True):
+    """One push device. `fields` holds what the owner wrote, without status; dates are yyyy-mm-dd."""
+
+    id: str
+    fields: Body
+    status: str
+    registered: str
+    modified: str
+    failures: int = 0
+    charged: int = 0
+    undelivered: int = 0
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """One contact of one workspace ("" is the default one).
+
+    `fields`: everything written that has no place of its own, the time zone already as it is shown.
+    `zulu`: lastModifiedTime is shown with Z, which it is from the first PUT on.
+    """
+
+    id: str
+    number: int
+    workspace: str
+    type: str | None
+    status: str
+    mri: str
+    fields: Body
+    locations: list[Body]
+    messagingoptions: list[Body]
+    custom: list[Body]
+    modified: datetime
+    zulu: bool = False
+    devices: tuple[Device, ...] = ()
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """One stored payload; `content` is decoded and is never shown by the service itself."""
+
+    id: str
+    workspace: str
+    name: str
+    scope: str
+    mime_type: str
+    content: bytes
+
+
+def make_id(kind: str, number: int) -> str:
+    """The id of the `number`th record ever made: 16 upper-case hexadecimal digits, never used twice for a kind."""
+    return f"{(number * _ODD + _SALTS[kind]) & 0xFFFFFFFFFFFFFFFF:016X}"
+
+
+def device_of(contact: Contact, device_id: str) -> Device | None:
+    """The contact's device with this id, if it has one."""
+    return next((device for device in contact.devices if device.id == device_id), None)
+
+
+def with_device(contact: Contact, changed: Device) -> Contact:
+    """The contact with this device in the place of the one with the same id, or behind the others."""
+    if device_of(contact, changed.id) is None:
+        return msgspec.structs.replace(contact, devices=(*contact.devices, changed))
+    devices = tuple(changed if device.id == changed.id else device for device in contact.devices)
+    return msgspec.structs.replace(contact, devices=devices)
+
+
+def without_device(contact: Contact, device_id: str) -> Contact:
+    """The contact without that device."""
+    return msgspec.structs.replace(contact, devices=tuple(_others(contact, device_id)))
+
+
+def _others(contact: Contact, device_id: str) -> Iterator[Device]:
+    return (device for device in contact.devices if device.id != device_id)

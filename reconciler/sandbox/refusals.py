@@ -1,0 +1,73 @@
+"""How the service says no: one exception, and the body that each status carries.
+
+Belongs here: statuses, their sentences, the shape of error bodies. Not here: deciding that something is wrong.
+Source: service-facts 8 (recorded 404, 401 and 422 bodies), specification 7.
+"""
+
+from http import HTTPStatus
+
+Body = dict[str, object]
+
+# The recorded 404 ends its summary with a space; clients that compare it exactly meet that here too.
+SUMMARIES = {
+    HTTPStatus.BAD_REQUEST: "Your request could not be read. Please check its syntax and its parameters.",
+    HTTPStatus.UNAUTHORIZED: "Your request was not accepted. Please check the user name and the password.",
+    HTTPStatus.NOT_FOUND: "Your request found no record. Please check the address and the ids in it. ",
+    HTTPStatus.METHOD_NOT_ALLOWED: "Your request is not possible at this address.",
+    HTTPStatus.NOT_ACCEPTABLE: "Your request asks for a media type that is not available here.",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "Your request carries a media type that is not accepted here.",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Your request was understood, and its content was not accepted.",
+}
+
+
+class Refusal(Exception):
+    """The request ends here, with this status; `text` is the specific cause, naming the field where there is one."""
+
+    def __init__(self, status: HTTPStatus, text: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+        self.headers = headers
+
+
+def error_body(status: HTTPStatus, text: str) -> Body:
+    """The error object: summary, text and an empty link list; a 401 has an empty detail and no links."""
+    if status is HTTPStatus.UNAUTHORIZED:
+        return {"errorSummary": SUMMARIES[status], "errorText": text, "errorDetail": ""}
+    return {"errorSummary": SUMMARIES[status], "errorText": text, "link": []}
+
+
+def malformed(text: str) -> Refusal:
+    """The request cannot be read at all: 400."""
+    return Refusal(HTTPStatus.BAD_REQUEST, text)
+
+
+def unauthorized() -> Refusal:
+    """Wrong or missing user name or password: 401."""
+    challenge = (("www-authenticate", 'Basic realm="service"'),)
+    return Refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", challenge)
+
+
+def not_found() -> Refusal:
+    """No such address, workspace or record: 404."""
+    return Refusal(HTTPStatus.NOT_FOUND, "Not Found")
+
+
+def method_not_supported(allowed: tuple[str, ...]) -> Refusal:
+    """The address exists and the method does not: 405 with the documented words."""
+    return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "METHOD not supported", (("allow", ", ".join(allowed)),))
+
+
+def not_acceptable(accept: str) -> Refusal:
+    """None of the media types in Accept can be answered: 406."""
+    return Refusal(HTTPStatus.NOT_ACCEPTABLE, f"Not Acceptable: {accept[:200]}")
+
+
+def wrong_media_type(expected: str) -> Refusal:
+    """The body's Content-Type is missing or another one: 415."""
+    return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {expected}")
+
+
+def invalid(text: str) -> Refusal:
+    """Readable, and missing or wrong in content: 422, the field named in the text."""
+    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, text)

@@ -1,0 +1,79 @@
+"""What a list of contacts is asked for: filters, order, additional fields.
+
+Belongs here: reading the query, and the text that a filter or a sort compares. Not here: walking the contacts
+(shelf.py), pages (paging.py).
+Source: specification 4.2; service-facts 1 (contains, fields=, customFields=, aliases).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.sandbox.fields import QUERY_NAMES, STRUCTURED
+from reconciler.sandbox.records import Contact
+from reconciler.sandbox.refusals import malformed
+from reconciler.sandbox.wire import contact_value
+
+custom_prefix = "custom_"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The rows wanted, and their order. `filters` and `sort` name columns: a field, or custom_<name> in lower case."""
+
+    filters: tuple[tuple[str, str], ...] = ()
+    sort: tuple[str, ...] = ()
+    descending: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Everything in the order of creation: a slice answers it."""
+        return not self.filters and not self.sort and not self.descending
+
+
+def read_question(query: Mapping[str, str]) -> Question:
+    """The filters and the order that a query asks for; refuses (400) a sortOrder that is neither asc nor desc.
+
+    Names are read in any case. A parameter that is no field of a contact is ignored, as is such a name in sortFields.
+    """
+    filters = []
+    for name, value in query.items():
+        column = _column(name)
+        if column is not None:
+            filters.append((column, value.casefold()))
+    order = query.get("sortOrder", "asc").lower()
+    if order not in ("asc", "desc"):
+        raise malformed("sortOrder must be asc or desc")
+    wanted = (_column(name.strip()) for name in query.get("sortFields", "").split(","))
+    return Question(tuple(filters), tuple(name for name in wanted if name), order == "desc")
+
+
+def read_added(query: Mapping[str, str]) -> tuple[str, ...]:
+    """The contact fields that fields= adds to each row: documented names in any case, others exactly as written."""
+    names = (name.strip() for name in query.get("fields", "").split(","))
+    structured = {name.lower(): name for name in STRUCTURED}
+    return tuple(
+        structured.get(name.lower()) or QUERY_NAMES.get(name.lower(), name) for name in names if name
+    )
+
+
+def wants_custom(query: Mapping[str, str]) -> bool:
+    """Are custom fields to be shown? They are hidden unless asked for."""
+    return query.get("customFields", "").lower() == "true"
+
+
+def column_text(contact: Contact, column: str) -> str:
+    """What a filter or a sort on this column compares, case folded; empty where the contact has nothing there."""
+    if column.startswith(custom_prefix):
+        found = (item["fieldValue"] for item in contact.custom if str(item["searchKey"]).lower() == column)
+        value: object = next(found, "")
+    elif column == "lastModifiedTime":
+        value = contact.modified.isoformat()  # one form for all, so that sorting by time sorts by time
+    else:
+        value = contact_value(contact, column)
+    return value.casefold() if isinstance(value, str) else ""
+
+
+def _column(name: str) -> str | None:
+    if name.lower().startswith(custom_prefix):
+        return name.lower()
+    return QUERY_NAMES.get(name.lower())

@@ -1,0 +1,142 @@
+"""Everything the service knows: its workspaces, what stands in each, the next id; kept in a file when there is one.
+
+Belongs here: the one place where state changes. Not here: rules about content, the wire, HTTP.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.people import invented
+from reconciler.sandbox.records import Contact, Resource, make_id
+from reconciler.sandbox.shelf import Shelf
+from reconciler.sandbox.storage import Row, Storage
+
+
+class Workspace(msgspec.Struct, frozen=True):
+    """A named workspace as it is kept in the file."""
+
+    id: str
+    name: str
+
+
+class State:
+    """The shelves by workspace id ("" is the default one), and the changes that they go through."""
+
+    def __init__(self, config: SandboxConfig) -> None:
+        self.config = config
+        self.shelves: dict[str, Shelf] = {"": Shelf("", "")}
+        self.usernames: dict[str, str] = {}  # of portal accounts, unique in the company -> contact id
+        self._homes: dict[str, tuple[str, str]] = {}  # device id -> workspace id, contact id
+        self._number = 0
+        self._storage = Storage(Path(config.data)) if config.data is not None else None
+        if self._storage is not None:
+            self._load(self._storage)
+        self._add_workspaces(config.named_workspaces())
+        if config.contacts and (self._storage is None or not self._storage.counter("invented")):
+            self._invent(config.contacts)
+
+    def close(self) -> None:
+        """The data file is closed; nothing is lost."""
+        if self._storage is not None:
+            self._storage.close()
+
+    def new_id(self, kind: str) -> tuple[str, int]:
+        """An id and a number that no record had before, also not in an earlier run on the same file."""
+        self._number += 1
+        return make_id(kind, self._number), self._number
+
+    def contact_of_device(self, device_id: str) -> Contact | None:
+        """The contact that has this device, in whichever workspace."""
+        home = self._homes.get(device_id)
+        return self.shelves[home[0]].contact(home[1]) if home else None
+
+    def put_contact(self, contact: Contact) -> None:
+        """The contact is kept, in the place of its former value if there was one."""
+        self._save([_contact_row(contact)])
+        self._place_contact(contact)
+
+    def drop_contact(self, contact: Contact) -> None:
+        """The contact and its devices are gone."""
+        self._save([], gone=[("contact", contact.id)])
+        self._forget(contact)
+        self.shelves[contact.workspace].drop_contact(contact)
+
+    def put_resource(self, resource: Resource) -> None:
+        """The resource is kept, as the most recently updated one of its workspace."""
+        self._number += 1
+        self._save([("resource", resource.id, self._number, msgspec.json.encode(resource))])
+        self.shelves[resource.workspace].put_resource(resource)
+
+    def drop_resources(self, resources: Iterable[Resource]) -> int:
+        """These resources are gone; the answer is how many they were."""
+        gone = list(resources)
+        self._save([], gone=[("resource", resource.id) for resource in gone])
+        for resource in gone:
+            del self.shelves[resource.workspace].resources[resource.id]
+        return len(gone)
+
+    def _place_contact(self, contact: Contact) -> None:
+        shelf = self.shelves[contact.workspace]
+        former = shelf.contact(contact.id)
+        if former is not None:
+            self._forget(former)
+        username = contact.fields.get("username")
+        if isinstance(username, str):
+            self.usernames[username] = contact.id
+        for device in contact.devices:
+            self._homes[device.id] = (contact.workspace, contact.id)
+        shelf.put_contact(contact)
+
+    def _forget(self, contact: Contact) -> None:
+        self.usernames.pop(str(contact.fields.get("username")), None)
+        for device in contact.devices:
+            self._homes.pop(device.id, None)
+
+    def _add_workspaces(self, named: Iterable[tuple[str, str]]) -> None:
+        added = [Shelf(wid, name) for name, wid in named if wid not in self.shelves]
+        kept = [Workspace(shelf.id, shelf.name) for shelf in added]
+        start = len(self.shelves)
+        self._save(
+            [("workspace", one.id, start + at, msgspec.json.encode(one)) for at, one in enumerate(kept)]
+        )
+        self.shelves.update((shelf.id, shelf) for shelf in added)
+
+    def _invent(self, count: int) -> None:
+        people = list(invented(count, after=self._number))
+        self._number += count
+        self._save(map(_contact_row, people), counters={"invented": count})
+        for contact in people:
+            self.shelves[""].put_contact(contact)
+
+    def _load(self, storage: Storage) -> None:
+        self._number = storage.counter("number")
+        rows = sorted(
+            storage.rows(), key=lambda row: row[0] != "workspace"
+        )  # shelves first; otherwise as they came
+        for kind, _, _, body in rows:
+            match kind:
+                case "workspace":
+                    found = msgspec.json.decode(body, type=Workspace)
+                    self.shelves[found.id] = Shelf(found.id, found.name)
+                case "contact":
+                    self._place_contact(msgspec.json.decode(body, type=Contact))
+                case _:
+                    resource = msgspec.json.decode(body, type=Resource)
+                    self.shelves[resource.workspace].put_resource(resource)
+
+    def _save(
+        self,
+        rows: Iterable[Row],
+        *,
+        gone: Iterable[tuple[str, str]] = (),
+        counters: dict[str, int] | None = None,
+    ) -> None:
+        if self._storage is not None:
+            self._storage.save(rows, counters={"number": self._number, **(counters or {})}, gone=gone)
+
+
+def _contact_row(contact: Contact) -> Row:
+    return "contact", contact.id, contact.number, msgspec.json.encode(contact)
