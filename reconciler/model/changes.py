@@ -21,7 +21,6 @@ Cause = Literal[
     "unknown",  # cannot be read back, and no record says what is there
     "gone",  # we made it, and it is not there any more
     "reactivated",  # asked for with meta.reactivate or --reactivate
-    "adopted",  # it was there before us, and is not as declared
 ]
 
 

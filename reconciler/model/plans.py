@@ -78,9 +78,11 @@ class Plan(Struct, frozen=True):
     changes: tuple[Change, ...]
     adoptions: tuple[Adoption, ...] = ()
     skips: tuple[Skip, ...] = ()
+    gone: tuple[Address, ...] = ()  # recorded, no longer declared, and not there any more: only forgotten
+    renames: Mapping[Address, Address] = {}  # recorded under the first, found again under the second
     unchanged: Mapping[str, int] = {}  # scope as text -> entities
     unmanaged: Mapping[str, int] = {}  # scope as text -> live entities that are not ours
-    owned: Mapping[str, int] = {}  # scope as text -> entities that are recorded or adopted as ours
+    owned: Mapping[str, int] = {}  # scope as text -> entities that were ours before this plan
     reads: tuple[Read, ...] = ()
     created_at: str = ""
     expires_at: str = ""

@@ -1,0 +1,166 @@
+"""Two entities, and what we recorded of them, to the fields that must change, each with its cause."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from reconciler.core.normalize import declared, mask, masked
+from reconciler.model.changes import Cause, FieldChange
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS, Kind
+from reconciler.model.plans import Skip
+from reconciler.model.snapshots import LiveEntity, RecordedEntity
+
+
+class Salts(Struct, frozen=True):
+    """The keys of the digests that stand for secrets: the store's, and this plan's."""
+
+    store: str
+    plan: str
+
+
+class Difference(Struct, frozen=True):
+    """The fields to change, by path, and what was seen and is left alone."""
+
+    fields: tuple[FieldChange, ...] = ()
+    skips: tuple[Skip, ...] = ()
+
+
+def diff(
+    desired: Entity,
+    live: LiveEntity,
+    recorded: RecordedEntity | None,
+    *,
+    salts: Salts,
+    reactivate: bool = False,
+) -> Difference:
+    """Compare declared fields only, three ways. Source: planning rules D1 to D5.
+
+    Masks: `desired` and `live` hold values, `recorded` holds secrets as digests under the store's
+    salt; the result holds them as digests under the plan's.
+    """
+    kind = KINDS[desired.address.kind]
+    want = {
+        path: value
+        for path, value in declared(kind.name, desired.fields).items()
+        if not ignored(desired, path)
+    }
+    state = _Comparison(kind, live.fields, recorded, salts)
+    changes, skips = [], []
+    for path, value in sorted(want.items()):
+        if path == "status" and kind.name == "device":
+            change, skip = _status(desired, state, str(value), reactivate=reactivate)
+            skips += [skip] if skip else []
+        else:
+            change = state.field(path, value)
+        changes += [change] if change else []
+    for path in _undeclared(desired, kind, recorded):
+        change, skip = _withdrawn(desired, state, path)
+        changes += [change] if change else []
+        skips += [skip] if skip else []
+    return Difference(tuple(sorted(changes, key=lambda change: change.path)), tuple(skips))
+
+
+class _Comparison:
+    """One live entity beside its record, with secrets brought to one form on both sides."""
+
+    def __init__(self, kind: Kind, live: Fields, recorded: RecordedEntity | None, salts: Salts) -> None:
+        self.kind = kind
+        self.salts = salts
+        self.live = live
+        self.sent: Fields = recorded.sent if recorded else {}
+        self.shown: Fields = recorded.shown if recorded else {}
+        # The record never holds a secret in clear; live values are brought to its form to compare.
+        self.live_masked = masked(kind.name, live, salts.store)
+
+    def moved(self, path: str) -> bool:
+        """Whether the live value is not the one that the service last showed us."""
+        return self.live_masked.get(path, "") != self.shown.get(path, "")
+
+    def field(self, path: str, value: Scalar) -> FieldChange | None:
+        """Decide one declared field (rule D2; D3 for what cannot be read back)."""
+        known = path in self.sent
+        as_sent = known and self.sent[path] == self._stored(path, value)
+        if path in self.kind.write_only:
+            cause: Cause = "declared" if known else "unknown"
+            return None if as_sent or (value == "" and not known) else self._change(path, value, cause)
+        if value == self.live.get(path, "") or (value == "" and path in self.kind.sticky):
+            return None
+        if not known:
+            return self._change(path, value, "declared")
+        match (as_sent, self.moved(path)):
+            case (True, False):
+                return None  # the service rewrote the value when we sent it; sending it again changes nothing
+            case (True, True):
+                return self._change(path, value, "drifted")
+            case (False, False):
+                return self._change(path, value, "declared")
+            case _:
+                return self._change(path, value, "both")
+
+    def clear(self, path: str) -> FieldChange:
+        """Clear a field that we set and that nobody declares any more."""
+        return self._change(path, None, "no longer declared")
+
+    def _stored(self, path: str, value: Scalar) -> Scalar:
+        return mask(value, self.salts.store) if path in self.kind.secret else value
+
+    def _change(self, path: str, value: Scalar | None, cause: Cause) -> FieldChange:
+        before = self.live.get(path)
+        if path in self.kind.secret:
+            before = before if before is None else mask(before, self.salts.plan)
+            value = value if value is None else mask(value, self.salts.plan)
+        return FieldChange(path, before, None if value == "" else value, cause)
+
+
+def _status(
+    desired: Entity, state: _Comparison, value: str, *, reactivate: bool
+) -> tuple[FieldChange | None, Skip | None]:
+    """Decide a device's status: what the service disabled stays so until somebody says otherwise (D4)."""
+    now = state.live.get("status", "")
+    if value != "ACTIVE" or now != "DISABLED":
+        return state.field("status", value), None
+    if reactivate or desired.controls.reactivate:
+        return FieldChange("status", now, value, "reactivated"), None
+    return None, Skip(
+        desired.address,
+        "disabled",
+        "is disabled by the service after failed pushes; left so.",
+        f"reconciler apply --reactivate {desired.address}   (pushes are charged again)",
+    )
+
+
+def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) -> Iterator[str]:
+    """Yield what we once sent, that the manifest does not speak of any more and that can be cleared."""
+    for path in sorted(recorded.sent if recorded else ()):
+        if (
+            path not in desired.fields
+            and path not in kind.sticky | kind.write_only
+            and not ignored(desired, path)
+        ):
+            yield path
+
+
+def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldChange | None, Skip | None]:
+    if path not in state.live:
+        return None, None
+    if not state.moved(path):
+        return state.clear(path), None
+    return None, Skip(
+        desired.address,
+        "taken over",
+        f"{path} is no longer declared, and somebody else has changed it since; left alone.",
+        "declare it to manage it again, or leave it to whoever changed it",
+    )
+
+
+def ignored(desired: Entity, path: str) -> bool:
+    """Whether `meta.ignore` names the path, or what it belongs to."""
+    return any(path == other or path.startswith(f"{other}.") for other in desired.controls.ignore)
+
+
+def paths(desired: Iterable[Entity], recorded: Mapping[str, RecordedEntity]) -> frozenset[str]:
+    """Return every path that `diff` will look at for these entities: what a read has to bring."""
+    wanted = {path for entity in desired for path in entity.fields}
+    return frozenset(wanted.union(*(record.sent for record in recorded.values())))

@@ -1,0 +1,132 @@
+"""Is the plan safe? Thresholds, incomplete reads, and the consent that lifts them.
+
+Consent is a number for one run, never a switch: whoever allows 41 deletes has seen that there are 41.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.model.plans import Plan, Reason, Verdict
+from reconciler.model.settings import GuardLimits
+from reconciler.model.snapshots import Scope
+
+_FEW = 3  # deletes of one kind in one workspace that a percentage does not forbid
+
+
+class Consent(Struct, frozen=True):
+    """How many deletes, re-creates and updates a person has agreed to; 0 where nothing was said."""
+
+    deletes: int = 0
+    creates: int = 0
+    updates: int = 0
+
+
+def guard(plan: Plan, limits: GuardLimits, consent: Consent) -> Verdict:
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules G1 to G4."""
+    reasons = list(_incomplete(plan))
+    if plan.count("delete") > consent.deletes:
+        reasons += _deletes(plan, limits)
+    if sum(1 for change in plan.changes if _recreates(change)) > consent.creates:
+        reasons += _creates(plan, limits)
+    if plan.count("update") > consent.updates:
+        reasons += _updates(plan, limits)
+    return Verdict(tuple(reasons))
+
+
+def _recreates(change: Change) -> bool:
+    return isinstance(change, Create) and change.cause == "gone"
+
+
+def _scopes(plan: Plan) -> list[Scope]:
+    return sorted({Scope(change.address.kind, change.address.workspace) for change in plan.changes})
+
+
+def _incomplete(plan: Plan) -> Iterator[Reason]:
+    unread = {read.scope for read in plan.reads if not read.complete}
+    for scope in sorted(unread):
+        count = sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
+        if count:
+            yield Reason(
+                "G4",
+                str(scope),
+                count,
+                0,
+                f"the plan deletes {count} {scope}, and the read of that list was not complete.",
+                "plan again; if it stays so, the service's list changes while it is read, or is cut short",
+            )
+
+
+def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+    total = plan.count("delete")
+    check = "check that nothing is missing from the manifests"
+    flag = f"{check}; if this is meant, apply with --allow-deletes {total}"
+    if total > limits.deletes_max:
+        what = f"the plan deletes {total} entities (the limit is {limits.deletes_max})."
+        yield Reason("G1", "", total, limits.deletes_max, what, flag)
+    for scope in _scopes(plan):
+        count = sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
+        owned = plan.owned.get(str(scope), 0)
+        where = f"the plan deletes {_of(count, owned, scope)}"
+        if count > 1 and count >= owned:
+            yield Reason("G1", str(scope), count, owned - 1, f"{where}: none would be left.", flag)
+        elif count > _FEW and _over(count, owned, limits.deletes_max_percent):
+            limit = owned * limits.deletes_max_percent // 100
+            what = f"{where} ({_percent(count, owned)}; the limit is {limits.deletes_max_percent} %)."
+            yield Reason("G1", str(scope), count, limit, what, flag)
+
+
+def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+    total = sum(1 for change in plan.changes if _recreates(change))
+    for scope in _scopes(plan):
+        count = sum(1 for change in plan.scoped(scope) if _recreates(change))
+        owned = plan.owned.get(str(scope), 0)
+        if _over(count, owned, limits.creates_max_percent):
+            limit = owned * limits.creates_max_percent // 100
+            what = (
+                f"{_of(count, owned, scope)} that we recorded seem to be gone and would be created again "
+                f"({_percent(count, owned)}; the limit is {limits.creates_max_percent} %)."
+            )
+            step = f"look whether they are really gone; if this is meant, apply with --allow-creates {total}"
+            yield Reason("G2", str(scope), count, limit, what, step)
+
+
+def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+    total = plan.count("update")
+    for scope in _scopes(plan):
+        updates = [change for change in plan.scoped(scope) if isinstance(change, Update)]
+        base = (
+            plan.owned.get(str(scope), 0)
+            + sum(1 for change in updates if change.adopts)
+            + _adopted(plan, scope)
+        )
+        count = len(updates)
+        if count > limits.updates_max and _over(count, base, limits.updates_max_percent):
+            limit = max(limits.updates_max, base * limits.updates_max_percent // 100)
+            what = (
+                f"the plan updates {_of(count, base, scope)} "
+                f"({_percent(count, base)}; the limit is {limits.updates_max_percent} %)."
+            )
+            step = f"read the plan; if this is meant, apply with --allow-updates {total}"
+            yield Reason("G2", str(scope), count, limit, what, step)
+
+
+def _adopted(plan: Plan, scope: Scope) -> int:
+    return sum(
+        1
+        for one in plan.adoptions
+        if (one.address.kind, one.address.workspace) == (scope.kind, scope.workspace)
+    )
+
+
+def _of(count: int, base: int, scope: Scope) -> str:
+    return f"{count} of {base} {scope}"
+
+
+def _over(count: int, base: int, percent: int) -> bool:
+    return count * 100 > base * percent
+
+
+def _percent(count: int, base: int) -> str:
+    return f"{count * 100 // base} %" if base else "all"

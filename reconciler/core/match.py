@@ -1,0 +1,128 @@
+"""Which live entity is this declared one? Recorded id, then our mark, then identity, exactly.
+
+The service's search answers "contains" and may ignore a filter; what it returned is compared again
+here. Ambiguity is a result: it is reported, never resolved by taking the first.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from reconciler.core.normalize import identity_key
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields
+from reconciler.model.entities import Entity
+from reconciler.model.snapshots import LiveEntity, RecordedEntity
+
+Key = tuple[str, ...]  # paths that must all be equal
+
+
+class Found(Struct, frozen=True):
+    """The live entity that a declared one is, and how it was recognized.
+
+    `by` is `record`, or the paths of the identity joined by `+`. `record` is the address it was
+    recorded under, where it was: another one than the declared one after a rename.
+    """
+
+    live: LiveEntity
+    by: str
+    record: Address | None = None
+
+
+class Matches(Struct, frozen=True):
+    """Every declared entity that is live, or whose match is in question.
+
+    `ambiguous` maps to the remote ids of all candidates; `claimed` to the address that the one
+    candidate already belongs to; `contested` holds groups of declared addresses that match one
+    live entity (an input error, rule M4).
+    """
+
+    found: Mapping[Address, Found]
+    ambiguous: Mapping[Address, tuple[str, ...]]
+    claimed: Mapping[Address, Address]
+    contested: tuple[tuple[Address, ...], ...]
+
+
+def match(
+    entities: Sequence[Entity],
+    live: Sequence[LiveEntity],
+    records: Mapping[Address, RecordedEntity],
+    *,
+    keys: tuple[Key, ...],
+    former: Mapping[Address, Address],
+) -> Matches:
+    """Find the live entity of each declared one, within one scope (or one contact's devices).
+
+    `records` are the recorded entities of this scope, declared or not; `former` maps a declared
+    address to the one it was recorded under before a rename. Source: planning rules M1 to M4, M6.
+    """
+    by_id = {row.remote_id: row for row in live}
+    declared = {entity.address for entity in entities}
+    owner = {record.remote_id: address for address, record in records.items()}
+    found: dict[Address, Found] = {}
+    for entity in entities:
+        record = records.get(entity.address) or records.get(former.get(entity.address, entity.address))
+        row = by_id.get(record.remote_id) if record else None
+        if record and row:
+            found[entity.address] = Found(row, "record", record.address)
+
+    index = Index(live, keys)
+    ambiguous: dict[Address, tuple[str, ...]] = {}
+    claimed: dict[Address, Address] = {}
+    for entity in entities:
+        if entity.address in found:
+            continue
+        by, rows = index.candidates(entity.fields)
+        if len(rows) > 1:
+            ambiguous[entity.address] = tuple(sorted(row.remote_id for row in rows))
+        elif rows:
+            holder = owner.get(rows[0].remote_id)
+            if holder in found and holder in declared:
+                claimed[entity.address] = holder
+            else:
+                found[entity.address] = Found(rows[0], by, holder)
+    return Matches(found, ambiguous, claimed, _contested(found))
+
+
+def same_identity(fields: Fields, live_fields: Fields, keys: tuple[Key, ...]) -> str:
+    """Return the first identity by which the two are the same (its paths joined by `+`), or ""."""
+    for key in keys:
+        value = _value(fields, key)
+        if value is not None and value == _value(live_fields, key):
+            return "+".join(key)
+    return ""
+
+
+class Index:
+    """Live entities by identity: built once, asked for every declared entity."""
+
+    def __init__(self, live: Iterable[LiveEntity], keys: tuple[Key, ...]) -> None:
+        self._rows: dict[Key, dict[tuple[str, ...], list[LiveEntity]]] = {
+            key: defaultdict(list) for key in keys
+        }
+        for row in live:
+            for key, rows in self._rows.items():
+                value = _value(row.fields, key)
+                if value is not None:
+                    rows[value].append(row)
+
+    def candidates(self, fields: Fields) -> tuple[str, list[LiveEntity]]:
+        """Return the first identity that any live entity shares, and all that share it; else ("", [])."""
+        for key, rows in self._rows.items():
+            value = _value(fields, key)
+            if value is not None and value in rows:
+                return "+".join(key), rows[value]
+        return "", []
+
+
+def _value(fields: Fields, key: Key) -> tuple[str, ...] | None:
+    values = tuple(identity_key(path, fields.get(path, "")) for path in key)
+    return values if all(values) else None
+
+
+def _contested(found: Mapping[Address, Found]) -> tuple[tuple[Address, ...], ...]:
+    groups: dict[str, list[Address]] = defaultdict(list)
+    for address, hit in found.items():
+        groups[hit.live.remote_id].append(address)
+    return tuple(sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1))

@@ -1,0 +1,102 @@
+"""The bodies that are sent: a declared entity to POST, or the fresh body with our changes to PUT.
+
+A PUT replaces everything, so what nobody declared, fields that this version has never heard of
+included, is carried over from the body that was read a moment before (planning rule A4).
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reconciler.core.normalize import custom_name
+from reconciler.model.changes import Update
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
+
+Body = dict[str, Any]
+
+
+def create_body(entity: Entity) -> Body:
+    """Return the body to POST: every declared field that is not to be cleared, in the service's form."""
+    return _overlay(
+        entity.address.kind, {}, {path: v for path, v in entity.fields.items() if v != ""}, entity
+    )
+
+
+def update_body(fresh: Mapping[str, Any], entity: Entity, change: Update) -> Body:
+    """Return the body to PUT: `fresh` with exactly the changed paths overlaid.
+
+    `entity` gives the values (a change holds secrets only as digests); a changed path that it does
+    not declare is cleared. A device's status is the one just read, unless the change says otherwise.
+    """
+    kind = KINDS[change.address.kind]
+    base = {key: value for key, value in fresh.items() if key not in kind.server_owned}
+    values: dict[str, Scalar] = {field.path: entity.fields.get(field.path, "") for field in change.fields}
+    # What cannot be read back would be lost by a PUT without it; where declared, it always travels along.
+    values |= {path: entity.fields[path] for path in kind.write_only if path in entity.fields}
+    return _overlay(kind.name, base, values, entity)
+
+
+def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
+    body = dict(base)
+    for path, value in values.items():
+        head, _, rest = path.partition(".")
+        key = KINDS[kind].wire.get(head, head)
+        if head == "content" and kind == "resource":
+            assert entity.content is not None, f"{entity.address}: content is declared but was not loaded"  # noqa: S101 - our own mistake
+            body[key] = base64.b64encode(entity.content.data).decode("ascii")
+        elif head == "custom" and rest:
+            body[key] = _custom(body.get(key), rest, value)
+        elif head == "messagingOptions" and rest:
+            channel, _, option = rest.partition(".")
+            body[key] = _channel(body.get(key), channel, option, value)
+        elif value == "":
+            body.pop(key, None)
+        else:
+            body[key] = value
+    return body
+
+
+def _custom(fields: object, name: str, value: Scalar) -> list[Body]:
+    """Return the list of custom fields with one set, or left out when `value` is empty."""
+    rows = _rows(fields)
+    if value == "":
+        return [row for row in rows if custom_name(row) != name]
+    if any(custom_name(row) == name for row in rows):
+        return [{**row, "fieldValue": value} if custom_name(row) == name else row for row in rows]
+    return [*rows, {"fieldName": name, "fieldValue": value, "searchKey": f"custom_{name}"}]
+
+
+def _channel(options: object, channel: str, option: str, value: Scalar) -> list[Body]:
+    """Return the list of messaging options with one option of one channel set.
+
+    Leaving the list out would keep it as it is (docs/service.md, contacts), so it is always sent; a
+    channel that holds nothing any more is taken off it.
+    """
+    rows = _rows(options)
+    if not any(_is(row, channel) for row in rows):
+        rows = [*rows, {"channel": channel}]
+    rows = [_with(row, option, value) if _is(row, channel) else row for row in rows]
+    return [row for row in rows if not _is(row, channel) or _holds(row)]
+
+
+def _with(row: Body, key: str, value: Scalar) -> Body:
+    rest = {other: kept for other, kept in row.items() if other != key}
+    return rest if value == "" else {**rest, key: value}
+
+
+def _is(row: Body, channel: str) -> bool:
+    return str(row.get("channel", "")).casefold() == channel
+
+
+def _holds(row: Body) -> bool:
+    return any(value != "" for key, value in row.items() if key != "channel")
+
+
+def _rows(value: object) -> list[Body]:
+    return (
+        [row for row in value if isinstance(row, dict)]
+        if isinstance(value, Iterable) and not isinstance(value, str | dict)
+        else []
+    )

@@ -1,0 +1,133 @@
+"""Desired or live to one form in which equal means equal, and the forms that secrets and keys take.
+
+Flat fields by path: a list of channels becomes `messagingOptions.sms.primary`, a list of custom
+fields `custom.employeeId`, so that the order of a list never matters. Empty means absent on the
+service's side; on ours it means "clear it" and is kept.
+"""
+
+import hashlib
+import hmac
+import unicodedata
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.kinds import KINDS
+
+SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
+
+_TRUTH: Mapping[str, Scalar] = {"true": True, "false": False}
+_SETTLED = timedelta(seconds=2)
+
+
+def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return what a body of the service says: flat, normalized, without server-owned and empty fields.
+
+    Fields that nobody has heard of are kept when they are scalars; nested ones that we do not
+    manage are left out here and survive a write through `core/merge.py`.
+    """
+    row = KINDS[kind]
+    ours = {wire: path for path, wire in row.wire.items()}
+    fields: dict[str, Scalar] = {}
+    for key, value in body.items():
+        path = ours.get(key, key)
+        if path in row.server_owned or path in row.write_only:
+            continue
+        for leaf, scalar in _leaves(path, value):
+            normal = scalar_of(kind, leaf, scalar)
+            if normal != "":
+                fields[leaf] = normal
+    return fields
+
+
+def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
+    """Return declared fields in the normal form; `""` (clear it) stays."""
+    return {path: scalar_of(kind, path, value) for path, value in fields.items()}
+
+
+def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
+    """Return one value in the normal form: NFC, no space around it, known spellings folded to one."""
+    if isinstance(value, bool):
+        return value
+    # An ASCII text without edges to trim is its own normal form; nearly all of them are.
+    text = value.strip() if value.isascii() else unicodedata.normalize("NFC", value).strip()
+    if path.startswith("messagingOptions.") and path.endswith(".enabled"):
+        return _TRUTH.get(text.casefold(), text)
+    folds = KINDS[kind].folds.get(path)
+    return folds.get(text.casefold(), text) if folds else text
+
+
+def masked(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
+    """Return the fields with every secret replaced by a digest that only `salt` makes comparable."""
+    secret = KINDS[kind].secret
+    return {path: mask(value, salt) if path in secret else value for path, value in fields.items()}
+
+
+def mask(value: Scalar, salt: str) -> Scalar:
+    """Return `secret:` and 16 hexadecimal digits keyed by `salt`; an empty or masked value as it is."""
+    if not isinstance(value, str) or not value or value.startswith(SECRET):
+        return value
+    return SECRET + hmac.new(salt.encode(), value.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def identity_key(path: str, value: Scalar) -> str:
+    """Return the text under which two values of an identity field are the same (planning rule M2)."""
+    text = unicodedata.normalize("NFC", str(value)).strip()
+    return text.casefold() if "EmailAddress" in path else text
+
+
+def trusted(modified: str, seen: str) -> str:
+    """Return `modified` if a later edit must show another time, else "".
+
+    The service's times have whole seconds. An edit in the second in which we looked would leave the
+    same time behind, and would stay unseen for ever; so a time is relied upon only when it was at
+    least two seconds old when we saw it.
+    """
+    changed, looked = instant(modified), instant(seen)
+    return modified if changed and looked and looked - changed >= _SETTLED else ""
+
+
+def instant(text: str) -> datetime | None:
+    """Return the moment that an ISO 8601 text names, or None where it names none exactly."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    if path == "messagingOptions":
+        yield from _channels(value)
+    elif path == "custom":
+        yield from _custom(value)
+    elif isinstance(value, (str, bool)):
+        yield path, value
+    elif isinstance(value, (int, float)):
+        yield path, str(value)
+
+
+def _channels(value: object) -> Iterator[tuple[str, Scalar]]:
+    for option in value if isinstance(value, list) else ():
+        if isinstance(option, dict) and isinstance(option.get("channel"), str):
+            channel = option["channel"].casefold()
+            for key, setting in option.items():
+                if key != "channel" and isinstance(setting, (str, bool)):
+                    yield f"messagingOptions.{channel}.{key}", setting
+
+
+def _custom(value: object) -> Iterator[tuple[str, Scalar]]:
+    for field in value if isinstance(value, list) else ():
+        if isinstance(field, dict) and (name := custom_name(field)):
+            content = field.get("fieldValue")
+            yield f"custom.{name}", content if isinstance(content, str) else ""
+
+
+def custom_name(field: Mapping[str, Any]) -> str:
+    """Return the name by which manifests know a custom field: its search key without `custom_`."""
+    key = field.get("searchKey")
+    if isinstance(key, str) and key.startswith("custom_"):
+        return key.removeprefix("custom_")
+    name = field.get("fieldName")
+    return name if isinstance(name, str) else ""

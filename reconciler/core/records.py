@@ -1,0 +1,64 @@
+"""What is remembered of an entity: what was sent, what the service then showed, and how long that holds."""
+
+from collections.abc import Iterator
+
+from reconciler.core.diff import ignored
+from reconciler.core.normalize import declared, masked, trusted
+from reconciler.model.address import Address
+from reconciler.model.entities import Entity
+from reconciler.model.plans import Plan
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity
+
+
+def record_of(
+    entity: Entity, row: LiveEntity, *, salt: str, before: RecordedEntity | None = None, created: bool = False
+) -> RecordedEntity:
+    """Return what to remember of `row`, which now is as `entity` declares.
+
+    `salt` is the store's: secrets are remembered as digests. A path under `meta.ignore` is sent only
+    when the entity is `created`; later it keeps what `before` says of it.
+    """
+    kind = entity.address.kind
+    sent = masked(kind, declared(kind, entity.fields), salt)
+    live = masked(kind, row.fields, salt)
+    shown = {path: live[path] for path in sent if path in live}
+    for path in () if created else [path for path in sent if ignored(entity, path)]:
+        del sent[path]
+        shown.pop(path, None)
+        if before and path in before.sent:
+            sent[path] = before.sent[path]
+            shown |= {path: before.shown[path]} if path in before.shown else {}
+    return RecordedEntity(
+        address=entity.address,
+        remote_id=row.remote_id,
+        parent_id=row.parent_id,
+        sent=sent,
+        shown=shown,
+        modified=trusted(row.modified, row.seen),
+        protected=entity.controls.protect,
+    )
+
+
+def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> Iterator[RecordedEntity]:
+    """Yield the records that change though nothing is written to the service.
+
+    Adoptions, renames, protection, fields that left the manifest, times of change that may now be
+    relied upon: of everything that is live and as declared. What is changed or not acted on is not
+    touched here.
+    """
+    rows = {row.remote_id: row for entities in live.entities.values() for row in entities}
+    held = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
+    adopted = {one.address: one.remote_id for one in plan.adoptions}
+    settled = _settled(plan)
+    for address, entity in desired.entities.items():
+        before = held.get(address)
+        row = rows.get(adopted.get(address) or (before.remote_id if before else ""))
+        if row is not None and address not in settled:
+            record = record_of(entity, row, salt=recorded.salt, before=before)
+            if record != before:
+                yield record
+
+
+def _settled(plan: Plan) -> set[Address]:
+    left_alone = {skip.address for skip in plan.skips if skip.reason not in {"disabled", "taken over"}}
+    return left_alone | {change.address for change in plan.changes}

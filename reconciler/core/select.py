@@ -1,0 +1,73 @@
+"""Which addresses a run is about: `--only` and `--except`, as a table of selector forms.
+
+contact/ops/jane-doe      an address, or a glob of addresses: contact/ops/*
+kind:device               a kind
+workspace:ops             a workspace
+tag:team=sre              a tag of the declared entity, the file's tags included
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from reconciler.errors import UnknownAddress
+from reconciler.model.address import Address
+from reconciler.model.kinds import KINDS
+
+Tags = Mapping[str, str]
+
+
+class Selection(Struct, frozen=True):
+    """What to act on: everything that `only` names (all, when empty) and `excluded` does not."""
+
+    only: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+    def takes(self, address: Address, tags: Tags) -> bool:
+        """Whether the run is about this address. `tags` are empty for what is no longer declared."""
+        wanted = not self.only or any(_fits(text, address, tags) for text in self.only)
+        return wanted and not any(_fits(text, address, tags) for text in self.excluded)
+
+
+def check(selection: Selection, known: Mapping[Address, Tags]) -> None:
+    """Raise UnknownAddress for the first selector that names nothing in `known`.
+
+    A selector with a slip of the pen would otherwise quietly select nothing, or exclude nothing.
+    """
+    for text in (*selection.only, *selection.excluded):
+        if _form(text) is None:
+            raise UnknownAddress(
+                f"{text!r} is not a selector.",
+                next="write an address, a glob of them (contact/ops/*), kind:device, workspace:ops or tag:team=sre",
+            )
+        if not any(_fits(text, address, tags) for address, tags in known.items()):
+            raise UnknownAddress(
+                f"{text!r} selects nothing that is declared or recorded.",
+                next="compare it with the addresses that `reconciler plan --full` shows",
+            )
+
+
+def _form(text: str) -> str | None:
+    head, colon, rest = text.partition(":")
+    if not colon:
+        return "address" if text.partition("/")[0].rstrip("*?") in {*KINDS, ""} or "*" in text else None
+    if head == "tag":
+        return "tag" if rest.partition("=")[0] and "=" in rest else None
+    return head if rest and head in {"kind", "workspace"} else None
+
+
+def _fits(text: str, address: Address, tags: Tags) -> bool:
+    _, _, rest = text.partition(":")
+    match _form(text):
+        case "kind":
+            return address.kind == rest
+        case "workspace":
+            return address.workspace == rest
+        case "tag":
+            key, _, value = rest.partition("=")
+            return tags.get(key) == value
+        case "address":
+            return fnmatchcase(address, text)
+        case _:
+            return False
