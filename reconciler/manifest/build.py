@@ -1,0 +1,206 @@
+"""The builder: a stream of scalars, openings and closings becomes dicts, lists and packed positions.
+
+Both parsers feed it, so the rules on keys, duplicates, null, depth and size hold for YAML and JSON
+alike. It knows nothing of either syntax and nothing of what a manifest means.
+"""
+
+import unicodedata
+from array import array
+from typing import Any
+
+from reconciler.errors import Problem
+from reconciler.manifest.characters import HINT, UNFIT, complaint
+from reconciler.model.documents import Place
+
+DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7
+NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contacts
+PROBLEMS_MAX = 200  # a reader of messages has long stopped; the reader stops too
+_SHARED_MAX = 40  # characters; longer text seldom occurs twice
+
+NULL_HINT = 'write "" to clear it ({} or [] for a whole list), or leave the key out: then it is not ours'
+
+Position = tuple[int, int]
+
+
+class Stop(Exception):
+    """Nothing after this place can be read. Ends the reading of one file; never leaves this package."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.what)
+        self.problem = problem
+
+
+class Marks:
+    """The position of every key and item, 8 bytes each, found by the container that holds it."""
+
+    __slots__ = ("_all", "_starts")
+
+    def __init__(self, starts: dict[int, int], everything: "array[int]") -> None:
+        self._starts = starts
+        self._all = everything
+
+    def keep(self, container: dict[str, Any] | list[Any], packed: list[int]) -> None:
+        """Remember the positions of a finished container. It must live as long as these marks."""
+        self._starts[id(container)] = len(self._all)
+        self._all.extend(packed)
+
+    def packed(self, container: dict[str, Any] | list[Any]) -> "array[int]":
+        """Return line << 32 | column of each key or item."""
+        start = self._starts[id(container)]
+        return self._all[start : start + len(container)]
+
+    def place(self, file: str, container: dict[str, Any] | list[Any], index: int) -> Place:
+        """Return the place of one key or item."""
+        return unpack(file, self._all[self._starts[id(container)] + index])
+
+
+def pack(line: int, column: int) -> int:
+    """Return both as one integer."""
+    return line << 32 | column
+
+
+def unpack(file: str, packed: int) -> Place:
+    """Return the place that `pack` made one integer of."""
+    return Place(file, packed >> 32, packed & 0xFFFFFFFF)
+
+
+class _Frame:
+    __slots__ = ("container", "dropped", "key", "marks")
+
+    def __init__(self, container: dict[str, Any] | list[Any]) -> None:
+        self.container = container
+        self.marks: list[int] = []
+        self.key: str | None = None  # of a mapping: the key whose value comes next
+        self.dropped = False  # that value is read and thrown away: its key was refused
+
+
+class Builder:
+    """Takes nodes in document order. `root` is the finished mapping, or None when there is none."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+        self.marks = Marks({}, array("Q"))
+        self.root: dict[str, Any] | None = None
+        self._frames: list[_Frame] = []
+        self._top: _Frame | None = None
+        self._nodes = 0
+        self._shared: dict[str, str] = {}
+
+    @property
+    def open(self) -> bool:
+        """Whether a container is still open."""
+        return self._top is not None
+
+    def refuse(self, position: Position, what: str, hint: str = "") -> None:
+        """Record a mistake and go on, unless there are too many of them."""
+        self.problems.append(Problem(self.file, *position, what, hint))
+        if len(self.problems) >= PROBLEMS_MAX:
+            self.stop(position, f"more than {PROBLEMS_MAX} mistakes; the rest of the file was not read.")
+
+    def stop(self, position: Position, what: str, hint: str = "") -> None:
+        """End the reading of this file here."""
+        raise Stop(Problem(self.file, *position, what, hint))
+
+    def scalar(self, text: str, line: int, column: int, *, null: bool = False, checked: bool = True) -> None:
+        """Take a scalar: a key where one is due, else a value. `checked`: it holds no escapes."""
+        self._count(line, column)
+        if not checked:
+            found = UNFIT.search(text)
+            if found:
+                self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT)
+                text = ""
+        top = self._top
+        if top is None:
+            self._bad_root(line, column, empty=null)
+        elif top.key is None and type(top.container) is dict:
+            self._key(top, text, line, column, null=null)
+        elif null:
+            self.refuse((line, column), "null says neither of two things.", NULL_HINT)
+            self._put(top, None, line, column)
+        else:
+            shared = self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
+            self._put(top, shared, line, column)
+
+    def refused(self, line: int, column: int) -> None:
+        """Take a node that was refused: it stands as None, or as a key that is thrown away."""
+        self._count(line, column)
+        top = self._top
+        if top is None:
+            self._bad_root(line, column, empty=False)
+        elif top.key is None and type(top.container) is dict:
+            top.key, top.dropped = "", True
+        else:
+            self._put(top, None, line, column)
+
+    def begin(self, container: dict[str, Any] | list[Any], line: int, column: int) -> None:
+        """Take the opening of a mapping or a list."""
+        self._count(line, column)
+        if len(self._frames) == DEPTH_MAX:
+            what = f"this is nested more than {DEPTH_MAX} levels deep, which is the limit."
+            self.stop((line, column), what, "no manifest needs that; check the indentation and the brackets")
+        top = self._top
+        if top is not None and top.key is None and type(top.container) is dict:
+            self.stop((line, column), "a key must be text, not a mapping or a list.", "quote the key")
+        if top is None and type(container) is list:
+            self._bad_root(line, column, empty=False)
+        if top is not None:
+            self._put(top, container, line, column)
+        self._top = _Frame(container)
+        self._frames.append(self._top)
+
+    def end(self) -> None:
+        """Take the end of the container that was opened last."""
+        frame = self._frames.pop()
+        self.marks.keep(frame.container, frame.marks)
+        self._top = self._frames[-1] if self._frames else None
+        if self._top is None and type(frame.container) is dict:
+            self.root = frame.container
+
+    def nothing(self) -> None:
+        """Take the news that the file holds no node at all."""
+        self._bad_root(1, 1, empty=True)
+
+    def _bad_root(self, line: int, column: int, *, empty: bool) -> None:
+        what = "the file is empty." if empty else "the file does not hold a mapping of keys to values."
+        self.stop((line, column), what, "start it with `version: 1`")
+
+    def _count(self, line: int, column: int) -> None:
+        self._nodes += 1
+        if self._nodes > NODES_MAX:
+            what = f"the file holds more than {NODES_MAX:,} values, which is the limit."
+            self.stop((line, column), what, "split it: several files may describe one workspace")
+
+    def _key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
+        container = top.container
+        wrong = "a key must not be empty." if null or not text else ""
+        if not text.isascii() and unicodedata.normalize("NFC", text) != text:
+            wrong = "the key is not in the composed Unicode form (NFC), so it may look like another one."
+        hint = "write the accented letters as single characters" if text else "write a key before the colon"
+        if text in container:
+            first = list(container).index(text)
+            was = unpack(self.file, top.marks[first])
+            wrong = f"{shown(text)} occurs twice; the first one is in line {was.line}, column {was.column}."
+            hint = "keep one of them"
+        if wrong:
+            self.refuse((line, column), wrong, hint)
+        top.key, top.dropped = self._shared.setdefault(text, text), bool(wrong)
+        if not wrong:
+            top.marks.append(pack(line, column))
+
+    @staticmethod
+    def _put(top: _Frame, value: object, line: int, column: int) -> None:
+        container = top.container
+        if type(container) is list:
+            container.append(value)
+            top.marks.append(pack(line, column))
+        elif type(container) is dict and top.key is not None:
+            if not top.dropped:
+                container[top.key] = value
+            top.key, top.dropped = None, False
+
+
+def shown(text: str, *, most: int = 60) -> str:
+    """Return a written value as a message may show it: short, on one line, escaped."""
+    cut = text if len(text) <= most else text[: most - 1] + "…"
+    return cut.encode("unicode_escape").decode("ascii") if not cut.isprintable() else cut

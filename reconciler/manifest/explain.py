@@ -1,0 +1,195 @@
+"""Words for what the gate refused: one sentence for each mistake, at the key that makes it.
+
+Tree and schema in, problems out. `title`, `description` and `examples` of the schemas are what the
+sentences are made of, so a new schema needs nothing here. Values of `writeOnly` fields, and values
+that came from the environment, are never shown.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from reconciler.errors import Problem
+from reconciler.manifest.build import shown
+from reconciler.manifest.schemas import address, resources
+from reconciler.manifest.subjects import Path, Subject, dotted
+from reconciler.manifest.tree import Tree
+
+_LISTED_MAX = 12  # names in one hint; more would not be read
+_ALIKE = 0.6  # difflib's own idea of close
+_SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
+
+Steps = list[str | int]
+Mistake = tuple[Steps, str, str]  # path of the key, sentence, hint
+
+
+def explain(name: str, schema: dict[str, Any], tree: Tree, *, subject: Subject) -> tuple[Problem, ...]:
+    """Return one problem for each mistake, in file order; the same mistake never twice."""
+    known = resources() | {address(name): schema}
+    registry: Registry[Any] = Registry().with_resources(
+        (uri, DRAFT202012.create_resource(contents)) for uri, contents in known.items()
+    )
+    validator = Draft202012Validator({"$ref": address(name)}, registry=registry)
+    found: dict[Problem, None] = {}
+    for error in validator.iter_errors(tree.value):
+        for path, what, hint in _mistakes(error, tree):
+            front, named = subject(tree.value, path)
+            label = dotted(path[named:]) or shown(str(path[-1]) if path else "the file")
+            found[tree.problem(path, front + what.replace("{}", label, 1), hint)] = None
+    return tuple(sorted(found, key=lambda problem: (problem.line, problem.column, problem.what)))
+
+
+def suggestion(wrong: str, known: list[str], *, listed: str) -> str:
+    """Return "did you mean ...?", or the list of what there is, or where to find that list."""
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(wrong.casefold(), folded, 1, _ALIKE)
+    if near:
+        return f"did you mean {folded[near[0]]}?"
+    return f"{listed}: {', '.join(known)}" if 0 < len(known) <= _LISTED_MAX else ""
+
+
+def _mistakes(error: ValidationError, tree: Tree) -> Iterator[Mistake]:
+    path: Steps = list(error.absolute_path)
+    if "propertyNames" in error.schema_path:
+        yield [*path, str(error.instance)], _sentence(error, "{}"), _about(error)
+    elif error.validator in _KEYS:
+        yield from _KEYS[str(error.validator)](error, path)
+    elif error.instance is not None:  # null was refused by the reader, with a better hint
+        quoted = "" if _hidden(error, tree, path) else f" It is {shown(str(error.instance))!r}."
+        scalar = isinstance(error.instance, str)
+        yield path, _sentence(error, "{}") + (quoted if scalar else ""), _hint(error)
+
+
+def _hidden(error: ValidationError, tree: Tree, path: Path) -> bool:
+    return bool(_schema(error).get("writeOnly")) or tree.place(path) in tree.hidden or not error.instance
+
+
+def _value(error: ValidationError) -> Any:
+    return error.instance
+
+
+def _wanted(error: ValidationError) -> Any:
+    return error.validator_value
+
+
+def _schema(error: ValidationError) -> Mapping[str, Any]:
+    return error.schema if isinstance(error.schema, Mapping) else {}
+
+
+def _unknown(error: ValidationError, path: Steps) -> Iterator[Mistake]:
+    schema = _schema(error)
+    known = list(schema.get("properties", {}))
+    holder = _article(str(schema.get("title", "mapping")).lower())
+    for key in _value(error):
+        if key not in known:
+            hint = suggestion(key, known, listed="the fields are")
+            yield [*path, key], f"{shown(key)} is not a field of {holder}.", hint or _elsewhere(schema)
+
+
+def _elsewhere(schema: Mapping[str, Any]) -> str:
+    holder = _article(str(schema.get("title", "mapping")).lower())
+    return f"`reconciler schema` shows every field of {holder}"
+
+
+def _missing(error: ValidationError, path: Steps) -> Iterator[Mistake]:
+    schema = _schema(error)
+    holder = _article(str(schema.get("title", "mapping")).lower())
+    wanted: list[str] = list(_wanted(error))
+    for key in wanted:
+        if key not in _value(error):
+            about = schema.get("properties", {}).get(key, {})
+            example = next(iter(about.get("examples", ())), None)
+            hint = f"add it, for example `{key}: {example}`" if isinstance(example, str) else "add it"
+            yield path, f"{key} is missing; {holder} needs it.", hint
+
+
+def _together(error: ValidationError, path: Steps) -> Iterator[Mistake]:
+    known = ", ".join(_schema(error).get("properties", {}))
+    wanted = error.validator_value
+    count = "at least one" if error.validator == "minProperties" else f"only {_number(wanted)}"
+    yield path, f"{{}} needs {count} of {known or 'its keys'}.", "keep the one you mean"
+
+
+_KEYS: Mapping[str, Callable[[ValidationError, Steps], Iterator[Mistake]]] = {
+    "additionalProperties": _unknown,
+    "unevaluatedProperties": _unknown,
+    "required": _missing,
+    "minProperties": _together,
+    "maxProperties": _together,
+}
+
+
+def _sentence(error: ValidationError, label: str) -> str:
+    schema, wanted, value = _schema(error), _wanted(error), _value(error)
+    match str(error.validator):
+        case "type":
+            said = f"must be {_types(wanted)}, not {_type_of(value)}."
+        case "enum" | "const":
+            said = f"must be {_or([choice for choice in _choices(wanted) if choice])}."
+        case "minLength":
+            said = "must not be empty." if wanted == 1 else f"must have at least {wanted} characters."
+        case "maxLength":
+            said = f"has {len(value):,} characters; the limit is {wanted:,}."
+        case "minItems" | "maxItems":
+            limit = "at least" if error.validator == "minItems" else "at most"
+            said = f"must have {limit} {_number(wanted)}, not {len(value)}."
+        case "uniqueItems":
+            said = "names something twice."
+        case "anyOf" | "oneOf" if any(isinstance(form, Mapping) for form in wanted):
+            forms = [str(form.get("title", "")).lower() for form in wanted if isinstance(form, Mapping)]
+            said = f"must be {_or([_article(form) for form in forms if form])}."
+        case _:
+            said = f"is not {_article(str(schema.get('title', 'value of the right form')).lower())}."
+    return f"{label} {said}"
+
+
+def _hint(error: ValidationError) -> str:
+    if error.validator in ("enum", "const") and isinstance(error.instance, str):
+        choices = _choices(error.validator_value)
+        near = suggestion(error.instance, choices, listed="")
+        return near if near.startswith("did") else f"write {_or(choices)}"
+    return _about(error)
+
+
+def _about(error: ValidationError) -> str:
+    schema = _schema(error)
+    about = str(schema.get("description", ""))..rstrip(".")
+    example = next(iter(schema.get("examples", ())), None)
+    if isinstance(example, str) and example:
+        about += f"; for example {example}" if about else f"for example {example}"
+    return about[:1].lower() + about[1:]
+
+
+def _choices(wanted: object) -> list[str]:
+    values = wanted if isinstance(wanted, list) else [wanted]
+    return list(dict.fromkeys(value for value in values if isinstance(value, str)))
+
+
+def _or(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}" if texts else "else"
+
+
+def _types(wanted: object) -> str:
+    words = {"object": "a mapping", "array": "a list"}
+    types = wanted if isinstance(wanted, list) else [wanted]
+    return _or(list(dict.fromkeys(words.get(str(name), "text") for name in types)))
+
+
+def _type_of(value: object) -> str:
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else "text"
+
+
+def _article(noun: str) -> str:
+    head = noun.split(" of ")[0]
+    if head.endswith("s") and not head.endswith(("ss", "us")):
+        return noun
+    return f"an {noun}" if noun[:1] in "aeio" else f"a {noun}"
+
+
+def _number(wanted: object) -> str:
+    return "one" if wanted == 1 else str(wanted)

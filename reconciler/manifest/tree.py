@@ -1,0 +1,136 @@
+"""The reader: the bytes of one YAML or JSON file become plain dicts, lists and text, with positions.
+
+The limits and refusals of the language stand here, once, for manifests and settings alike. What
+keys may occur and what their values mean does not: that is `schemas.py` and the callers.
+
+Every scalar stays the text that was written: `007`, `NO`, `+61...` and `12:30` are no numbers, no
+booleans and no times. The parser's events are consumed one at a time, so an alias is refused
+before it could grow, and depth and size are counted before anything is built of them.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.errors import Problem
+from reconciler.manifest.build import Builder, Marks, Stop
+from reconciler.manifest.characters import HINT, UNFIT, complaint
+from reconciler.manifest.jsontext import build_json
+from reconciler.manifest.yamltext import build_yaml
+from reconciler.model.documents import Place
+
+BYTES_MAX = 10 * 1024 * 1024  # bytes of one file
+_UNFIT_SHOWN_MAX = 20  # a binary file would be a wall of them
+
+Path = Sequence[str | int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """One file as read. `value` is the root mapping; `{}` where nothing could be read.
+
+    Scalars are text as written; None stands only where null was written, which is always a problem
+    too. A tree with `problems` may still be checked further, so that all mistakes show at once;
+    `broken` is true where reading stopped, and then nothing else can be said about the file.
+    `hidden` are the places of values that no message may show: they came from the environment.
+    """
+
+    file: str
+    value: dict[str, Any]
+    problems: tuple[Problem, ...] = ()
+    broken: bool = False
+    hidden: frozenset[Place] = frozenset()
+    _marks: Marks = field(default_factory=lambda: Marks({}, array("Q")), repr=False)
+    _indexes: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
+
+    def place(self, path: Path) -> Place:
+        """Return the place of the key or item at the end of `path`, or of the nearest one above it."""
+        found = Place(self.file, 1, 1)
+        node: Any = self.value
+        for step in path:
+            index = self._index(node, step)
+            if index is None:
+                break
+            found = self._marks.place(self.file, node, index)
+            node = node[step]
+        return found
+
+    def places(self, node: dict[str, Any] | list[Any]) -> Iterator[Place]:
+        """Yield the place of each key or item of a container of this tree, in its order."""
+        return (self._marks.place(self.file, node, index) for index in range(len(node)))
+
+    def packed(self, node: dict[str, Any] | list[Any]) -> Sequence[int]:
+        """Return the same places as one integer each: line << 32 | column."""
+        return self._marks.packed(node)
+
+    def problem(self, path: Path, what: str, hint: str = "") -> Problem:
+        """Return the problem of what stands at `path`."""
+        place = self.place(path)
+        return Problem(self.file, place.line, place.column, what, hint)
+
+    def _index(self, node: object, step: str | int) -> int | None:
+        if isinstance(node, list) and isinstance(step, int):
+            return step if 0 <= step < len(node) else None
+        if not isinstance(node, dict) or not isinstance(step, str):
+            return None
+        known = self._indexes.get(id(node))
+        if known is None:
+            known = self._indexes[id(node)] = {key: index for index, key in enumerate(node)}
+        return known.get(step)
+
+
+def read_tree(data: bytes, file: str) -> Tree:
+    """Return the tree of one file; whatever is wrong with it stands in `problems`, never in an exception.
+
+    `file` is the name for messages; a name that ends in `.json` is read as strict JSON, every other
+    one as YAML. Problems are in file order.
+    """
+    builder = Builder(file)
+    try:
+        text = _text(data, file)
+        builder.problems.extend(_unfit(text, file))
+        if not builder.problems:
+            (build_json if file.lower().endswith(".json") else build_yaml)(text, builder)
+    except Stop as stop:
+        builder.problems.append(stop.problem)
+        return Tree(file, {}, _ordered(builder.problems), broken=True)
+    root = builder.root
+    if not isinstance(root, dict):
+        return Tree(file, {}, _ordered(builder.problems), broken=True)
+    return Tree(file, root, _ordered(builder.problems), _marks=builder.marks)
+
+
+def _text(data: bytes, file: str) -> str:
+    if len(data) > BYTES_MAX:
+        raise Stop(
+            Problem(
+                file,
+                0,
+                0,
+                f"the file has {len(data):,} bytes; the limit is {BYTES_MAX:,} (10 MiB).",
+                "split it: several files may describe one workspace",
+            )
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        raise Stop(
+            Problem(file, line, column, "the file is not UTF-8.", "save it as UTF-8 in your editor")
+        ) from error
+
+
+def _unfit(text: str, file: str) -> Iterator[Problem]:
+    for count, found in enumerate(UNFIT.finditer(text)):
+        if count == _UNFIT_SHOWN_MAX:
+            return
+        line = text.count("\n", 0, found.start()) + 1
+        column = found.start() - text.rfind("\n", 0, found.start())
+        yield Problem(file, line, column, f"{complaint(found[0])} is refused.", HINT)
+
+
+def _ordered(problems: list[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))

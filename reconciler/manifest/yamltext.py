@@ -1,0 +1,96 @@
+"""YAML events to the builder: what YAML offers beyond keys, lists and text is refused here.
+
+No alias, anchor, merge key, tag or second document. Nothing is constructed by the YAML library.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from reconciler.manifest.build import Builder, Position
+
+# The C parser is about seven times faster; the pure one accepts the same language, but for a few
+# escapes that the builder checks again.
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_HINTS = (
+    ("'\\t'", "indent with spaces; YAML does not allow tabs there"),
+    ("tab character", "indent with spaces; YAML does not allow tabs there"),
+    ("mapping values are not allowed", "quote a value that holds `: `, or check the indentation"),
+    ("cannot start any token", "quote a value that begins with one of @ ` % & * ! |"),
+    ("expected ':'", "every line of a mapping needs `key: value`"),
+    ("block end", "check the indentation of this line and of the ones above"),
+    ("scanning a quoted scalar", "close the quotation mark"),
+    ("flow", "close the bracket or brace, or add the missing comma"),
+)
+
+
+def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
+    """Feed the one document of `text` to `builder`. Raises Stop where it cannot be read further."""
+    documents = 0
+    for event in _events(text, builder, loader):
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            _scalar(event, builder)
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            position = _decorated(event, builder)
+            builder.begin({} if kind is yaml.MappingStartEvent else [], *position)
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            builder.end()
+        elif kind is yaml.AliasEvent:
+            position = _position(event)
+            builder.refuse(position, f"the alias *{event.anchor} is refused.", "write the value out")
+            builder.refused(*position)
+        elif kind is yaml.DocumentStartEvent:
+            documents += 1
+            if documents > 1:
+                builder.stop(_position(event), "the file holds several documents.", "one file for each")
+    if not documents:
+        builder.nothing()
+
+
+def _scalar(event: Any, builder: Builder) -> None:
+    mark = event.start_mark
+    line, column = mark.line + 1, mark.column + 1
+    if event.anchor is not None or event.tag is not None:
+        _decorated(event, builder)
+    style = event.style
+    text = event.value
+    if style:
+        builder.scalar(text, line, column, checked=style != '"')
+        return
+    if text == "<<":
+        builder.refuse((line, column), "the merge key << is refused.", "use `defaults`, or write it out")
+        builder.refused(line, column)
+        return
+    builder.scalar(text, line, column, null=text in _NULLS)
+
+
+def _decorated(event: Any, builder: Builder) -> Position:
+    position = _position(event)
+    if event.anchor is not None:
+        builder.refuse(position, f"the anchor &{event.anchor} is refused.", "use `defaults`, or write it out")
+    if event.tag is not None:
+        hint = "take it away; every scalar is text here, and quotes keep it as it is"
+        builder.refuse(position, f"the tag {event.tag} is refused.", hint)
+    return position
+
+
+def _position(event: Any) -> Position:
+    return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def _events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
+    try:
+        yield from yaml.parse(text, Loader=loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        position = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        said = " ".join(part for part in (error.context, error.problem) if part)
+        hint = next((hint for sign, hint in _HINTS if sign in said), "check the quotes and the indentation")
+        builder.stop(position, f"this is not YAML: {error.problem or error.context}.", hint)
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        # The pure parser raises these for escapes beyond Unicode and for characters it will not read.
+        builder.stop((1, 1), f"this is not YAML: {type(error).__name__}.", "check the quotes and the escapes")
