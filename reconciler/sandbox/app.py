@@ -1,8 +1,8 @@
 """The service over HTTP: one ASGI application, usable in process or behind a port.
 
-Belongs here: what happens to every request, in this order: gateway (key, size), user, address, method, workspace,
-media types, endpoint; and how answers and refusals are sent. Not here: what an endpoint does (endpoints.py),
-sockets and threads (server.py).
+Belongs here: what happens to every request, in this order: gateway (key, size), user, address, method,
+workspace, media types, endpoint; and how answers and refusals are sent. Not here: what an endpoint does
+(endpoints.py), sockets and threads (server.py).
 """
 
 import asyncio
@@ -21,24 +21,25 @@ from starlette.types import Receive, Scope, Send
 from reconciler.sandbox import auth, control, server
 from reconciler.sandbox.calls import Call
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.refusals import Refusal, error_body, not_found, unauthorized
-from reconciler.sandbox.routing import Place, Route, answer_type, find_place, plain_json, require_types
+from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
+from reconciler.sandbox.routing import Place, Route, find_place, plain_json, refusal_type, require_types
 from reconciler.sandbox.state import State
+from reconciler.sandbox.storage import DataFileError
 from reconciler.sandbox.wire import Writer
 
 __all__ = ["SandboxConfig", "create_app", "running", "serve"]
 
 Headers = tuple[tuple[str, str], ...]
 
-# Past its limit a body is read on, and thrown away, so that the sender sees the refusal and not a broken pipe.
+# Past its limit a body is read on and thrown away, so that the sender sees the refusal and no broken pipe.
 oversize_factor = 8
 
 
 def create_app(config: SandboxConfig) -> Starlette:
     """The service with its state, ready for requests; nothing runs in the background.
 
-    Raises DataFileError (an OSError) when the data file cannot be used. The file is closed when the application
-    shuts down, or is no longer referred to.
+    Raises DataFileError (an OSError) when the data file cannot be used. The file is closed when the
+    application shuts down, or is no longer referred to.
     """
     state = State(config)
 
@@ -106,7 +107,8 @@ class Service:
             if self._config.latency_ms:
                 await asyncio.sleep(self._config.latency_ms / 1000)
             outgoing = self._answer(incoming)
-            self._log.add(incoming.method, incoming.path, outgoing.status)
+            served = control.Served(incoming.method, incoming.path, incoming.query, int(outgoing.status))
+            self._log.add(served)
         await self._send(outgoing, send)
 
     def _answer(self, incoming: Incoming) -> Outgoing:
@@ -124,6 +126,8 @@ class Service:
             return self._carry_out(incoming, place, incoming.body)
         except Refusal as refusal:
             return self._refused(incoming, refusal, route)
+        except DataFileError as cause:
+            return self._refused(incoming, not_kept(cause), route)
 
     def _carry_out(self, incoming: Incoming, place: Place, body: bytes) -> Outgoing:
         endpoint = place.route.endpoint(incoming.method)
@@ -141,13 +145,7 @@ class Service:
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
         accept = incoming.headers.get("accept", "")
-        shown_type = answer_type(accept, self._config.vendor, route.kind) if route else None
-        if (
-            shown_type is None
-        ):  # an address without a kind, or a type that is not to be had: the vendor's own, if asked
-            shown_type = (
-                accept if accept.startswith(f"application/vnd.{self._config.vendor}.") else plain_json
-            )
+        shown_type = refusal_type(accept, self._config.vendor, route.kind if route else None)
         content = msgspec.json.encode(error_body(refusal.status, refusal.text))
         return Outgoing(refusal.status, content, shown_type, refusal.headers)
 
@@ -157,7 +155,9 @@ class Service:
                 self._state, self._log, incoming.method, incoming.path, incoming.body or b""
             )
         except Refusal as refusal:
-            return Outgoing(refusal.status, msgspec.json.encode(error_body(refusal.status, refusal.text)))
+            return self._refused(incoming, refusal, None)
+        except DataFileError as cause:
+            return self._refused(incoming, not_kept(cause), None)
         return Outgoing(found.status, found.content, found.content_type)
 
     async def _read(self, scope: Scope, receive: Receive) -> Incoming:

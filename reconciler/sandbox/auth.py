@@ -1,7 +1,7 @@
 """Who may call: the key at the gateway, then the user at the service.
 
 Belongs here: the two checks and their order. Not here: what a refusal looks like in full (refusals.py).
-Source: specification 5; service-facts 8: header and query are alternatives here, the header counts first.
+Source: specification 5; docs/service.md, credentials: the header counts first, the query where there is none.
 """
 
 import base64
@@ -14,8 +14,11 @@ from reconciler.sandbox.config import SandboxConfig
 
 def key_fits(config: SandboxConfig, headers: Mapping[str, str], query: Mapping[str, str]) -> bool:
     """Is the API key right? The query's key counts only where the header carries none."""
-    given = headers.get("x-api-key", query.get("apikey", ""))
-    return hmac.compare_digest(given.encode(), config.api_key.encode())
+    header = headers.get("x-api-key")
+    given = (
+        query.get("apikey", "").encode() if header is None else header.encode("latin-1")
+    )  # the bytes as sent
+    return hmac.compare_digest(given, config.api_key.encode())
 
 
 def user_fits(config: SandboxConfig, headers: Mapping[str, str]) -> bool:

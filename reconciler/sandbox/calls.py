@@ -46,11 +46,25 @@ class Call:
     def body(self) -> Body:
         """The body as a JSON object; refuses (400) anything else."""
         try:
-            return msgspec.json.decode(self.raw_body, type=dict[str, object])
+            body = msgspec.json.decode(self.raw_body, type=dict[str, object])
         except msgspec.ValidationError:
             raise malformed("the body must be a JSON object") from None
         except (msgspec.DecodeError, RecursionError, ValueError):
             raise malformed("the body is not well-formed JSON") from None
+        if not _shallow(body, depth_max):
+            raise malformed(f"the body is nested more than {depth_max} levels deep")
+        return body
 
 
 no_content = Answer(204)
+depth_max = 64  # levels; what was once read can always be written again
+
+
+def _shallow(value: object, levels: int) -> bool:
+    match value:
+        case dict():
+            return levels > 0 and all(_shallow(item, levels - 1) for item in value.values())
+        case list():
+            return levels > 0 and all(_shallow(item, levels - 1) for item in value)
+        case _:
+            return True

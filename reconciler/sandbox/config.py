@@ -21,7 +21,7 @@ def real_clock() -> datetime:
 
 
 def workspace_id(name: str) -> str:
-    """The id that a workspace gets when none is given: 16 upper-case hexadecimal digits, from its name alone."""
+    """The id of a workspace for which none is given: 16 upper-case hexadecimal digits, made from its name."""
     return blake2b(name.encode(), digest_size=8).hexdigest().upper()
 
 
@@ -29,7 +29,7 @@ def workspace_id(name: str) -> str:
 class SandboxConfig:
     """The options of one sandbox. Raises ValueError, naming the option, when one cannot be meant.
 
-    `workspaces`: (name, id) of the named ones; an id of None is made from the name. The default one always exists.
+    `workspaces`: (name, id) of the named ones; an id of None is made from the name.
     `contacts`: that many invented people stand in the default workspace at the start.
     `rows`: what a list of contacts shows of each; the real service shows brief rows.
     `link_base`: the origin written into links and Location; None is the origin of the request.

@@ -1,7 +1,7 @@
 """What happens to a contact: how a body becomes one, and what a full replacement spares.
 
-Belongs here: the recorded behaviour of create and PUT, as pure functions. Not here: storage, search, the wire.
-Source: service-facts 2 (recorded traffic where marked there).
+Belongs here: the recorded behaviour of create and PUT, as pure functions. Not here: storage, the wire.
+Source: docs/service.md, contacts (recorded traffic of the service where it says so).
 """
 
 import re
@@ -44,7 +44,7 @@ def read_contact(body: Body) -> Written:
             raise invalid(f"{name} must be a string")
     status = given.pop("status", None)
     zone = given.get("timezone")
-    if isinstance(zone, str):
+    if isinstance(zone, str) and zone:
         given["timezone"] = shown_zone(zone)
     return Written(
         fields={name: value for name, value in given.items() if name not in NEVER_SHOWN | STRUCTURED},
@@ -65,7 +65,7 @@ def require_fields(body: Body, *, strict: bool) -> None:
 
 
 def require_name(body: Body) -> None:
-    """Refuses (422) a contact with neither first nor last name: even the portal's import wants one of them."""
+    """Refuses (422) a contact with neither first nor last name: the portal's import wants one of them."""
     if not body.get("firstName") and not body.get("lastName"):
         raise invalid("firstName, lastName: at least one of them is required")
 
@@ -73,7 +73,7 @@ def require_name(body: Body) -> None:
 def created(
     written: Written, *, contact_id: str, number: int, workspace: tuple[str, str], now: datetime
 ) -> Contact:
-    """A new contact of `workspace` (id, name; both "" for the default one), with the service's defaults filled in."""
+    """A new contact of `workspace` (id, name; both "" for the default one), with the service's defaults."""
     wid, workspace_name = workspace
     return Contact(
         id=contact_id,
@@ -130,7 +130,7 @@ def _mri(fields: Body, number: int, workspace_name: str) -> str:
 
 
 def _each(given: Body, name: str, read: Callable[[Body, str], Body]) -> list[Body] | None:
-    """The list of objects under this name, each read; None where there is none; refuses (422) anything else."""
+    """The list of objects under this name, each read; None where there is none; else a refusal (422)."""
     found = given.get(name)
     if found is None:
         return None
@@ -172,7 +172,7 @@ def _option(item: Body, name: str) -> Body:
 
 
 def _custom(item: Body, name: str) -> Body:
-    """One custom field: display name, value, and the name that queries use (made from the display name if absent)."""
+    """One custom field: display name, value, and the name in queries, made from the first if absent."""
     field_name, value = item.get("fieldName"), item.get("fieldValue", "")
     if not isinstance(field_name, str) or not field_name:
         raise invalid(f"{name}: fieldName is required")
@@ -185,7 +185,7 @@ def _custom(item: Body, name: str) -> Body:
 
 
 def _search_key(field_name: str) -> str:
-    """ "Field Name" -> custom_fieldName, as in the vendor's sample."""
+    """As in the vendor's sample: "Field Name" -> custom_fieldName."""
     words = re.findall(r"\w+", field_name)
     joined = "".join(word[:1].upper() + word[1:] for word in words)
     return f"custom_{joined[:1].lower()}{joined[1:]}"

@@ -1,4 +1,4 @@
-"""The sandbox's own addresses below /_sandbox/, which the real service does not have: no credentials, plain JSON.
+"""The sandbox's own addresses below /_sandbox/, unknown to the real service: no credentials, plain JSON.
 
     POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}   one push to the device
     POST   /_sandbox/resources/expire         {} or {"ids": [...]}        retention: these, or all, are gone
@@ -6,12 +6,12 @@
     GET    /_sandbox/requests                                             the requests served, oldest first
     DELETE /_sandbox/requests                                             forgets them
 
-Belongs here: what tests and demonstrations do from behind the service. Changing a contact behind somebody's back
-goes through the ordinary API. Not here: anything a client of the service may rely on.
+Belongs here: what tests and demonstrations do from behind the service. Changing a contact behind somebody's
+back goes through the ordinary API. Not here: anything a client of the service may rely on.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -32,6 +32,7 @@ class Served:
 
     method: str
     path: str
+    query: Mapping[str, str]
     status: int
 
 
@@ -42,9 +43,9 @@ class RequestLog:
         self._served: deque[Served] = deque(maxlen=requests_max)
         self._total = 0
 
-    def add(self, method: str, path: str, status: int) -> None:
+    def add(self, served: Served) -> None:
         """One more request was answered."""
-        self._served.append(Served(method, path, status))
+        self._served.append(served)
         self._total += 1
 
     def clear(self) -> None:
@@ -53,8 +54,13 @@ class RequestLog:
         self._total = 0
 
     def document(self) -> Body:
-        """What is remembered."""
-        return {"total": self._total, "requests": [*self._served]}
+        """What is remembered; of the query everything but the key."""
+        return {"total": self._total, "requests": [_shown(served) for served in self._served]}
+
+
+def _shown(served: Served) -> Body:
+    query = {name: value for name, value in served.query.items() if name != "apikey"}
+    return {"method": served.method, "path": served.path, "query": query, "status": served.status}
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def created(body: Body, *, device_id: str, now: datetime, short_os: bool) -> Dev
 
 
 def replaced(device: Device, body: Body, *, now: datetime, short_os: bool) -> Device:
-    """The device after a PUT; refuses (422) when one of the seven fields is missing. Earlier failures are forgotten."""
+    """The device after a PUT, its failures forgotten; refuses (422) when one of seven fields is missing."""
     written = _read(body, short_os=short_os)
     return msgspec.structs.replace(
         device, fields=_kept(written), status=_status(written), modified=f"{now:%Y-%m-%d}", failures=0
@@ -60,10 +60,11 @@ def pushed(device: Device, *, delivered: bool) -> Pushed:
     return Pushed(after, delivered=delivered, charged=True)
 
 
-def require_room(contact: Contact, body: Body, *, limit: int) -> None:
-    """Refuses (422) a device beyond the limit of its app on this contact."""
-    app = body.get("appId")
-    if sum(device.fields["appId"] == app for device in contact.devices) >= limit:
+def require_room(contact: Contact, wanted: Device, *, limit: int) -> None:
+    """Refuses (422) a device that, with the others of its app on this contact, would be one too many."""
+    app = wanted.fields["appId"]
+    others = (device for device in contact.devices if device.id != wanted.id)
+    if sum(device.fields["appId"] == app for device in others) >= limit:
         raise invalid(f"appId: the contact already has {limit} devices of this app, which is its limit")
 
 

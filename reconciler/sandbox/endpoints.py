@@ -78,8 +78,8 @@ def create_device(call: Call) -> Answer:
     contact, body, config = _contact(call), call.body(), call.config
     device_id, _ = call.state.new_id("device")
     device = devices.created(body, device_id=device_id, now=config.clock(), short_os=config.short_device_os)
-    devices.require_room(contact, body, limit=config.device_limit)
-    keep_devices(call, with_device(contact, device))
+    devices.require_room(contact, device, limit=config.device_limit)
+    _keep_devices(call, with_device(contact, device))
     location = call.writer.address("contacts", contact.id, "devices", device.id)
     return Answer(201, call.writer.device(contact, device), location)
 
@@ -94,14 +94,15 @@ def put_device(call: Call) -> Answer:
     contact, device = _device(call)
     config = call.config
     after = devices.replaced(device, call.body(), now=config.clock(), short_os=config.short_device_os)
-    keep_devices(call, with_device(contact, after))
+    devices.require_room(contact, after, limit=config.device_limit)
+    _keep_devices(call, with_device(contact, after))
     return no_content
 
 
 def delete_device(call: Call) -> Answer:
     """The device is gone for good."""
     contact, device = _device(call)
-    keep_devices(call, without_device(contact, device.id))
+    _keep_devices(call, without_device(contact, device.id))
     return no_content
 
 
@@ -141,7 +142,7 @@ def delete_resource(call: Call) -> Answer:
 
 
 def list_workspaces(call: Call) -> Answer:
-    """All named workspaces in one answer; this list has no pages. The default one is not among them (assumed)."""
+    """All named workspaces in one answer, without pages. The default one is not among them (assumed)."""
     shelves = [shelf for shelf in call.state.shelves.values() if shelf.id]
     rows = [call.writer.workspace_row(shelf.name, shelf.id) for shelf in shelves]
     return Answer(200, whole_document("workspaces", rows))
@@ -155,13 +156,6 @@ def get_workspace(call: Call) -> Answer:
 def get_company(call: Call) -> Answer:
     """The document at the root."""
     return Answer(200, call.writer.company(workspace_id("")))
-
-
-def keep_devices(call: Call, contact: Contact) -> None:
-    """The contact is kept with its changed devices; its own time moves only when so configured."""
-    if call.config.device_touches_contact:
-        contact = msgspec.structs.replace(contact, modified=contacts.whole_seconds(call.config.clock()))
-    call.state.put_contact(contact)
 
 
 def _page(call: Call, key: str, rows: list[Body], total: int) -> Body:
@@ -189,6 +183,13 @@ def _device(call: Call) -> tuple[Contact, Device]:
     if device is None:
         raise not_found()
     return contact, device
+
+
+def _keep_devices(call: Call, contact: Contact) -> None:
+    """The contact is kept with its changed devices; its own time moves only when so configured."""
+    if call.config.device_touches_contact:
+        contact = msgspec.structs.replace(contact, modified=contacts.whole_seconds(call.config.clock()))
+    call.state.put_contact(contact)
 
 
 def _resource(call: Call) -> Resource:

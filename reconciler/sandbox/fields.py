@@ -1,7 +1,7 @@
 """The names that a contact's fields have: in bodies, in queries, and which of them only the service writes.
 
 Belongs here: tables, transcribed from the sources. Not here: what is done with them.
-Source: service-facts 2 (field list, search aliases), specification 2.2 and 4.2.
+Source: docs/service.md, contacts (field list, search aliases), specification 2.2 and 4.2.
 """
 
 _WORK = """
@@ -42,17 +42,17 @@ NEVER_SHOWN = frozenset({"password", "secretAnswer"})
 
 STRUCTURED = frozenset({"locations", "messagingoptions", "customFields"})
 
-# The order in which the recorded answer to a create begins; other fields follow, the rest of the frame after them.
+# The recorded order: these first, then locations, time, status, then those; other fields follow.
 LEADING = ("firstName", "lastName")
 FOLLOWING = ("timezone", "workEmailAddress1", "workMobilePhone1", "workCountry")
 
 DEVICE_FIELDS = ("deviceName", "appId", "platform", "deviceOS", "deviceModel", "status", "pushToken")
-"""All seven stand in every update (specification 2.1); status may be left out of a create (service-facts 3)."""
+"""All seven stand in every update (specification 2.1); a create may leave out status."""
 
 DEVICE_SERVER_OWNED = frozenset({"id", "registrationDate", "lastModifiedDate", "link"})
 
 RESOURCE_FIELDS = ("name", "scope", "mimeType", "derefUri")
-"""All four stand in every create and every update (service-facts 4)."""
+"""All four stand in every create and every update."""
 
 
 def _aliases() -> dict[str, str]:

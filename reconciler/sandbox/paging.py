@@ -1,7 +1,7 @@
 """One page of a list: which rows, what the status says, which links lead on.
 
 Belongs here: the paging rules and the exact texts. Not here: which rows there are.
-Source: service-facts 1 (recorded), specification 8.
+Source: specification 8; docs/service.md, lists (recorded).
 """
 
 import re
@@ -33,7 +33,7 @@ def read_page(query: Mapping[str, str]) -> Page:
 
 
 def status_text(first: int, last: int, total: int) -> str:
-    """ "1 to 20 of 55", with the four spaces that the service sends behind it."""
+    """Like "1 to 20 of 55", with the four spaces that the service sends behind it."""
     return f"{first} to {last} of {total}    "
 
 
@@ -47,7 +47,7 @@ def page_document(
     query: Mapping[str, str],
     prev_rel: str,
 ) -> Body:
-    """The list document: rows, status, links next and previous; past the end there is no collection key at all."""
+    """The list document: rows, status, links next and previous; past the end there is no collection key."""
     if not rows:
         return {"status": "No records found", "link": []}
     status = status_text(page.offset + 1, page.offset + len(rows), total)

@@ -1,4 +1,4 @@
-"""Invented people, the same ones every time: nobody real, every address at example.com, every number for fiction.
+"""Invented people, the same ones every time: addresses at example.com, numbers reserved for fiction.
 
 Belongs here: making contacts in numbers, fast. Not here: the rules for contacts that clients write.
 """
@@ -9,17 +9,19 @@ from datetime import UTC, datetime, timedelta
 from reconciler.sandbox.contacts import created, read_contact
 from reconciler.sandbox.records import Body, Contact, make_id
 
-FIRST_NAMES = (
-    "Ada Alan Amara Ana Anders Aroha Ben Bianca Callum Carmen Chen Chloe Daniel Daria David Edith Elena Emeka Farid "
-    "Fiona Grace Hana Hugo Ines Ivan Jack Jane Joao Kaia Karim Lena Liam Lucia Mateo Maya Mina Nadia Noah Olga Oscar "
-    "Priya Quinn Rafael Rosa Sam Samantha Sofia Tane Theo Uma Victor Wanda Xavier Yara Zoe"
-).split()
-LAST_NAMES = (
-    "Abbott Adeyemi Almeida Bauer Bennett Brandt Campbell Castro Chang Cole Doe Duarte Edwards Evans Fischer Fofana "
-    "Garcia Green Haddad Harris Ito Jansen Jones Kaur Keller Kim Larsen Lee Lopez Martin Meyer Moreau Nakamura Ngata "
-    "Novak Okafor Olsen Park Patel Quist Reyes Rossi Sato Schmidt Silva Singh Stone Tan Taylor Umarov Varga Walker "
-    "Watanabe Wood Xu Young Zhang Zimmer Zulu"
-).split()
+_FIRST_NAMES = """
+Ada Alan Amara Ana Anders Aroha Ben Bianca Callum Carmen Chen Chloe Daniel Daria David Edith Elena Emeka
+Farid Fiona Grace Hana Hugo Ines Ivan Jack Jane Joao Kaia Karim Lena Liam Lucia Mateo Maya Mina Nadia
+Noah Olga Oscar Priya Quinn Rafael Rosa Sam Samantha Sofia Tane Theo Uma Victor Wanda Xavier Yara Zoe
+"""
+_LAST_NAMES = """
+Abbott Adeyemi Almeida Bauer Bennett Brandt Campbell Castro Chang Cole Doe Duarte Edwards Evans Fischer
+Fofana Garcia Green Haddad Harris Ito Jansen Jones Kaur Keller Kim Larsen Lee Lopez Martin Meyer Moreau
+Nakamura Ngata Novak Okafor Olsen Park Patel Quist Reyes Rossi Sato Schmidt Silva Singh Stone Tan Taylor
+Umarov Varga Walker Watanabe Wood Xu Young Zhang Zimmer Zulu
+"""
+FIRST_NAMES = _FIRST_NAMES.split()
+LAST_NAMES = _LAST_NAMES.split()
 JOBS = ("Engineer", "Senior Engineer", "Duty Manager", "Analyst", "Nurse", "Planner", "Technician")
 DEPARTMENTS = ("Operations", "Finance", "Field Service", "Security", "Logistics")
 PLACES = (
@@ -36,7 +38,7 @@ _beginning = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 def invented(count: int, *, after: int) -> Iterator[Contact]:
-    """`count` contacts of the default workspace, numbered from `after` + 1; the nth is always the same person."""
+    """`count` contacts of the default workspace, numbered from `after` + 1; the nth is always the same."""
     for place in range(count):
         number = after + place + 1
         yield created(

@@ -1,7 +1,7 @@
 """The values that the service keeps: contacts, their devices, resources. Frozen; a change makes a new one.
 
-Belongs here: what is remembered. Not here: the rules by which it changes (contacts.py, devices.py, resources.py),
-where it is kept (state.py, storage.py), how it is written out (wire.py).
+Belongs here: what is remembered. Not here: the rules by which it changes (contacts.py, devices.py,
+resources.py), where it is kept (state.py, storage.py), how it is written out (wire.py).
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ import msgspec
 
 Body = dict[str, object]
 
-# Ids are opaque upper-case hexadecimal (service-facts 1). An odd factor makes them look unordered and stay unique.
+# Ids are opaque upper-case hexadecimal. An odd factor makes them look unordered, and
+# keeps them different.
 _ODD = 0x9E3779B97F4A7C15
 _SALTS = {"contact": 0x1F3D5B79A2C4E680, "device": 0x5A0C3E71B9D82F46, "resource": 0x93B1D7F5024C68AE}
 
@@ -63,7 +64,7 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 def make_id(kind: str, number: int) -> str:
-    """The id of the `number`th record ever made: 16 upper-case hexadecimal digits, never used twice for a kind."""
+    """The id of the `number`th record: 16 upper-case hexadecimal digits, never the same twice for a kind."""
     return f"{(number * _ODD + _SALTS[kind]) & 0xFFFFFFFFFFFFFFFF:016X}"
 
 

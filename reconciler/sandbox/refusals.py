@@ -1,7 +1,7 @@
 """How the service says no: one exception, and the body that each status carries.
 
-Belongs here: statuses, their sentences, the shape of error bodies. Not here: deciding that something is wrong.
-Source: service-facts 8 (recorded 404, 401 and 422 bodies), specification 7.
+Belongs here: statuses, their sentences, the shape of error bodies. Not here: finding what is wrong.
+Source: specification 7; docs/service.md, errors (recorded 404, 401 and 422 bodies).
 """
 
 from http import HTTPStatus
@@ -16,12 +16,13 @@ SUMMARIES = {
     HTTPStatus.METHOD_NOT_ALLOWED: "Your request is not possible at this address.",
     HTTPStatus.NOT_ACCEPTABLE: "Your request asks for a media type that is not available here.",
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "Your request carries a media type that is not accepted here.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The sandbox could not keep the change. Nothing was changed.",
     HTTPStatus.UNPROCESSABLE_ENTITY: "Your request was understood, and its content was not accepted.",
 }
 
 
 class Refusal(Exception):
-    """The request ends here, with this status; `text` is the specific cause, naming the field where there is one."""
+    """The request ends here, with this status; `text` is the specific cause and names the field."""
 
     def __init__(self, status: HTTPStatus, text: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(text)
@@ -66,6 +67,11 @@ def not_acceptable(accept: str) -> Refusal:
 def wrong_media_type(expected: str) -> Refusal:
     """The body's Content-Type is missing or another one: 415."""
     return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {expected}")
+
+
+def not_kept(cause: Exception) -> Refusal:
+    """The data file took nothing, and so nothing changed: 500."""
+    return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, str(cause))
 
 
 def invalid(text: str) -> Refusal:

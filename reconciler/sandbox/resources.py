@@ -1,7 +1,7 @@
 """What happens to a resource: the four mandatory fields and the checks of its content.
 
 Belongs here: what is accepted, as pure functions. Not here: storage, the wire, retention.
-Source: service-facts 4.
+Source: specification 2.3 and 4.3; docs/service.md, resources.
 """
 
 import base64
@@ -20,7 +20,7 @@ PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
 
 
 def read_resource(body: Body, *, resource_id: str, workspace: str, bytes_max: int) -> Resource:
-    """The resource that this body describes; refuses (422) a missing field, a wrong type, unreadable content."""
+    """The resource that this body describes; refuses (422) a missing field, a wrong type, bad content."""
     texts = _texts(body)
     scope, mime_type = texts["scope"], texts["mimeType"]
     if scope not in ("private", "public"):

@@ -1,9 +1,11 @@
 """Addresses: which path is which endpoint, and which media types it speaks.
 
-Belongs here: the table of paths and methods, reading a path, choosing the type of an answer. Not here: HTTP itself.
-Source: specification 4 and 9; service-facts 2 to 4 and 7.
+Belongs here: the table of paths and methods, reading a path, choosing the type of an answer.
+Not here: HTTP itself.
+Source: specification 4 and 9; docs/service.md, addresses.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -100,8 +102,17 @@ def answer_type(accept: str, vendor: str, kind: str) -> str | None:
     return plain_json if plain_json in wanted else None
 
 
+def refusal_type(accept: str, vendor: str, kind: str | None) -> str:
+    """The media type of an error body: that of the answer, or the vendor's JSON type that was asked for."""
+    shown = answer_type(accept, vendor, kind) if kind else None
+    asked = accept.partition(",")[0].partition(";")[0].strip().lower()
+    if shown is None and re.fullmatch(rf"application/vnd\.{vendor}\.[a-z-]+-v1\+json", asked):
+        return asked
+    return shown or plain_json
+
+
 def require_types(method: str, headers: Mapping[str, str], vendor: str, kind: str) -> str:
-    """The type of the answer; refuses an Accept that cannot be met (406), a body that is not the kind's own (415)."""
+    """The type of the answer; refuses an Accept that cannot be met (406) and a body of another type (415)."""
     accept = headers.get("accept", "")
     shown = answer_type(accept, vendor, kind)
     if shown is None:

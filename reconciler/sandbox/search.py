@@ -2,7 +2,7 @@
 
 Belongs here: reading the query, and the text that a filter or a sort compares. Not here: walking the contacts
 (shelf.py), pages (paging.py).
-Source: specification 4.2; service-facts 1 (contains, fields=, customFields=, aliases).
+Source: specification 4.2; docs/service.md, lists (contains, fields=, customFields=, aliases).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ custom_prefix = "custom_"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The rows wanted, and their order. `filters` and `sort` name columns: a field, or custom_<name> in lower case."""
+    """The rows wanted, and their order. `filters` and `sort` name a field, or custom_<name> in lower case."""
 
     filters: tuple[tuple[str, str], ...] = ()
     sort: tuple[str, ...] = ()
@@ -31,9 +31,10 @@ class Question:
 
 
 def read_question(query: Mapping[str, str]) -> Question:
-    """The filters and the order that a query asks for; refuses (400) a sortOrder that is neither asc nor desc.
+    """The filters and the order that a query asks for; refuses (400) any sortOrder but asc and desc.
 
-    Names are read in any case. A parameter that is no field of a contact is ignored, as is such a name in sortFields.
+    Names are read in any case. A parameter that is no field of a contact is ignored, as is such a name in
+    sortFields.
     """
     filters = []
     for name, value in query.items():
@@ -48,7 +49,7 @@ def read_question(query: Mapping[str, str]) -> Question:
 
 
 def read_added(query: Mapping[str, str]) -> tuple[str, ...]:
-    """The contact fields that fields= adds to each row: documented names in any case, others exactly as written."""
+    """The contact fields that fields= adds to each row: documented names in any case, others as written."""
     names = (name.strip() for name in query.get("fields", "").split(","))
     structured = {name.lower(): name for name in STRUCTURED}
     return tuple(
@@ -62,7 +63,7 @@ def wants_custom(query: Mapping[str, str]) -> bool:
 
 
 def column_text(contact: Contact, column: str) -> str:
-    """What a filter or a sort on this column compares, case folded; empty where the contact has nothing there."""
+    """What a filter or a sort on this column compares, case folded; empty where nothing stands there."""
     if column.startswith(custom_prefix):
         found = (item["fieldValue"] for item in contact.custom if str(item["searchKey"]).lower() == column)
         value: object = next(found, "")

@@ -16,6 +16,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 loopback = "127.0.0.1"
+keep_alive_s = 75  # seconds; uvicorn's 5 would close connections that a client is just about to use again
 stop_wait_s = 5  # seconds that requests in flight get to end when the server is told to stop
 
 
@@ -31,7 +32,9 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 date_header=False,  # the application sends its own, from its own clock
+                ws="none",
                 timeout_graceful_shutdown=stop_wait_s,
+                timeout_keep_alive=keep_alive_s,
             )
         )
         self._on_ready = on_ready
@@ -60,7 +63,7 @@ class _Server(uvicorn.Server):
 def serve_app(
     make: Callable[[], Starlette], *, host: str, port: int, on_ready: Callable[[str], None]
 ) -> None:
-    """Serves what `make` makes until SIGINT or SIGTERM. Raises OSError, before making it, for a port that is taken."""
+    """Serves what `make` makes until SIGINT or SIGTERM. Raises OSError, before that, for a taken port."""
     listening = _listen(host, port)
     try:
         _Server(make(), lambda: on_ready(_address(listening))).run(sockets=[listening])
@@ -70,7 +73,7 @@ def serve_app(
 
 @contextmanager
 def running_app(make: Callable[[], Starlette]) -> Iterator[str]:
-    """The application runs in its own thread on a free loopback port; it has stopped when the context ends."""
+    """The application runs in its own thread on a free loopback port, and has stopped at the end."""
     app = make()
     ready = threading.Event()
     with _listen(loopback, 0) as listening:

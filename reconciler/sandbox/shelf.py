@@ -1,6 +1,6 @@
 """The contacts and resources of one workspace, in memory, in the order in which lists show them.
 
-Belongs here: order, lookup, the walk of a search, all fast at 100,000 contacts. Not here: rules, ids, the disk.
+Belongs here: order, lookup, the walk of a search, fast at 100,000 contacts. Not here: rules, ids, the disk.
 """
 
 from bisect import bisect_left

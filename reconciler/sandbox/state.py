@@ -1,4 +1,4 @@
-"""Everything the service knows: its workspaces, what stands in each, the next id; kept in a file when there is one.
+"""Everything the service knows: its workspaces, what stands in each, the next id; in a file if one is given.
 
 Belongs here: the one place where state changes. Not here: rules about content, the wire, HTTP.
 """

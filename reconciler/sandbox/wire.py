@@ -1,7 +1,8 @@
 """Records as documents: media types, links, and the key order that was recorded.
 
-Belongs here: shapes on the wire, written down from the sources and shared with no client. Not here: rules, routing.
-Source: service-facts 1 to 4 and 7; specification 2 and 9.
+Belongs here: shapes on the wire, written down from the sources and shared with no client.
+Not here: rules, routing.
+Source: specification 2 and 9; docs/service.md.
 """
 
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ def body_types(vendor: str, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes documents whose links begin with `base` (an origin) and stay below `prefix` (a workspace, or nothing)."""
+    """Writes documents whose links begin with `base` (an origin) and `prefix` (a workspace, or nothing)."""
 
     config: SandboxConfig
     base: str
@@ -38,7 +39,7 @@ class Writer:
         return "/".join((self.base + self.prefix, *parts))
 
     def contact(self, contact: Contact, *, custom: bool, all_links: bool) -> Body:
-        """The whole contact as recorded: without id unless configured, update and delete links only after a create."""
+        """The whole contact as recorded: without id unless configured, with all links only after a create."""
         uri = self.address("contacts", contact.id)
         links = [_link(uri, "self", "GET")]
         if all_links:
@@ -51,7 +52,7 @@ class Writer:
         return document
 
     def contact_row(self, contact: Contact, *, custom: bool, added: Iterable[str]) -> Body:
-        """One item of a list: brief, with the fields asked for added; or the whole contact, when so configured."""
+        """One item of a list: brief, with the fields asked for added; or the whole, if so configured."""
         links = [_link(self.address("contacts", contact.id), "self", "GET")]
         if self.config.rows == "full":
             row = self._contact_frame(contact, with_id=True)
@@ -175,7 +176,7 @@ _COLLECTIONS = (
 
 
 def contact_value(contact: Contact, name: str) -> object:
-    """What stands under this name in the whole contact; None where nothing does. Devices are no field of a contact."""
+    """What stands under this name in the contact, None where nothing does. Devices are no field of it."""
     match name:
         case "id" | "type" | "status" | "mri" | "locations" | "messagingoptions":
             value: object = getattr(contact, name)

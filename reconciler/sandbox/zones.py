@@ -1,7 +1,7 @@
 """Time zones as the service shows them: a name goes in, an offset of whole hours comes out.
 
 Belongs here: that one rewriting. Not here: any decision about when it applies.
-Source: service-facts 2, recorded: "Australia/Melbourne" reads back "+10", and a sent "+10" reads back "0".
+Source: docs/service.md, contacts. Recorded: "Australia/Melbourne" reads back "+10", a sent "+10" reads "0".
 """
 
 from datetime import datetime, timedelta
@@ -71,7 +71,7 @@ STANDARD_OFFSETS = {
 
 @lru_cache(maxsize=1024)
 def shown_zone(sent: str) -> str:
-    """What the service shows after `sent` was written as a time zone; anything it does not know becomes "0"."""
+    """What the service shows after `sent` was written as a time zone; what it does not know becomes "0"."""
     known = STANDARD_OFFSETS.get(sent)
     if known is not None:
         return known
