@@ -6,6 +6,7 @@ here. Ambiguity is a result: it is reported, never resolved by taking the first.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -94,21 +95,31 @@ def same_identity(fields: Fields, live_fields: Fields, keys: tuple[Key, ...]) ->
     return ""
 
 
-class Index:
-    """Live entities by identity: built once, asked for every declared entity."""
+class Known(Protocol):
+    """Anything with flat fields: a live entity, or a declared one."""
 
-    def __init__(self, live: Iterable[LiveEntity], keys: tuple[Key, ...]) -> None:
-        self._rows: dict[Key, dict[tuple[str, ...], list[LiveEntity]]] = {
-            key: defaultdict(list) for key in keys
-        }
-        for row in live:
+    @property
+    def fields(self) -> Fields:
+        """Its fields."""
+        ...
+
+
+K = TypeVar("K", bound=Known)
+
+
+class Index(Generic[K]):
+    """Entities by identity: built once, asked for every entity of the other side."""
+
+    def __init__(self, entities: Iterable[K], keys: tuple[Key, ...]) -> None:
+        self._rows: dict[Key, dict[tuple[str, ...], list[K]]] = {key: defaultdict(list) for key in keys}
+        for row in entities:
             for key, rows in self._rows.items():
                 value = _value(row.fields, key)
                 if value is not None:
                     rows[value].append(row)
 
-    def candidates(self, fields: Fields) -> tuple[str, list[LiveEntity]]:
-        """Return the first identity that any live entity shares, and all that share it; else ("", [])."""
+    def candidates(self, fields: Fields) -> tuple[str, list[K]]:
+        """Return the first identity that any of them shares, and all that share it; else ("", [])."""
         for key, rows in self._rows.items():
             value = _value(fields, key)
             if value is not None and value in rows:

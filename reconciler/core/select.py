@@ -39,7 +39,7 @@ def check(selection: Selection, known: Mapping[Address, Tags]) -> None:
         if _form(text) is None:
             raise UnknownAddress(
                 f"{text!r} is not a selector.",
-                next="write an address, a glob of them (contact/ops/*), kind:device, workspace:ops or tag:team=sre",
+                next="write an address, a glob (contact/ops/*), kind:device, workspace:ops or tag:team=sre",
             )
         if not any(_fits(text, address, tags) for address, tags in known.items()):
             raise UnknownAddress(
