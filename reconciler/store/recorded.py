@@ -1,0 +1,196 @@
+"""What we own and remember of it, and which creates are in doubt: rows in, values out.
+
+Values arrive with their secrets already replaced by digests. Nothing is decided here.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+import msgspec
+from sqlalchemy import Connection, Row, bindparam, select
+
+from reconciler.errors import CorruptRecord
+from reconciler.model import address as addresses
+from reconciler.model.address import Address
+from reconciler.model.documents import Scalar
+from reconciler.model.encoding import encode
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.store.connection import RESTORE
+from reconciler.store.schema import DOUBTS, ENTITIES
+
+_FIELDS = msgspec.json.Decoder(dict[str, str | bool])
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """What one transaction changes. Remembering an address, or settling it, ends its doubt."""
+
+    remember: tuple[RecordedEntity, ...] = ()
+    forget: tuple[Address, ...] = ()
+    doubts: Mapping[Address, str] = {}
+    settled: tuple[Address, ...] = ()
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Under whose name rows are kept."""
+
+    origin: str
+    stack: str
+
+    def key(self) -> dict[str, str]:
+        """The columns that say so."""
+        return {"origin": self.origin, "stack": self.stack}
+
+
+def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, RecordedEntity]:
+    """Return what is owned in the workspaces of `ids` (alias -> the service's id), by address.
+
+    Raises CorruptRecord for the first row that does not hold what this program writes.
+    """
+    table = ENTITIES.c
+    columns = (
+        table.workspace_id,
+        table.address,
+        table.remote_id,
+        table.parent_id,
+        table.sent,
+        table.shown,
+        table.modified,
+        table.protected,
+    )
+    query = select(*columns).where(table.origin == owner.origin, table.stack == owner.stack)
+    found = {}
+    for row in connection.execute(query.order_by(table.address)):
+        entity = _entity(row)
+        if ids.get(entity.address.workspace) == row.workspace_id:
+            found[entity.address] = entity
+    return found
+
+
+def doubts(connection: Connection, owner: Owner) -> dict[Address, str]:
+    """Return the addresses whose create is in doubt, with the time until which it may still land."""
+    query = select(DOUBTS.c.address, DOUBTS.c.until).where(
+        DOUBTS.c.origin == owner.origin, DOUBTS.c.stack == owner.stack
+    )
+    return {_address(row.address): str(row.until) for row in connection.execute(query)}
+
+
+def write(
+    connection: Connection,
+    batches: Iterable[Batch],
+    *,
+    owner: Owner,
+    ids: Mapping[str, str],
+    stamp: Mapping[str, str],
+) -> None:
+    """Carry out the batches in their order. `stamp` holds `updated_at` and `run`."""
+    for batch in batches:
+        gone = (*batch.forget, *(entity.address for entity in batch.remember))
+        _delete_entities(connection, owner, ids, gone)
+        rows = [{**owner.key(), **stamp, **_row(entity, ids)} for entity in batch.remember]
+        if rows:
+            connection.execute(ENTITIES.insert(), rows)
+        _delete_doubts(connection, owner, (*gone, *batch.settled, *batch.doubts))
+        doubted = [
+            {**owner.key(), "address": str(address), "until": until, "run": stamp["run"]}
+            for address, until in batch.doubts.items()
+        ]
+        if doubted:
+            connection.execute(DOUBTS.insert(), doubted)
+
+
+def rename(connection: Connection, owner: Owner, ids: Mapping[str, str], old: Address, new: Address) -> None:
+    """Carry the record of `old` over to `new`; what was recorded for `new` is replaced."""
+    _delete_entities(connection, owner, ids, [new])
+    connection.execute(
+        ENTITIES.update()
+        .where(
+            ENTITIES.c.origin == owner.origin,
+            ENTITIES.c.stack == owner.stack,
+            ENTITIES.c.workspace_id == ids[old.workspace],
+            ENTITIES.c.address == str(old),
+        )
+        .values(address=str(new))
+    )
+
+
+# Replacing is deleting and inserting in one transaction: every database has its own words for
+# doing both at once, and none is needed.
+def _delete_entities(
+    connection: Connection, owner: Owner, ids: Mapping[str, str], gone: Iterable[Address]
+) -> None:
+    statement = ENTITIES.delete().where(
+        ENTITIES.c.origin == owner.origin,
+        ENTITIES.c.stack == owner.stack,
+        ENTITIES.c.workspace_id == bindparam("workspace"),
+        ENTITIES.c.address == bindparam("gone"),
+    )
+    rows = [{"workspace": ids[address.workspace], "gone": str(address)} for address in gone]
+    if rows:
+        connection.execute(statement, rows)
+
+
+def _delete_doubts(connection: Connection, owner: Owner, settled: Iterable[Address]) -> None:
+    statement = DOUBTS.delete().where(
+        DOUBTS.c.origin == owner.origin,
+        DOUBTS.c.stack == owner.stack,
+        DOUBTS.c.address == bindparam("settled"),
+    )
+    rows = [{"settled": str(address)} for address in settled]
+    if rows:
+        connection.execute(statement, rows)
+
+
+def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "workspace_id": ids[entity.address.workspace],
+        "address": str(entity.address),
+        "remote_id": entity.remote_id,
+        "parent_id": entity.parent_id,
+        "sent": encode(entity.sent).decode(),
+        "shown": encode(entity.shown).decode(),
+        "modified": entity.modified,
+        "protected": entity.protected,
+    }
+
+
+def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
+    address = _address(row.address)
+    if not (isinstance(row.remote_id, str) and row.remote_id):
+        _corrupt(address, "its remote id is missing")
+    return RecordedEntity(
+        address=address,
+        remote_id=row.remote_id,
+        parent_id=_text(address, row.parent_id),
+        sent=_fields(address, row.sent),
+        shown=_fields(address, row.shown),
+        modified=_text(address, row.modified),
+        protected=bool(row.protected),
+    )
+
+
+def _address(text: object) -> Address:
+    address = addresses.parse(text) if isinstance(text, str) else None
+    if address is None:
+        _corrupt(text, "it is not an address")
+    return address
+
+
+def _text(address: Address, value: object) -> str:
+    if not isinstance(value, str):
+        _corrupt(address, "a text is missing")
+    return value
+
+
+def _fields(address: Address, text: object) -> dict[str, Scalar]:
+    try:
+        return _FIELDS.decode(_text(address, text))
+    except msgspec.DecodeError:
+        _corrupt(address, "its fields cannot be read")
+
+
+def _corrupt(address: object, what: str) -> NoReturn:
+    shown = f"{address!s:.200}"
+    raise CorruptRecord(
+        f"the store's record of {shown} is damaged: {what}.",
+        next=RESTORE,
+    ) from None

@@ -1,0 +1,58 @@
+"""A clock that the test moves, and a store with everything else filled in."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from reconciler.model.address import Address, contact
+from reconciler.model.plans import Workspace
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.store.database import Store
+
+ORIGIN = "https://api.example.com"
+WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))
+JANE = contact("ops", "jane-doe")
+SAM = contact("ops", "sam-lee")
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def pass_(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+def store_at(
+    path: Path,
+    *,
+    clock: Clock | None = None,
+    stack: str = "default",
+    origin: str = ORIGIN,
+    create: bool = True,
+    prefix: str = "token",
+) -> Store:
+    count = itertools.count(1)
+    return Store.open(
+        f"sqlite:///{path}",
+        origin=origin,
+        stack=stack,
+        now=clock or Clock(),
+        token=lambda: f"{prefix}-{next(count)}",
+        create=create,
+    )
+
+
+def record(address: Address = JANE, **fields: str | bool) -> RecordedEntity:
+    return RecordedEntity(
+        address=address,
+        remote_id="00AB",
+        sent={"firstName": "Jane", **fields},
+        shown={"firstName": "Jane", **fields},
+        modified="2026-02-01T10:00:00+00:00",
+    )

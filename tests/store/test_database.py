@@ -1,0 +1,277 @@
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event, text
+from store.support import JANE, ORIGIN, WORKSPACES, Clock, record, store_at
+
+from reconciler.errors import SettingsError, StoreError
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.store.database import Store
+
+NOBODY = 65534
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def umask() -> Iterator[Callable[[int], int]]:
+    before = os.umask(0o022)
+    yield os.umask
+    os.umask(before)
+
+
+@contextmanager
+def as_somebody_without_rights(folder: Path) -> Iterator[None]:
+    """Take the right to write in `folder` away; a superuser has to become somebody else for that."""
+    superuser = os.geteuid() == 0
+    folder.chmod(0o555)
+    if superuser:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if superuser:
+            os.seteuid(0)
+        folder.chmod(0o700)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that everybody can reach, which those of the test run are not."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
+def test_the_store_is_private_from_its_creation(
+    tmp_path: Path, umask: Callable[[int], int], mask: int
+) -> None:
+    """It holds people's data; what the shell's umask happens to be does not matter."""
+    path = tmp_path / "state" / "store.db"
+    umask(mask)
+    with store_at(path) as store:
+        store.remember([record()], WORKSPACES)
+        files = sorted(file.name for file in path.parent.iterdir())
+        assert files == ["store.db", "store.db-shm", "store.db-wal"]
+        assert [mode(path.parent / name) for name in files] == [0o600] * 3
+    assert mode(path.parent) == 0o700
+    assert mode(path) == 0o600
+
+
+def test_a_commit_survives_a_power_cut(tmp_path: Path) -> None:
+    with store_at(tmp_path / "store.db") as store, store._database.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_reading_a_store_that_does_not_exist_makes_nothing(tmp_path: Path) -> None:
+    """A plan leaves no trace."""
+    with store_at(tmp_path / "state" / "store.db", create=False) as store:
+        assert store.recorded(WORKSPACES).entities == {}
+        assert store.salt == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reading_a_store_leaves_its_folder_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with store_at(path) as store:
+        store.remember([record()], WORKSPACES)
+    with store_at(path, create=False) as store:
+        assert set(store.recorded(WORKSPACES).entities) == {JANE}
+    assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
+
+
+def test_a_plan_can_be_made_while_an_apply_writes(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with store_at(path) as writer, store_at(path, create=False) as reader:
+        writer.remember([record()], WORKSPACES)
+        with writer._database.writing() as connection:
+            connection.execute(text("DELETE FROM entities"))
+            assert set(reader.recorded(WORKSPACES).entities) == {JANE}
+
+
+def test_a_store_that_may_only_be_read_serves_a_plan(folder: Path) -> None:
+    """A build may hand the store on as something nobody can write to."""
+    path = folder / "store.db"
+    with store_at(path) as store:
+        store.remember([record()], WORKSPACES)
+    path.chmod(0o444)
+    with as_somebody_without_rights(folder):
+        with store_at(path, create=False) as store:
+            assert set(store.recorded(WORKSPACES).entities) == {JANE}
+        with pytest.raises(StoreError, match="may not be written") as caught:
+            store_at(path)
+    assert caught.value.next
+
+
+def test_a_folder_without_the_right_to_write_is_named(folder: Path) -> None:
+    for path in (folder / "store.db", folder / "deeper" / "store.db"):
+        with (
+            as_somebody_without_rights(folder),
+            pytest.raises(StoreError, match="cannot be created: Permission denied") as caught,
+        ):
+            store_at(path)
+        assert caught.value.next
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("mine")
+    with pytest.raises(StoreError) as caught:
+        store_at(tmp_path / "state" / "store.db")
+    assert caught.value.next
+    assert (tmp_path / "state").read_text() == "mine"
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, *, create: bool) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(b"not a database at all" * 100)
+    with pytest.raises(StoreError, match="not a database") as caught:
+        store_at(path, create=create)
+    assert caught.value.next
+    assert path.read_bytes() == b"not a database at all" * 100
+
+
+def test_a_folder_instead_of_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        store_at(tmp_path)
+
+
+def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
+    """Whoever planted it would choose where people's data goes, and with which rights."""
+    (tmp_path / "store.db").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError):
+        store_at(tmp_path / "store.db")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with store_at(path) as store, store._database.writing() as connection:
+        connection.execute(text("DROP TABLE meta"))
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="another program"):
+        store_at(path)
+    assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with store_at(path) as store, store._database.writing() as connection:
+        connection.execute(text("UPDATE meta SET value = '2' WHERE key = 'version'"))
+    for create in (True, False):
+        with pytest.raises(StoreError, match="schema 2, this one knows 1") as caught:
+            store_at(path, create=create)
+        assert "upgrade" in caught.value.next
+
+
+@pytest.mark.parametrize("change", ["DELETE FROM meta WHERE key = 'salt'", "UPDATE meta SET value = 'x'"])
+def test_a_store_without_its_salt_or_version_is_refused(tmp_path: Path, change: str) -> None:
+    with store_at(tmp_path / "store.db") as store, store._database.writing() as connection:
+        connection.execute(text(change))
+    with pytest.raises(StoreError, match="version or salt is missing"):
+        store_at(tmp_path / "store.db")
+
+
+def test_a_creation_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
+    """The file exists before its tables do; a crash in between must not need a hand."""
+    path = tmp_path / "store.db"
+    path.touch(0o600)
+    with store_at(path, create=False) as store:
+        assert store.recorded(WORKSPACES).entities == {}
+    with store_at(path) as store:
+        store.remember([record()], WORKSPACES)
+
+
+def test_the_salt_is_made_once(tmp_path: Path) -> None:
+    """Or every digest of a secret would look changed with every run."""
+    with store_at(tmp_path / "store.db", prefix="first") as store:
+        salt = store.salt
+    with store_at(tmp_path / "store.db", prefix="second") as store:
+        assert store.salt == salt == "first-1"
+        assert store.recorded(WORKSPACES).salt == salt
+
+
+def test_a_full_disk_is_an_error_and_keeps_what_was_there(tmp_path: Path) -> None:
+    with store_at(tmp_path / "store.db") as store:
+        store.remember([record()], WORKSPACES)
+        engine = store._database._engine()
+        engine.dispose()
+        event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count = 20"))
+        with pytest.raises(StoreError, match="disk is full") as caught:
+            store.remember([record(title="x" * 100_000)], WORKSPACES)
+        assert "make room" in caught.value.next
+        assert store.recorded(WORKSPACES).entities == {JANE: record()}
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql+psycopg://u:canary@db/x", "postgresql[+]psycopg is not supported"),
+        ("", "an empty URL is not supported"),
+        ("store.db", "store.db is not supported"),
+        ("sqlite://", "does not name a file"),
+        ("sqlite:///", "does not name a file"),
+        ("sqlite:///:memory:", "does not name a file"),
+        ("sqlite://host/store.db", "does not name a file"),
+        ("sqlite:///store.db?mode=rwc", "does not name a file"),
+    ],
+)
+def test_a_url_that_cannot_be_used_says_what_can(tmp_path: Path, url: str, shown: str) -> None:
+    with pytest.raises(SettingsError, match=shown) as caught:
+        Store.open(url, origin=ORIGIN, stack="default", now=Clock(), token=str, root=str(tmp_path))
+    assert "sqlite:///" in caught.value.next
+    assert "canary" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_relative_path_is_meant_from_the_project(tmp_path: Path) -> None:
+    url = "sqlite:///.reconciler/a #%20b.db"
+    with Store.open(
+        url, origin=ORIGIN, stack="default", now=Clock(), token=lambda: "salt", root=str(tmp_path)
+    ):
+        assert (tmp_path / ".reconciler" / "a #%20b.db").is_file()
+
+
+def test_no_value_of_a_person_is_in_an_error(tmp_path: Path) -> None:
+    with store_at(tmp_path / "store.db") as store:
+        with store._database.writing() as connection:
+            connection.execute(text("DROP TABLE entities"))
+        with pytest.raises(StoreError) as caught:
+            store.remember([record(firstName="canary")], WORKSPACES)
+    assert "canary" not in f"{caught.value} {caught.value.__cause__}"
+
+
+def test_a_run_is_written_down_with_its_counts(tmp_path: Path) -> None:
+    with store_at(tmp_path / "store.db") as store:
+        store.begin("run-1", "apply", "7f3a")
+        store.end(
+            Run(
+                run="run-1",
+                fingerprint="7f3a",
+                started_at="2026-03-01T12:00:00+00:00",
+                ended_at="2026-03-01T12:00:09+00:00",
+                outcome="partial",
+                exit_code=6,
+                outcomes=(Outcome(JANE, "create", "applied"), Outcome(JANE, "create", "failed")),
+            )
+        )
+        with store._database.reading() as connection:
+            row = connection.execute(text("SELECT * FROM runs")).one()
+    assert (row.run, row.outcome, row.exit_code) == ("run-1", "partial", 6)
+    assert row.counts == '{"create applied":1,"create failed":1}'
+
+
+def test_a_plan_is_used_once(tmp_path: Path) -> None:
+    with store_at(tmp_path / "store.db") as store:
+        assert store.use_plan("plan-salt")
+        assert not store.use_plan("plan-salt")
+        assert store.use_plan("another")
