@@ -1,0 +1,151 @@
+"""`reconciler sandbox`: the whole service on loopback, until it is stopped."""
+
+import errno
+from typing import Literal
+
+import click
+
+from reconciler.cli import output
+from reconciler.errors import FileError, InputError, ReconcilerError
+
+default_port = 8480
+
+Workspaces = tuple[tuple[str, str | None], ...]
+
+
+def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> Workspaces:
+    """Return NAME=ID pairs; an id of None is made from the name by the sandbox."""
+    pairs = []
+    for text in written:
+        name, equals, found = text.partition("=")
+        if not name or (equals and not found):
+            raise click.BadParameter(f"{text!r} is not NAME or NAME=ID.")
+        pairs.append((name, found or None))
+    return tuple(pairs)
+
+
+@click.command(short_help="Run the whole service on loopback.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=default_port,
+    show_default=True,
+    help="Where to listen on 127.0.0.1. 0: any free port.",
+)
+@click.option("--username", default="demo", show_default=True, metavar="U", help="The user to accept.")
+@click.option("--password", default="demo", show_default=True, metavar="P", help="The password to accept.")
+@click.option("--api-key", default="demo-key", show_default=True, metavar="K", help="The API key to accept.")
+@click.option(
+    "--vendor",
+    default="service",
+    show_default=True,
+    metavar="WORD",
+    help="The vendor word of the media types.",
+)
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    metavar="NAME[=ID]",
+    callback=_workspaces,
+    help="A workspace beside the default one. Repeatable.",
+)
+@click.option(
+    "--contacts",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Start with N invented people in the default workspace.",
+)
+@click.option(
+    "--rows",
+    type=click.Choice(("brief", "full")),
+    default="brief",
+    show_default=True,
+    help="How much a list shows of each contact.",
+)
+@click.option(
+    "--latency-ms", type=click.FloatRange(0), default=0, metavar="N", help="Answer every request this late."
+)
+@click.option(
+    "--data",
+    type=click.Path(),
+    metavar="FILE",
+    help="Keep everything in this SQLite file. Default: in memory.",
+)
+def command(
+    *,
+    port: int,
+    username: str,
+    password: str,
+    api_key: str,
+    vendor: str,
+    workspaces: Workspaces,
+    contacts: int,
+    rows: Literal["brief", "full"],
+    latency_ms: float,
+    data: str | None,
+) -> int:
+    """Run the messaging service on this machine: contacts, devices, resources, nothing sent anywhere.
+
+    It prints its address when it takes requests, and ends with Ctrl-C.
+
+    \b
+    Writes --data FILE, if given. Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
+
+    \b
+    Examples:
+        reconciler sandbox
+        reconciler sandbox --port 8480 --workspace Operations=4C8FE1A2B3D4E5F6 --contacts 55
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    from reconciler.sandbox.app import SandboxConfig, serve  # noqa: PLC0415 - a web server, not for --help
+
+    try:
+        config = SandboxConfig(
+            username=username,
+            password=password,
+            api_key=api_key,
+            vendor=vendor,
+            workspaces=workspaces,
+            contacts=contacts,
+            rows=rows,
+            latency_ms=latency_ms,
+            data=data,
+        )
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
+    try:
+        serve(config, port=port, on_ready=lambda address: _ready(address, config.named_workspaces()))
+    except OSError as error:
+        raise _unusable(error, port) from error
+    output.note("sandbox stopped.")
+    return 0
+
+
+def _ready(address: str, workspaces: tuple[tuple[str, str], ...]) -> None:
+    named = "".join(f"\n  workspace {name} has the id {found}" for name, found in workspaces)
+    output.data(f"sandbox ready at {address}")
+    output.note(
+        f"  settings: service.base_url: {address}, or RECONCILER_SERVICE_BASE_URL={address}\n"
+        "  credentials: what --username, --password and --api-key say (demo, demo, demo-key)"
+        f"{named}\n  stop it with Ctrl-C"
+    )
+
+
+def _unusable(error: OSError, port: int) -> ReconcilerError:
+    from reconciler.sandbox.storage import DataFileError  # noqa: PLC0415 - only an error needs it
+
+    if isinstance(error, DataFileError):
+        return FileError(f"{error}.", next="name another file with --data, or leave it out")
+    if error.errno == errno.EADDRINUSE:
+        return FileError(
+            f"the port {port} of 127.0.0.1 is in use.",
+            next="stop what runs there, or choose another: reconciler sandbox --port 0",
+        )
+    if error.errno == errno.EACCES:
+        return FileError(
+            f"the port {port} needs rights that this user has not.", next="choose one above 1023: --port 8480"
+        )
+    return InputError(
+        f"the sandbox cannot start: {(error.strerror or str(error)).lower()}.", next="try --port 0"
+    )

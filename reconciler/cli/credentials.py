@@ -1,0 +1,163 @@
+"""Secrets: from the environment, a file or a command's output to a value that is never shown.
+
+Belongs here: reading one source and refusing what cannot be a credential. Not here: which secrets
+there are (settings.py). No message holds a value, nor anything that a command printed.
+"""
+
+import os
+import re
+import shlex
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reconciler.model.settings import Secret
+
+secret_bytes_max = 16_384  # bytes; a signed token has a few thousand, a mistaken file has more
+command_timeout_s = 30.0  # seconds; a password manager may ask a person to touch a key
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+class SecretRefused(Exception):
+    """A source gave nothing usable. `str()` says why, without the value; `next` what to do."""
+
+    def __init__(self, what: str, next: str) -> None:  # noqa: A002 - the word that users read
+        super().__init__(what)
+        self.next = next
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where one secret comes from. `arguments` are a command's words; `name` a variable or a path."""
+
+    way: Literal["env", "file", "command"]
+    name: str = ""
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """How `reconciler config` names it. Arguments stay unsaid: they may name vaults and people."""
+        match self.way:
+            case "env":
+                return f"environment {self.name}"
+            case "file":
+                return f"file {self.name}"
+            case "command":
+                return f"command {self.arguments[0]}"
+
+
+def source_of(written: Mapping[str, str | Sequence[str]]) -> Source:
+    """Return the source that `{env: NAME}`, `{file: PATH}` or `{command: WORDS}` writes."""
+    ((way, value),) = written.items()
+    if way == "command":
+        return Source("command", arguments=_words(value))
+    return Source("env" if way == "env" else "file", name=str(value))
+
+
+def _words(value: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(value, str):
+        return tuple(value)
+    try:
+        words = tuple(shlex.split(value))
+    except ValueError as error:
+        raise SecretRefused(
+            "the command has a quote that is not closed", "write it as a list of words"
+        ) from error
+    if not words:
+        raise SecretRefused("the command is empty", "name the program that prints the secret")
+    return words
+
+
+def read(
+    source: Source, *, root: Path, environ: Mapping[str, str], timeout_s: float = command_timeout_s
+) -> Secret:
+    """Return the secret of `source`. Raises SecretRefused.
+
+    One newline at the end is taken off; relative paths and programs start at `root`.
+    """
+    match source.way:
+        case "env":
+            text = _from_environment(source.name, environ)
+        case "file":
+            text = _text(_from_file(root / source.name, source.name), source)
+        case "command":
+            text = _text(_from_command(source.arguments, root, environ, timeout_s), source)
+    return Secret(_fit(text.removesuffix("\n").removesuffix("\r"), source))
+
+
+def _from_environment(name: str, environ: Mapping[str, str]) -> str:
+    if name not in environ:
+        raise SecretRefused(f"the environment variable {name} is not set", f"set {name} and run again")
+    return environ[name]
+
+
+def _from_file(path: Path, name: str) -> bytes:
+    hint = f"put the secret, and nothing else, into {name}"
+    try:
+        # Non-blocking, or a pipe without a writer would make us wait for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SecretRefused(f"{name} is not a regular file", hint)
+            return file.read(secret_bytes_max + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
+        raise SecretRefused(f"{name} cannot be read: {reason.lower()}", hint) from error
+
+
+def _from_command(words: tuple[str, ...], root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
+    """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
+    by_hand = "run the command by hand to see what it says"
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the author of the settings names the program; no shell reads it
+            words,
+            cwd=root,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "the words are unusable"
+        raise SecretRefused(f"the command {words[0]} cannot be started: {reason.lower()}", by_hand) from error
+    with process:
+        try:
+            printed, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            # Its children may still hold the pipe: closing our end is what keeps us from waiting for them.
+            process.kill()
+            if process.stdout is not None:
+                process.stdout.close()
+            raise SecretRefused(
+                f"the command {words[0]} gave no answer within {timeout_s:g} s", by_hand
+            ) from error
+    if process.returncode != 0:
+        raise SecretRefused(f"the command {words[0]} ended with {process.returncode}", by_hand)
+    return printed
+
+
+def _text(data: bytes, source: Source) -> str:
+    if len(data) > secret_bytes_max:
+        raise SecretRefused(
+            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
+        raise SecretRefused(f"{source} gives bytes that are not UTF-8 text", "store it as text") from None
+
+
+def _fit(text: str, source: Source) -> str:
+    if not text:
+        raise SecretRefused(f"{source} is empty", "an empty secret is never meant: set it")
+    found = _CONTROL.search(text)
+    if found is not None:
+        where = "a line break" if found[0] in "\r\n" else f"the control character U+{ord(found[0]):04X}"
+        raise SecretRefused(
+            f"{source} holds {where} inside the value", "store the secret as one line of plain text"
+        )
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise SecretRefused(f"{source} is not UTF-8 text", "store the secret as text")
+    return text

@@ -1,0 +1,97 @@
+"""Private files: written whole or not at all, readable by their owner alone from the first byte.
+
+Plans hold people's data, so a moment at 0644 is already too long, and a plan cut short by a full
+disk must never stand where a good one stood. Only writing and reading of such files belongs here.
+"""
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+from reconciler.errors import FileError
+
+read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60 MB
+
+_NEXT = {
+    "ENOSPC": "make room on the disk; the file that was there before is untouched",
+    "EDQUOT": "make room in your quota; the file that was there before is untouched",
+    "ENOENT": "make the folder first",
+    "ENOTDIR": "name a place inside a folder",
+    "EACCES": "get the right to write there, or name another place",
+    "EPERM": "get the right to write there, or name another place",
+    "EROFS": "name a place that can be written",
+    "EISDIR": "name a file, not a folder",
+}
+
+
+def write_private(path: Path, data: bytes, *, sync: Callable[[int], None] = os.fsync) -> None:
+    """`path` holds exactly `data`, durable, mode 0600; or FileError, and what was there is untouched.
+
+    A link at `path` is replaced, never followed. `sync` makes a descriptor's content durable.
+    """
+    if path.is_dir():
+        raise _file_error(path, "written", "it is a folder", _NEXT["EISDIR"])
+    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
+    try:
+        _write_new(temporary, data, sync)
+        temporary.replace(path)
+        _sync_folder(path.parent, sync)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise _from(path, "written", error) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _write_new(path: Path, data: bytes, sync: Callable[[int], None]) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        sync(file.fileno())
+
+
+def _sync_folder(folder: Path, sync: Callable[[int], None]) -> None:
+    """Make the rename durable. Where folders cannot be opened (Windows), the system does so itself."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a regular file of sensible size. Raises FileError."""
+    try:
+        # Non-blocking, or a pipe in the place of the file would make us wait for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise _file_error(path, "read", "it is not a regular file", "name a file")
+            if about.st_size > read_max:
+                raise _file_error(path, "read", f"it has over {read_max:,} bytes", "name the right file")
+            return file.read()
+    except OSError as error:
+        raise _from(path, "read", error) from error
+
+
+def _from(path: Path, verb: str, error: OSError) -> FileError:
+    import errno  # noqa: PLC0415 - only an error pays for it
+
+    reason = (error.strerror or type(error).__name__).lower()
+    name = errno.errorcode.get(error.errno or 0, "")
+    hint = _NEXT.get(name, "look at the folder and its rights")
+    if verb == "read" and name in ("ENOENT", "EACCES"):
+        hint = "check the name" if name == "ENOENT" else "get the right to read it"
+    return _file_error(path, verb, reason, hint)
+
+
+def _file_error(path: Path, verb: str, reason: str, hint: str) -> FileError:
+    return FileError(f"{path}: cannot be {verb}: {reason}.", next=hint)

@@ -1,0 +1,154 @@
+"""The command `reconciler`: finds the command's module, runs it, turns its end into an exit code.
+
+Belongs here: the table of commands and what happens to everything they raise. Not here: what a
+command does. Start-up is a promise (docs/performance.md), so a command's module is imported only
+when it is used or its help is shown, and this module imports nothing but click.
+"""
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from itertools import pairwise
+from typing import NoReturn
+
+import click
+
+# Name, and the line in `reconciler --help`: shown without importing the module, so it stands here.
+COMMANDS = {
+    "validate": "Check settings and manifests offline, all problems at once.",
+    "plan": "Show what apply would do, and why.",
+    "apply": "Carry out a plan.",
+    "drift": "Show what changed behind our back since the last apply.",
+    "show": "Show a saved plan.",
+    "config": "Show every setting with its origin.",
+    "schema": "List or print the shipped JSON Schemas.",
+    "sandbox": "Run the whole service on loopback.",
+    "demo": "See all of it in half a minute, offline.",
+}
+
+EXIT_CODES = """\
+\b
+Exit codes:
+    0  done, or nothing to do        5  stale plan, or a conflict
+    1  failed                        6  applied in part
+    2  changes or drift found        7  refused by a guard
+    3  input invalid                 8  in doubt
+    4  lock held                    64  usage          130  interrupted
+"""
+
+usage_error = 64  # EX_USAGE of sysexits.h: no other result of ours shares it
+interrupted = 130  # 128 + SIGINT, as shells report it
+
+
+class Commands(click.Group):
+    """The group whose commands are modules of `reconciler.cli.commands`, imported when needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature of click
+        """Return the names in the order of the table, which is the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
+        """Return the command of that name; its module holds it as `command`."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"reconciler.cli.commands.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that `args` names, or say which one may have been meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            close = get_close_matches(name, COMMANDS, n=1)
+            meant = f" Did you mean {close[0]}?" if close else ""
+            raise click.UsageError(f"{name!r} is not a command.{meant}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
+        """Write the table of commands without importing one of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - the signature that click calls
+    if wanted and not ctx.resilient_parsing:
+        from reconciler import __version__  # noqa: PLC0415 - the version is known only here
+        from reconciler.cli import output  # noqa: PLC0415 - printing is not needed before
+
+        output.data(f"reconciler {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    no_args_is_help=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="Print the version and exit.",
+)
+@click.pass_context
+def cli(ctx: click.Context) -> int:
+    """Keep the people, push devices and resources of a messaging service as YAML in git.
+
+    Write manifests, see with `reconciler plan` what would change and why, carry it out with
+    `reconciler apply`. `reconciler demo` shows it offline.
+    """
+    if ctx.invoked_subcommand is None:
+        raise click.UsageError("no command was given.", ctx)
+    return 0
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
+    from reconciler.cli import output  # noqa: PLC0415 - keeps `import reconciler.cli.main` at click alone
+    from reconciler.errors import ReconcilerError  # noqa: PLC0415 - the same
+
+    as_json = wants_json(arguments)
+    try:
+        code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.UsageError as error:
+        output.usage(_sentence(error), _where_help_is(error), as_json=as_json)
+        return usage_error
+    except ReconcilerError as error:
+        output.failure(error, as_json=as_json)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        output.note("interrupted.")
+        return interrupted
+    except BrokenPipeError:
+        output.silence(sys.stdout)
+        return 0
+    except Exception as error:
+        error.add_note("This is a mistake in reconciler, not in your files. Nothing above holds a secret.")
+        raise
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for JSON: known also where the rest of it cannot be understood."""
+    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
+
+
+def _sentence(error: click.UsageError) -> str:
+    sentence = error.format_message()
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _where_help_is(error: click.UsageError) -> str:
+    return f"{error.ctx.command_path if error.ctx else 'reconciler'} --help"
+
+
+def main() -> NoReturn:
+    """Run the process's own command line and exit with its code."""
+    sys.exit(run(sys.argv[1:]))

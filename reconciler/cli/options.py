@@ -1,0 +1,109 @@
+"""The options that several commands share, each with one name, one meaning and one help text.
+
+Only their declaration belongs here. What they select or allow is decided further down.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+formats = ("text", "json")
+
+
+def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return one decorator for several options, shown in the order given."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def settings_options(command: Command) -> Command:
+    """`config`: the settings file, or None; `environment`: the name of the section, or None."""
+    return _together(
+        click.option(
+            "--config",
+            metavar="FILE",
+            help="The settings file. Default: reconciler.yaml, looked for upwards to the repository root.",
+        ),
+        click.option(
+            "--environment",
+            "-e",
+            metavar="NAME",
+            help="The section of `environments:` in the settings to use.",
+        ),
+    )(command)
+
+
+def format_option(command: Command) -> Command:
+    """`format`: text or json."""
+    return click.option(
+        "--format",
+        type=click.Choice(formats),
+        default="text",
+        show_default=True,
+        help="Text for people, JSON for programs.",
+    )(command)
+
+
+def selection_options(command: Command) -> Command:
+    """`only` and `excluded`: tuples of selectors."""
+    return _together(
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="SELECTOR",
+            help="Only these: an address, a glob of addresses, kind:device, workspace:ops, tag:team=sre. "
+            "Repeatable.",
+        ),
+        click.option(
+            "--except",
+            "excluded",
+            multiple=True,
+            metavar="SELECTOR",
+            help="All but these; the same selectors. Repeatable.",
+        ),
+    )(command)
+
+
+def consent_options(command: Command) -> Command:
+    """`allow_deletes`, `allow_creates`, `allow_updates`: a number, or None; `reactivate`: addresses."""
+    return _together(
+        _consent("deletes"),
+        _consent("creates"),
+        _consent("updates"),
+        click.option(
+            "--reactivate",
+            multiple=True,
+            metavar="ADDRESS",
+            help="Re-enable this device, which the service disabled. Pushes to it are charged again. "
+            "Repeatable.",
+        ),
+    )(command)
+
+
+def _consent(what: str) -> Callable[[Any], Any]:
+    return click.option(
+        f"--allow-{what}",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help=f"Allow exactly up to N {what} in this run, beyond the guard's limit.",
+    )
+
+
+def full_option(command: Command) -> Command:
+    """`full`: long lists are not folded."""
+    return click.option("--full", is_flag=True, help="Show long lists whole.")(command)
+
+
+def detailed_option(command: Command) -> Command:
+    """`detailed_exitcode`: exit with 2 where there is something to do."""
+    return click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 when changes were found.")(
+        command
+    )

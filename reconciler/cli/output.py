@@ -1,0 +1,240 @@
+"""The only module that prints. Data goes to stdout, everything else to stderr.
+
+Belongs here: streams, colour, progress bars, the one question, and how an error looks. Not here: what
+is said (report/ renders, the commands decide). Text may hold live data, so everything passes
+`report.inert`, and nothing is ever read as markup.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from reconciler.errors import FileError, InputError, Problem, ReconcilerError, ServiceError, UnsafePlan
+from reconciler.report.inert import inert, is_hidden
+
+if TYPE_CHECKING:  # rich and msgspec are imported where they are used: start-up is a promise
+    from rich.console import Console
+
+    from reconciler.report.lines import Line
+
+# Style of a span -> rich's name for it. Red is kept for what goes away or went wrong.
+_STYLES = {
+    "create": "green",
+    "update": "yellow",
+    "delete": "red",
+    "warn": "magenta",
+    "dim": "dim",
+    "bold": "bold",
+}
+
+Advance = Callable[[str, int, int | None], None]
+
+
+def data(text: str) -> None:
+    """Print what the command was asked for on stdout."""
+    _send(sys.stdout, _inert_lines(text))
+
+
+def lines(rendered: "Sequence[Line]") -> None:
+    """Print rendered lines on stdout, in colour where colour is wanted."""
+    _send_lines(sys.stdout, rendered)
+
+
+def json(text: str) -> None:
+    """Print JSON text on stdout: never coloured, still JSON, and inert on a terminal all the same."""
+    _send(sys.stdout, re.sub("[^\n -~]", _json_escape, text).rstrip("\n") + "\n")
+
+
+def document(text: str) -> None:
+    """Print a file of ours on stdout as it is, so that it can be redirected into one."""
+    _send(sys.stdout, text.rstrip("\n") + "\n")
+
+
+def note(text: str) -> None:
+    """Print what accompanies the data on stderr."""
+    _send(sys.stderr, _inert_lines(text))
+
+
+def note_lines(rendered: "Sequence[Line]") -> None:
+    """Print rendered lines that accompany the data on stderr."""
+    _send_lines(sys.stderr, rendered)
+
+
+def failure(error: ReconcilerError, *, as_json: bool) -> None:
+    """Print an error: every problem with its place, the sentence, its reasons and the way on."""
+    if as_json:
+        json(error_json(error))
+    else:
+        _send_lines(sys.stderr, error_lines(error))
+
+
+def error_lines(error: ReconcilerError) -> "tuple[Line, ...]":
+    """Problems first, in file order; then the sentence, its reasons and what to do."""
+    from reconciler.report.lines import line, sentence  # noqa: PLC0415 - only an error pays for it
+
+    shown: list[Line] = []
+    for problem in _problems(error):
+        shown += sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+    said = sentence("", str(error), "")
+    if isinstance(error, UnsafePlan):
+        said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
+    if error.next:
+        said.append(line(("  next: ", "bold"), error.next))
+    return (*shown, *said)
+
+
+def error_json(error: ReconcilerError) -> str:
+    """`{"outcome", "exit_code", "error", "problems"}`: the form of every error with --format json."""
+    about: dict[str, Any] = {"kind": type(error).__name__, "message": str(error), "next": error.next}
+    if isinstance(error, ServiceError):
+        about |= {"method": error.method, "path": error.path, "status": error.status, "code": error.code}
+    if isinstance(error, UnsafePlan):
+        about["reasons"] = error.reasons
+    return _encoded(error.outcome, error.exit_code, about, _problems(error))
+
+
+def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
+    return error.problems if isinstance(error, InputError) else ()
+
+
+def usage(sentence: str, hint: str, *, as_json: bool) -> None:
+    """Print a mistake in the command line itself."""
+    if as_json:
+        json(_encoded("usage", 64, {"kind": "UsageError", "message": sentence, "next": hint}, ()))
+    else:
+        note(f"{sentence}\n  next: {hint}")
+
+
+def _encoded(outcome: str, exit_code: int, about: Mapping[str, Any], problems: tuple[Problem, ...]) -> str:
+    import msgspec  # noqa: PLC0415 - only an error in JSON pays for it
+
+    whole = {"outcome": outcome, "exit_code": exit_code, "error": about, "problems": problems}
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person looks at this stream: a terminal, not a CI log that pretends to be one."""
+    if stream is None or stream.closed or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def can_ask() -> bool:
+    """Whether a question would reach a person and an answer could come back."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+def confirm(question: str) -> bool:
+    """Ask on stderr; only the word yes is yes. End of input is no."""
+    _send(sys.stderr, inert(question) + " [yes/no] ")
+    return sys.stdin.readline().strip().lower() == "yes"
+
+
+@contextmanager
+def progress() -> Iterator[Advance]:
+    """Yield `advance(what, done, total)`, which moves a bar for each `what`, on a terminal only."""
+    if not is_terminal(sys.stderr):
+        yield lambda _what, _done, _total: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - 60 ms
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=_console(sys.stderr, colour=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def advance(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(inert(what), total=total)
+            bars.update(tasks[what], completed=done, total=total)
+
+        yield advance
+
+
+def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """NO_COLOR forbids, FORCE_COLOR demands, otherwise a terminal decides. Empty means unset."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR", "") not in ("", "0"):
+        return True
+    return is_terminal(stream)
+
+
+def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> None:
+    if stream is None:
+        return
+    if not wants_colour(stream, os.environ):
+        from reconciler.report.lines import plain  # noqa: PLC0415 - with the lines it is there already
+
+        _send(stream, plain(rendered))
+        return
+    from rich.text import Text  # noqa: PLC0415 - 60 ms, only where colour is shown
+
+    console = _console(stream, colour=True)
+    with console.capture() as captured:
+        for spans in rendered:
+            text = Text.assemble(*((span.text, _STYLES.get(span.style, "")) for span in spans))
+            console.print(text, soft_wrap=True)
+    _send(stream, captured.get())
+
+
+def _console(stream: TextIO, *, colour: bool) -> "Console":
+    from rich.console import Console  # noqa: PLC0415 - 60 ms, only where colour or bars are shown
+
+    return Console(
+        file=stream,
+        force_terminal=colour,
+        color_system="standard",
+        no_color=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def _inert_lines(text: str) -> str:
+    return "".join(f"{inert(line)}\n" for line in text.rstrip("\n").split("\n"))
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    """JSON knows only escapes of 16 bits: a character beyond them takes two."""
+    if not is_hidden(match[0]):
+        return match[0]
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _send(stream: TextIO | None, text: str) -> None:
+    """Write and flush. A reader who left is no error: the command's own result stands."""
+    if stream is None:
+        return
+    try:
+        stream.write(_encodable(stream, text))
+        stream.flush()
+    except BrokenPipeError:
+        silence(stream)
+    except OSError as error:
+        silence(stream)
+        raise FileError(
+            f"standard output cannot be written: {(error.strerror or 'it is broken').lower()}.",
+            next="make room, or write to another place",
+        ) from error
+
+
+def _encodable(stream: TextIO, text: str) -> str:
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def silence(stream: TextIO | None) -> None:
+    """Send what is still buffered nowhere, so that the interpreter's last flush does not complain."""
+    if stream is None:
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except OSError:  # a stream without a descriptor has nothing left to flush
+        return

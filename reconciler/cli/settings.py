@@ -1,0 +1,250 @@
+"""Settings: the layers of sources.py, checked as a whole, as the typed values that all parts use.
+
+Belongs here: what a value means and which values contradict each other. Not here: where values come
+from (sources.py), how a secret is read (credentials.py).
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from reconciler.cli import credentials
+from reconciler.cli.sources import DEFAULTS, SECRETS, Layers, Value, read_layers, variable
+from reconciler.errors import Problem, SettingsError
+from reconciler.model.settings import (
+    Auth,
+    GuardLimits,
+    Identity,
+    Limits,
+    Secret,
+    Service,
+    Settings,
+    WorkspaceRef,
+)
+
+T = TypeVar("T")
+
+_BASE_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
+    r"(?::(?P<port>[0-9]{1,5}))?(?P<path>(?:/[A-Za-z0-9._~-]+)*)/*",
+    re.ASCII,
+)
+_SQLITE = "sqlite:///"
+# No option after the path, and no database in memory: it would forget what is ours with every run.
+_STORE = re.compile(r"sqlite:///(?!:)[^?#]+")
+port_max = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The settings of one run, and where each value came from."""
+
+    settings: Settings
+    layers: Layers
+
+
+def read_settings(
+    *,
+    config: str | None,
+    environment: str | None,
+    cwd: Path,
+    environ: Mapping[str, str],
+    service: bool,
+) -> Read:
+    """Return the settings; with `service`, complete with secrets and fit for calls. Raises SettingsError.
+
+    Without `service` no secret is read and nothing about the service needs to be known: the secrets of
+    the result are empty, and so is an unset base address.
+    """
+    layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
+    problems = [*_contradictions(layers), *(_missing(layers) if service else ())]
+    secrets = {name: Secret("") for name in SECRETS}
+    if service and not problems:
+        for name in SECRETS:
+            read = _secret(layers, name, environ)
+            if isinstance(read, Problem):
+                problems.append(read)
+            else:
+                secrets[name] = read
+    if problems:
+        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+        raise SettingsError(f"the settings cannot be used: {count}.", problems=tuple(problems))
+    return Read(_settings(layers, secrets), layers)
+
+
+def _value(layers: Layers, name: str) -> Value:
+    return layers.values[tuple(name.split("."))]
+
+
+def workspaces(layers: Layers) -> Iterator[Value]:
+    """Yield the workspaces, in the order written; the alias is the last part of the path."""
+    return (value for path, value in layers.values.items() if path[0] == "workspaces")
+
+
+def _contradictions(layers: Layers) -> Iterator[Problem]:
+    """Yield what the schema cannot see: addresses, stores, and workspaces that are one and the same."""
+    base_url, store = _value(layers, "service.base_url"), _value(layers, "store")
+    if base_url.raw is not None:
+        yield from address_problems(base_url)
+    if not _STORE.fullmatch(store.raw):
+        yield store.problem(
+            f"{_without_password(store.raw)!r} is not a store.",
+            f"write {_SQLITE} and a path: {DEFAULTS['store']}",
+        )
+    yield from _workspace_problems(tuple(workspaces(layers)))
+    yield from _identity_problems(layers)
+
+
+def address_problems(value: Value) -> Iterator[Problem]:
+    """Yield what is wrong with a base address. Credentials go to it, so nothing about it is guessed."""
+    text = value.raw
+    if "@" in text:
+        # The address may hold a password: it is not shown.
+        yield value.problem("the address names a user; it is refused.", "put the user under service.auth")
+        return
+    if re.search(r"[?#]", text):
+        yield value.problem("the address has a query; it is refused.", "end it before the ? or #")
+        return
+    found = _BASE_URL.fullmatch(text)
+    if found is None or int(found["port"] or 1) not in range(1, port_max + 1) or _dots(found):
+        yield value.problem(f"{text!r} is not an http(s) address.", "write it like https://api.example.com")
+    elif found["scheme"] == "http" and not is_loopback(found["host"]):
+        yield value.problem(
+            f"{text!r} would send the credentials readable by everyone on the way.",
+            "write https; plain http is for this machine only (127.0.0.1, localhost)",
+        )
+
+
+def _dots(found: re.Match[str]) -> bool:
+    return ".." in found["host"] or any(step in (".", "..") for step in found["path"].split("/"))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host of an address is this machine, without asking any name service."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"//[^/]*@", "//(secret)@", url)
+
+
+def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
+    seen: dict[tuple[str, str], Value] = {}
+    for value in values:
+        alias, entry = value.path[-1], value.raw
+        if alias == "default" and entry:
+            yield value.problem(
+                "the alias default is the service's default workspace and takes no id or name.",
+                "give the workspace another alias",
+            )
+        elif alias != "default" and not entry:
+            yield value.problem(
+                "it has neither id nor name; only the alias default may have none.",
+                "write its id, its name, or both",
+            )
+        for key in ("id", "name"):
+            first = seen.setdefault((key, entry[key]), value) if key in entry else value
+            if first is not value:
+                yield value.problem(
+                    f"it has the same {key} as {first.name} ({first.place}): one workspace, managed twice.",
+                    "keep one of them",
+                )
+
+
+def _identity_problems(layers: Layers) -> Iterator[Problem]:
+    """A mark is written by us; recognizing people by it would recognize nobody else's."""
+    mark, identity = _mark(layers), _value(layers, "identity.contacts")
+    if mark and f"custom.{mark}" in identity.raw:
+        yield identity.problem(
+            f"custom.{mark} is the mark of ownership, so it cannot be an identity.",
+            "name a field of the person",
+        )
+
+
+def _mark(layers: Layers) -> str:
+    return (_value(layers, "ownership.mark").raw or "").removeprefix("custom_")
+
+
+def _missing(layers: Layers) -> Iterator[Problem]:
+    """Yield what a call cannot do without."""
+    shown = layers.shown
+    for name in ("service.base_url", *SECRETS):
+        if _value(layers, name).raw is None:
+            key = name.rsplit(".", 1)[-1]
+            example = "https://api.example.com" if key == "base_url" else f"{{env: {key.upper()}}}"
+            yield Problem(
+                shown, 0, 0, f"{name} is not set.", f"write {key}: {example}, or set {variable(name)}"
+            )
+
+
+def _secret(layers: Layers, name: str, environ: Mapping[str, str]) -> Secret | Problem:
+    value = _value(layers, name)
+    try:
+        secret = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ)
+    except credentials.SecretRefused as refusal:
+        return value.problem(f"{refusal}.", refusal.next)
+    unfit = _unfit(name, secret.reveal())
+    return value.problem(*unfit) if unfit else secret
+
+
+def _unfit(name: str, text: str) -> tuple[str, str] | None:
+    """Return why a secret cannot travel where it has to, without the secret."""
+    if name.endswith(".username") and ":" in text:
+        return "a user name with a colon cannot be sent with the Basic scheme.", "check which value is meant"
+    if name.endswith(".api_key") and not re.fullmatch(r"[!-~]+", text, re.ASCII):
+        return (
+            "the key holds a space or a letter outside ASCII; headers cannot carry it.",
+            "check for a slip in copying",
+        )
+    return None
+
+
+def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
+    def one(name: str, kind: type[T]) -> T:
+        return msgspec.convert(_value(layers, name).raw, kind, strict=False)
+
+    def struct(prefix: str, kind: type[T]) -> T:
+        below: dict[str, Any] = {
+            path[-1]: value.raw for path, value in layers.values.items() if ".".join(path[:-1]) == prefix
+        }
+        return msgspec.convert(below, kind, strict=False)
+
+    auth = Auth(
+        username=secrets["service.auth.username"],
+        password=secrets["service.auth.password"],
+        api_key=secrets["service.auth.api_key"],
+        send_key=_value(layers, "service.auth.send_key").raw,
+    )
+    root = layers.root
+    return Settings(
+        root=str(root),
+        manifests=tuple(str(root / path) for path in one("manifests", tuple[str, ...])),
+        service=Service(
+            base_url=(_value(layers, "service.base_url").raw or "").rstrip("/"),
+            auth=auth,
+            profile=one("service.profile", str),
+            limits=struct("service.limits", Limits),
+        ),
+        workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspaces(layers)},
+        store=_SQLITE + str(root / one("store", str).removeprefix(_SQLITE)),
+        stack=one("stack", str),
+        environment=layers.environment,
+        identity=struct("identity", Identity),
+        mark=_mark(layers),
+        adopt=_value(layers, "adopt").raw,
+        guard=struct("guard", GuardLimits),
+        variables=one("variables", tuple[str, ...]),
+        contact_fields=one("fields.contacts", tuple[str, ...]),
+        device_limit=one("device_limit", int),
+        plan_expires_h=one("plan_expires_h", float),
+    )
