@@ -133,6 +133,9 @@ class _Draft:
         """Plan the devices of one contact whose entry has a `devices:` key."""
         address = entity.address
         devices = self.groups.get((address,), [])
+        recorded = self.records.get((address,), {})
+        if not (any(map(self._takes, devices)) or any(self.selection.takes(one, {}) for one in recorded)):
+            return
         row = self.contacts.get(address)
         if row is None and address not in self.new:
             for device_entity in devices:
@@ -175,6 +178,8 @@ class _Draft:
         ours = {record.remote_id for record in records.values()}
         name = str(scope)
         self.owned[name] += len(records) + marked + by_mark
+        if self.options.only or self.options.excluded:
+            return  # only what was selected was read: who the others are is not known
         self.unmanaged[name] += max(
             0, total - sum(1 for row in rows if row.remote_id in taken | ours) - marked
         )

@@ -9,11 +9,12 @@ tag:team=sre              a tag of the declared entity, the file's tags included
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import Desired, Recorded, Scope
 
 Tags = Mapping[str, str]
 
@@ -30,8 +31,8 @@ class Selection(Struct, frozen=True):
         return wanted and not any(_fits(text, address, tags) for text in self.excluded)
 
 
-def check(selection: Selection, known: Mapping[Address, Tags]) -> None:
-    """Raise UnknownAddress for the first selector that names nothing in `known`.
+def check(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
+    """Raise UnknownAddress for the first selector that names nothing in `addresses`.
 
     A selector with a slip of the pen would otherwise quietly select nothing, or exclude nothing.
     """
@@ -41,11 +42,33 @@ def check(selection: Selection, known: Mapping[Address, Tags]) -> None:
                 f"{text!r} is not a selector.",
                 next="write an address, a glob (contact/ops/*), kind:device, workspace:ops or tag:team=sre",
             )
-        if not any(_fits(text, address, tags) for address, tags in known.items()):
+        if not any(_fits(text, address, tags) for address, tags in addresses.items()):
             raise UnknownAddress(
                 f"{text!r} selects nothing that is declared or recorded.",
                 next="compare it with the addresses that `reconciler plan --full` shows",
             )
+
+
+def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
+    """Return the part of both that has to be read for this selection: what it takes, and contacts above it."""
+    if not (selection.only or selection.excluded):
+        return desired, recorded
+    chosen = {a for a, tags in known(desired, recorded).items() if selection.takes(a, tags)}
+    chosen |= {address.above for address in chosen if address.above}
+    scopes = {Scope(address.kind, address.workspace) for address in chosen}
+    return (
+        Desired({a: e for a, e in desired.entities.items() if a in chosen}, desired.scopes & scopes),
+        structs.replace(recorded, entities={a: r for a, r in recorded.entities.items() if a in chosen}),
+    )
+
+
+def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:
+    """Return every address that is declared or recorded, with its tags (none once it left the manifest)."""
+    nothing: Tags = {}
+    return {
+        **dict.fromkeys(recorded.entities, nothing),
+        **{address: entity.controls.tags for address, entity in desired.entities.items()},
+    }
 
 
 def _form(text: str) -> str | None:
