@@ -1,0 +1,43 @@
+"""The nouns of one exchange with the service: what is asked, what came back, what came instead.
+
+Belongs here: those values. Not here: sending (exchange.py), judging (refusals.py), repeating (transport.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.core.retry import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: `path` below the base address as urls.path built it, `media` the vendor type's kind."""
+
+    method: str
+    path: str
+    media: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        """`GET /contacts`: never the query, which may hold what people searched for."""
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete answer: header names in lower case, the body decoded from its content encoding."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """No complete answer. `status` is 0 where not even the first line of one arrived."""
+
+    failure: Failure
+    what: str
+    next: str = ""
+    status: int = 0

@@ -1,0 +1,363 @@
+"""Contacts, devices, resources, workspaces: list, search, get, create, replace, delete.
+
+Belongs here: which call each of these is, and what its answer must look like. Not here: carrying a
+call out (transport.py), walking pages (paging.py), choosing among matches (core/match.py).
+
+A `workspace` is the service's id; "" is the default workspace, and only a caller who means it passes "".
+Bodies are plain JSON dicts. Source: docs/service.md.
+"""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import replace
+from typing import Any, Literal, overload
+
+import httpx2
+
+from reconciler.errors import SettingsError
+from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE, Kind
+from reconciler.model.plans import Workspace
+from reconciler.model.settings import Service
+from reconciler.service import media, paging, refusals, shapes, urls
+from reconciler.service.answers import Call
+from reconciler.service.found import Found, Page, Rows
+from reconciler.service.profile import Profile, load_profile
+from reconciler.service.timing import Timing
+from reconciler.service.transport import Transport, open_connections
+
+__all__ = [
+    "Collection",
+    "Found",
+    "Page",
+    "ReadCollection",
+    "Reader",
+    "Rows",
+    "ServiceClient",
+    "Timing",
+    "open_client",
+]
+
+_NOTHING: Mapping[str, str] = {}
+_RESERVED = frozenset({"limit", "offset", "sortorder", "sortfields", "fields", "customfields", "apikey"})
+
+
+class ReadCollection:
+    """One kind of entity, for reading. Devices live under a contact: `parent` is the contact's id."""
+
+    def __init__(self, kind: Kind, transport: Transport, profile: Profile, *, window: int) -> None:
+        self.kind = kind
+        self._transport = transport
+        self._profile = profile
+        self._window = window
+
+    async def page(
+        self,
+        *,
+        workspace: str = "",
+        parent: str = "",
+        offset: int = 0,
+        limit: int = 0,
+        filters: Mapping[str, str] = _NOTHING,
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+        sort: str = "",
+    ) -> Page:
+        """One page, from row number `offset` (from 0); `limit` 0 asks for the largest.
+
+        `filters` are field names and the text they must contain (`custom.<name>` for a custom field);
+        the service may answer more than asked for. `fields` are added to brief rows; `custom` asks for
+        custom fields. `sort` is a field, with `-` before it for descending.
+        """
+        if self.kind is DEVICE:
+            return await self._devices(workspace, parent)
+        query = (
+            ("limit", str(limit or self._profile.page_max)),
+            ("offset", str(offset)),
+            *self._filters(filters),
+            *((("fields", ",".join(fields)),) if fields else ()),
+            *((("customFields", "true"),) if custom and self.kind is CONTACT else ()),
+            *_sorting(sort),
+        )
+        call = Call("GET", self._path(workspace), self.kind.media, query)
+        return await self._transport.call(
+            call, lambda answer: shapes.page(call, answer, self.kind.plural, offset, self._profile)
+        )
+
+    async def pages(
+        self,
+        first: Page | None = None,
+        *,
+        workspace: str = "",
+        parent: str = "",
+        filters: Mapping[str, str] = _NOTHING,
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+        sort: str = "",
+    ) -> AsyncGenerator[Page, None]:
+        """All pages in order of offset, read in parallel; `first`, if given, is the one at offset 0.
+
+        A row never comes twice. Where rows may have been missed, the last page says so in `trouble`.
+        """
+
+        async def fetch(offset: int, limit: int) -> Page:
+            return await self.page(
+                workspace=workspace,
+                parent=parent,
+                offset=offset,
+                limit=limit,
+                filters=filters,
+                fields=fields,
+                custom=custom,
+                sort=sort,
+            )
+
+        if first is None:
+            first = await fetch(0, 0)
+        limit = self._profile.page_max
+        try:
+            async with aclosing(paging.walk(first, fetch, limit=limit, window=self._window)) as walked:
+                async for page in walked:
+                    yield page
+        except media.BadBody as error:
+            call = Call("GET", self._path(workspace, parent), self.kind.media)
+            raise refusals.malformed(call, str(error)) from None
+
+    async def list(
+        self,
+        *,
+        workspace: str = "",
+        parent: str = "",
+        filters: Mapping[str, str] = _NOTHING,
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+        sort: str = "",
+    ) -> Rows:
+        """All rows. A list that changed while it was read is read once more; then `complete` is false."""
+        rows = Rows(())
+        for _ in range(2):
+            rows = await paging.gather(
+                self.pages(
+                    workspace=workspace,
+                    parent=parent,
+                    filters=filters,
+                    fields=fields,
+                    custom=custom,
+                    sort=sort,
+                )
+            )
+            if rows.complete:
+                break
+        return rows
+
+    async def search(
+        self,
+        filters: Mapping[str, str],
+        *,
+        workspace: str = "",
+        parent: str = "",
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+    ) -> Rows:
+        """All rows whose fields contain the texts, as far as the service heeds them: compare them again."""
+        return await self.list(
+            workspace=workspace, parent=parent, filters=filters, fields=fields, custom=custom
+        )
+
+    async def get(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Found:
+        """The whole entity, contacts with their custom fields. Raises NotFound."""
+        query = (("customFields", "true"),) if self.kind is CONTACT else ()
+        call = Call("GET", self._path(workspace, parent, remote_id), self.kind.media, query)
+        return await self._transport.call(
+            call, lambda answer: shapes.entity(call, answer, self.kind, remote_id)
+        )
+
+    async def _devices(self, workspace: str, contact: str) -> Page:
+        """The devices that a contact's own document shows. Source: facts 3: no list of devices is known."""
+        call = Call(
+            "GET",
+            urls.path(
+                shapes.template(CONTACT, named=bool(workspace), one=True), {"wid": workspace, "id": contact}
+            ),
+            CONTACT.media,
+            (("customFields", "true"),),
+        )
+        return await self._transport.call(call, lambda answer: shapes.devices(call, answer, contact))
+
+    def _path(self, workspace: str, parent: str = "", remote_id: str | None = None) -> str:
+        template = shapes.template(self.kind, named=bool(workspace), one=remote_id is not None)
+        return urls.path(template, {"wid": workspace, "parent": parent, "id": remote_id or ""})
+
+    def _filters(self, filters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        return tuple((self._query_name(name), value) for name, value in filters.items())
+
+    def _query_name(self, name: str) -> str:
+        given = f"custom_{name.removeprefix('custom.')}" if name.startswith("custom.") else name
+        if not given.isprintable() or not given or given.casefold() in _RESERVED:
+            raise SettingsError(
+                f"{name[:40]!a} is no field that can be searched.",
+                next="check identity in the settings: it names fields of an entity.",
+            )
+        return self._profile.search_names.get(given, given)
+
+
+class Collection(ReadCollection):
+    """One kind of entity, for reading and writing."""
+
+    async def create(self, body: Mapping[str, Any], *, workspace: str = "", parent: str = "") -> Found:
+        """The entity that exists now; its body is {} where the service showed none.
+
+        Raises InDoubt where it may exist, also when it does and its id was not told.
+        """
+        self._may_write()
+        path = self._path(workspace, parent)
+        call = Call("POST", path, self.kind.media, body=media.encode(body))
+        return await self._transport.call(call, lambda answer: shapes.created(call, answer, self.kind))
+
+    async def replace(
+        self, remote_id: str, body: Mapping[str, Any], *, workspace: str = "", parent: str = ""
+    ) -> None:
+        """The entity is what `body` says; what it leaves out is gone. Raises NotFound, InDoubt, Throttled."""
+        self._may_write()
+        path = self._path(workspace, parent, remote_id)
+        call = Call("PUT", path, self.kind.media, body=media.encode(body))
+        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+    async def delete(self, remote_id: str, *, workspace: str = "", parent: str = "") -> None:
+        """The entity is gone. Raises NotFound, InDoubt, Throttled."""
+        self._may_write()
+        call = Call("DELETE", self._path(workspace, parent, remote_id), self.kind.media)
+        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+    def _may_write(self) -> None:
+        if not self._profile.may_write(self.kind.plural):
+            raise SettingsError(
+                f"this profile of the service does not write {self.kind.plural}.",
+                next=f"leave {self.kind.plural} out of the manifests, or choose another service.profile.",
+            )
+
+
+class Workspaces:
+    """The workspaces of the account, for reading."""
+
+    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
+        self._transport = transport
+        self._profile = profile
+        self._window = window
+
+    async def list(self) -> tuple[Workspace, ...]:
+        """All of them but the default one, which has no id; `alias` is left empty."""
+
+        async def fetch(offset: int, limit: int) -> Page:
+            # The list knows no pages (specification 8); one that pages all the same is walked.
+            query = (("limit", str(limit)), ("offset", str(offset))) if offset else ()
+            call = Call("GET", "/workspaces", "workspace", query)
+            page = await self._transport.call(
+                call, lambda answer: shapes.page(call, answer, "workspaces", offset, self._profile)
+            )
+            whole = page.total is None and not page.more and "workspaces" in self._profile.unpaged
+            return replace(page, last=True) if whole else page
+
+        limit = self._profile.page_max
+        try:
+            rows = await paging.gather(
+                paging.walk(await fetch(0, limit), fetch, limit=limit, window=self._window)
+            )
+        except media.BadBody as error:
+            raise refusals.malformed(Call("GET", "/workspaces", "workspace"), str(error)) from None
+        return tuple(
+            Workspace(alias="", id=row.remote_id, name=str(row.body.get("projectName", ""))) for row in rows
+        )
+
+
+class Reader:
+    """The service for reading: nothing here writes, and its transport sends nothing but GET.
+
+    `calls` counts the requests that were sent, by method.
+    """
+
+    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
+        self.calls: Counter[str] = transport.calls
+        self.contacts = ReadCollection(CONTACT, transport, profile, window=window)
+        self.devices = ReadCollection(DEVICE, transport, profile, window=window)
+        self.resources = ReadCollection(RESOURCE, transport, profile, window=window)
+        self.workspaces = Workspaces(transport, profile, window=window)
+
+    def of(self, kind: str) -> ReadCollection:
+        """The collection of a kind, by its name (`contact`)."""
+        return {"contact": self.contacts, "device": self.devices, "resource": self.resources}[kind]
+
+
+class ServiceClient(Reader):
+    """The service for reading and writing."""
+
+    contacts: Collection
+    devices: Collection
+    resources: Collection
+
+    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
+        super().__init__(transport, profile, window=window)
+        self.contacts = Collection(CONTACT, transport, profile, window=window)
+        self.devices = Collection(DEVICE, transport, profile, window=window)
+        self.resources = Collection(RESOURCE, transport, profile, window=window)
+
+    def of(self, kind: str) -> Collection:
+        """The collection of a kind, by its name (`contact`)."""
+        return {"contact": self.contacts, "device": self.devices, "resource": self.resources}[kind]
+
+
+@overload
+def open_client(
+    service: Service,
+    *,
+    timing: Timing,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    read_only: Literal[True],
+) -> AbstractAsyncContextManager[Reader]: ...
+@overload
+def open_client(
+    service: Service,
+    *,
+    timing: Timing,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    read_only: Literal[False],
+) -> AbstractAsyncContextManager[ServiceClient]: ...
+def open_client(
+    service: Service,
+    *,
+    timing: Timing,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    read_only: bool,
+) -> AbstractAsyncContextManager[Reader]:
+    """A client of `service`, a Reader when `read_only`; its connections are closed at the end.
+
+    `transport` stands in for the network, and stays its owner's to close. Sends nothing by itself.
+    Raises SettingsError for a base address, credentials or a profile that cannot be used.
+    """
+    return _opened(service, timing, transport, Reader if read_only else ServiceClient)
+
+
+@asynccontextmanager
+async def _opened(
+    service: Service, timing: Timing, given: httpx2.AsyncBaseTransport | None, made: type[Reader]
+) -> AsyncIterator[Reader]:
+    profile = load_profile(service.profile)
+    connections = given or open_connections(service)
+    transport = Transport(
+        service,
+        connections,
+        timing=timing,
+        vendor=profile.vendor,
+        read_only=not issubclass(made, ServiceClient),
+    )
+    try:
+        yield made(transport, profile, window=service.limits.concurrency)
+    finally:
+        if given is None:
+            await connections.aclose()
+
+
+def _sorting(sort: str) -> tuple[tuple[str, str], ...]:
+    if not sort:
+        return ()
+    return (("sortFields", sort.removeprefix("-")), ("sortOrder", "desc" if sort.startswith("-") else "asc"))

@@ -1,0 +1,155 @@
+"""One request on the wire, once: what came back, or how it broke.
+
+Belongs here: streaming an answer with its caps, and telling the library's errors apart. Not here:
+credentials, waiting, repeating (transport.py), meaning (refusals.py).
+
+The library's errors end here. They carry the request, and with it the key; so none of them is kept as
+a cause, only its kind and the system's own words for it.
+"""
+
+import asyncio
+import socket
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
+
+import httpx2
+
+from reconciler.core.retry import Failure
+from reconciler.service.answers import Answer, Broken
+
+body_max = 16 * 1024 * 1024  # bytes, decoded; a page of 20 rows has some 20 thousand
+
+_GZIP = 16 + zlib.MAX_WBITS  # zlib's way of saying "with a gzip header"
+
+# Measured on real sockets (tests/service/test_sockets.py): nothing of the request has left us.
+# Everything else may have arrived, a reset at accept included: it looks like one after the work.
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_BROKEN = (httpx2.HTTPError, httpx2.StreamError, OSError)
+
+
+class _TooLarge(Exception):
+    """The body passed the cap."""
+
+
+class _BadEncoding(Exception):
+    """The body cannot be decoded."""
+
+
+async def exchange(
+    transport: httpx2.AsyncBaseTransport, request: httpx2.Request, *, timeout_s: float
+) -> Answer | Broken:
+    """Send `request` once and read all of its answer, within `timeout_s` for everything together.
+
+    The library's own timeouts count from byte to byte, so a slow drip would pass them for ever.
+    """
+    status = 0
+    try:
+        async with asyncio.timeout(timeout_s):
+            response = await transport.handle_async_request(request)
+            status = response.status_code
+            return await _answer(response)
+    except _NEVER_SENT as error:
+        what, hint = _no_connection(error, request.url.netloc.decode("ascii"))
+        return Broken(Failure.NEVER_SENT, what, hint)
+    except TimeoutError:
+        return Broken(Failure.LOST, f"no complete answer within {timeout_s:.3g} s", _TIMEOUT, status)
+    except httpx2.TimeoutException:
+        return Broken(Failure.LOST, "no complete answer in time", _TIMEOUT, status)
+    except _TooLarge:
+        return Broken(
+            Failure.LOST, f"the answer is larger than {body_max // 1024 // 1024} MiB", _BASE, status
+        )
+    except _BadEncoding:
+        return Broken(Failure.LOST, "the answer's encoding cannot be read", _BASE, status)
+    except _BROKEN:
+        return Broken(Failure.LOST, "the connection broke before the answer was complete", "", status)
+
+
+_BASE = "check service.base_url: the address answers, but not as the service does."
+_TIMEOUT = "raise service.limits.timeout_s if the service is known to be slow, or run it again later."
+_NETWORK = "check service.base_url and the network; nothing was sent."
+_TLS = "check service.base_url (https, host, port) and the certificates trusted here; nothing was sent."
+
+
+async def _answer(response: httpx2.Response) -> Answer:
+    """The whole answer. Its body must be whole where it decides: in a success, and in a 404.
+
+    A refusal of the credentials whose body was cut is a refusal all the same, and stops the run.
+    """
+    status, headers = response.status_code, {name.lower(): text for name, text in response.headers.items()}
+    try:
+        return Answer(status, headers, await _body(response, headers))
+    except (_TooLarge, _BadEncoding, *_BROKEN):
+        if 200 <= status < 300 or status == HTTPStatus.NOT_FOUND:  # noqa: PLR2004 - the class of success
+            raise
+        return Answer(status, headers, b"")
+    finally:
+        await response.aclose()
+
+
+async def _body(response: httpx2.Response, headers: Mapping[str, str]) -> bytes:
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport gives no other
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in _decoded(stream, headers.get("content-encoding", "").strip().lower()):
+        size += len(chunk)
+        if size > body_max:
+            raise _TooLarge
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _decoded(stream: httpx2.AsyncByteStream, encoding: str) -> AsyncIterator[bytes]:
+    """The body's bytes, unpacked piece by piece and never by more than the cap at once.
+
+    The library unpacks whatever one read brought; 200 KB of it can be 200 MB.
+    """
+    if encoding in ("", "identity"):
+        async for chunk in stream:
+            yield chunk
+        return
+    if encoding not in ("gzip", "x-gzip"):
+        raise _BadEncoding
+    unpacker = zlib.decompressobj(_GZIP)
+    async for chunk in stream:
+        yield _unpacked(unpacker, chunk)
+        if unpacker.unconsumed_tail:
+            raise _TooLarge
+    if not unpacker.eof:
+        raise _BadEncoding
+
+
+def _unpacked(unpacker: "zlib._Decompress", chunk: bytes) -> bytes:
+    try:
+        return unpacker.decompress(chunk, body_max + 1)
+    except zlib.error:
+        raise _BadEncoding from None
+
+
+def _no_connection(error: Exception, host: str) -> tuple[str, str]:
+    """Why there is no connection, in words of ours, and what to check."""
+    what = f"no connection to {host}"
+    for cause in _causes(error):
+        match cause:
+            case ssl.SSLCertVerificationError():
+                return f"{what}: the certificate is not trusted ({cause.verify_message})", _TLS
+            case ssl.SSLError():
+                return f"{what}: the TLS handshake failed", _TLS
+            case socket.gaierror():
+                return f"{what}: the name cannot be resolved", _NETWORK
+            case ConnectionRefusedError():
+                return f"{what}: refused", _NETWORK
+    late = isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
+    return (f"{what} in time" if late else what), _NETWORK
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    """The error and what led to it; at most ten, however the chain is knotted."""
+    found: list[BaseException] = []
+    while error is not None and error not in found and len(found) < 10:  # noqa: PLR2004 - see above
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found

@@ -1,0 +1,111 @@
+"""What reading gives: an entity as found, a page of them, and all pages of a list.
+
+Belongs here: those values, and the id of a found entity. Not here: fetching pages (paging.py).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Self
+
+from reconciler.core.retry import http_date
+from reconciler.service import urls
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One entity as the service wrote it, and the service's clock then.
+
+    `body` is a plain JSON dict; it may hold personal data and secrets, so it is never printed.
+    `date` is ISO 8601 in UTC, or "" where the answer had no Date header.
+    """
+
+    remote_id: str
+    body: dict[str, Any] = field(repr=False)
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a list, in the service's order.
+
+    `total` is the number of rows of the whole list as the service tells it, None if it does not.
+    `last`: the service says that nothing follows. `more`: it shows a link to a next page.
+    `trouble` says why the walk that ends with this page may have missed rows (rule G4); "" is none.
+    """
+
+    rows: tuple[Found, ...]
+    total: int | None
+    last: bool
+    more: bool = False
+    trouble: str = ""
+
+
+class Rows(tuple[Found, ...]):  # noqa: SLOT001 - a tuple's subclass cannot have slots
+    """All rows of a list. `complete` is false, and `trouble` says why, where rows may have been missed."""
+
+    trouble: str
+    total: int | None
+
+    def __new__(cls, rows: Iterable[Found], *, total: int | None = None, trouble: str = "") -> Self:
+        """Take the rows in order."""
+        made = super().__new__(cls, rows)
+        made.trouble = trouble
+        made.total = total
+        return made
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing speaks against these being all rows."""
+        return not self.trouble
+
+
+def remote_id(body: Mapping[str, Any], collection: str) -> str:
+    """The service's id of an entity: its `id`, else the end of its self link; "" where it has neither.
+
+    Source: facts 1: a contact read alone has no `id`; a resource in a list has none either.
+    """
+    given = body.get("id")
+    if isinstance(given, str) and urls.ID.fullmatch(given):
+        return given
+    for link in links(body):
+        uri = link.get("uri")
+        if link.get("rel") == "self" and isinstance(uri, str):
+            return urls.id_of(uri, collection)
+    return ""
+
+
+def links(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The link objects of a document: an array of them, or one bare object (facts 1)."""
+    match body.get("link"):
+        case dict() as one:
+            return (one,)
+        case list() as several:
+            return tuple(link for link in several if isinstance(link, dict))
+        case _:
+            return ()
+
+
+def cut_queries(body: dict[str, Any]) -> None:
+    """Cut the query off every link in a body and in what is inside it: the key may stand there (facts 1)."""
+    level: list[Any] = [body]
+    while level:
+        level = [inner for value in level for inner in _inside(value)]
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return []
+    uri = value.get("uri")
+    if isinstance(uri, str):
+        value["uri"] = uri.partition("?")[0]
+    return list(value.values())
+
+
+@lru_cache(maxsize=64)
+def iso_date(header: str) -> str:
+    """A Date header as ISO 8601 text in UTC, or "" where it is none."""
+    moment = http_date(header)
+    return "" if moment is None else moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,238 @@
+"""What an answer that is no success means: the table (status, error code) -> failure and error class.
+
+Belongs here: the table, the sentence of each error, the service's own words made safe to show.
+Not here: whether the call is repeated (core/retry.py), reading good answers (media.py, paging.py).
+
+First row that fits wins. `sources`: spec N = the specification's section, facts N = docs/service.md.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.core.retry import Failure, retry_after_s
+from reconciler.errors import (
+    InDoubt,
+    Malformed,
+    NotFound,
+    Rejected,
+    ServiceError,
+    Throttled,
+    Unauthorized,
+    Unavailable,
+)
+from reconciler.service import media
+from reconciler.service.answers import Answer, Broken, Call
+
+text_max = 300  # characters of the service's own words in a message
+over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second
+
+_LATER = "run it again later; if it stays so, ask the people who run the service."
+_BASE = "check service.base_url: the address answers, but not as the service does."
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """One thing that answers can mean: its row of A8, the class to raise, what to say and what to do."""
+
+    failure: Failure
+    error: type[ServiceError]
+    what: str
+    next: str
+
+
+_LOGIN = Sense(
+    Failure.STOPPED,
+    Unauthorized,
+    "the service does not accept the user name and password",
+    "check service.auth.username and service.auth.password, and whether this address may use the service.",
+)
+_DENIED = Sense(
+    Failure.STOPPED,
+    Unauthorized,
+    "the service denies access",
+    "check service.auth.api_key and service.auth.send_key, and what this user may do in this workspace.",
+)
+_QUOTA = Sense(
+    Failure.STOPPED,
+    Unauthorized,
+    "the quota of the day is spent",
+    "wait until it is renewed (usually a day) or ask for a larger one; this run sends nothing more.",
+)
+_FAST = Sense(
+    Failure.THROTTLED,
+    Throttled,
+    "too many requests",
+    "lower service.limits.requests_per_second, or run it again later.",
+)
+_BUSY = Sense(Failure.THROTTLED, Throttled, "the service is not ready", _LATER)
+_SLOW = Sense(Failure.THROTTLED, Throttled, "the service waited too long for the request", _LATER)
+_ABSENT = Sense(
+    Failure.ABSENT,
+    NotFound,
+    "there is nothing at this path",
+    "check the workspace's id in the settings and service.base_url; a single entity may have been deleted.",
+)
+_METHOD = Sense(Failure.REFUSED, Rejected, "the service does not offer this method here", _BASE)
+_LARGE = Sense(Failure.REFUSED, Rejected, "the request is too large", "make the payload smaller.")
+_MEDIA = Sense(
+    Failure.REFUSED,
+    Rejected,
+    "the service does not accept this media type",
+    "check service.profile: its vendor token is part of the media type.",
+)
+_INPUT = Sense(
+    Failure.REFUSED,
+    Rejected,
+    "the service refuses the request",
+    "read the service's words above, mend the manifest and plan again.",
+)
+# Never followed: it would carry the credentials to wherever it points. A 303 says that the request was
+# carried out, so for a write it is an answer of unknown shape.
+_redirect = "the service redirects, which is never followed"
+_MOVED = Sense(Failure.REFUSED, Rejected, _redirect, _BASE)
+_SEE_OTHER = Sense(Failure.LOST, Malformed, _redirect, _BASE)
+_FAILED = Sense(Failure.LOST, Unavailable, "the service failed", _LATER)
+_STRANGE = Sense(Failure.LOST, Malformed, "the service answers with a status that HTTP does not know", _BASE)
+_FOREIGN_404 = Sense(
+    Failure.REFUSED,
+    Malformed,
+    "something that is not the service answers that there is nothing at this path",
+    _BASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Statuses from `low` to `high` whose error code holds `code` -> what they mean."""
+
+    low: int
+    high: int
+    code: str
+    sense: Sense
+    source: str
+
+    def fits(self, status: int, code: str) -> bool:
+        """Whether the row speaks of this answer."""
+        return self.low <= status <= self.high and self.code in code
+
+
+TABLE: tuple[Row, ...] = (
+    Row(401, 401, "", _LOGIN, "facts 8"),
+    Row(403, 403, "OVER_QPS", _FAST, "facts 8"),
+    Row(403, 403, "OVER_QPD", _QUOTA, "facts 8"),
+    Row(403, 403, "", _DENIED, "facts 8"),
+    Row(429, 429, "OVER_QPD", _QUOTA, "facts 8: both are named, their pairing is assumed"),
+    Row(429, 429, "", _FAST, "facts 8"),
+    Row(503, 503, "", _BUSY, "RFC 9110, 15.6.4"),
+    Row(408, 408, "", _SLOW, "RFC 9110, 15.5.9"),
+    Row(404, 404, "", _ABSENT, "facts 2 and 8"),
+    Row(405, 405, "", _METHOD, "spec 7, facts 4"),
+    Row(413, 413, "", _LARGE, "facts 8"),
+    Row(415, 415, "", _MEDIA, "facts 8 and 10"),
+    Row(400, 499, "", _INPUT, "facts 8: 400 and 422; the others are assumed"),
+    Row(303, 303, "", _SEE_OTHER, "RFC 9110, 15.4.4"),
+    Row(300, 399, "", _MOVED, "facts 8 and 10"),
+    Row(501, 501, "", _METHOD, "facts 4 and 8"),
+    Row(505, 505, "", _METHOD, "RFC 9110, 15.6.6"),
+    Row(500, 599, "", _FAILED, "facts 8: 500; gateways' own codes are assumed to be alike"),
+    Row(0, 999, "", _STRANGE, "RFC 9110, 15"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A failed try: its row of A8, the error to raise if it stays so, and the wait that was asked for."""
+
+    failure: Failure
+    error: ServiceError
+    asked_s: float = 0.0
+
+
+def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
+    """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words."""
+    code = error_code(answer)
+    sense = next(row.sense for row in TABLE if row.fits(answer.status, code))
+    if sense is _ABSENT and not _own_words(answer):
+        sense = _FOREIGN_404
+    words = shown(conceal(media.words(answer.body)))
+    said = f': "{words}"' if words else ""
+    message = f"{call}: {sense.what} ({answer.status}){said}."
+    error = sense.error(
+        message,
+        next=sense.next,
+        method=call.method,
+        path=call.path,
+        status=answer.status,
+        code=shown(conceal(code)),
+    )
+    if not isinstance(error, Throttled):
+        return Seen(sense.failure, error)
+    headers = answer.headers
+    asked_s = retry_after_s(headers.get("retry-after", ""), headers.get("date", ""))
+    error.wait_s = asked_s or (over_qps_wait_s if "OVER_QPS" in code else 0.0)
+    return Seen(sense.failure, error, error.wait_s)
+
+
+def broken(call: Call, seen: Broken) -> Seen:
+    """No complete answer: Unavailable for now."""
+    return Seen(
+        seen.failure,
+        Unavailable(
+            f"{call}: {seen.what}.",
+            next=seen.next or _LATER,
+            method=call.method,
+            path=call.path,
+            status=seen.status,
+        ),
+    )
+
+
+def malformed(call: Call, what: str, *, status: int = 200) -> Malformed:
+    """The answer is not what the specification says: `what` is wrong with it, without its values."""
+    return Malformed(
+        f"{call}: the answer cannot be used: {what}.",
+        next=_BASE,
+        method=call.method,
+        path=call.path,
+        status=status,
+    )
+
+
+def doubt(error: ServiceError) -> InDoubt:
+    """The same failure of a write that may have been carried out."""
+    return InDoubt(
+        f"{str(error).removesuffix('.')}; the request was sent and may have been carried out.",
+        next="look at the service before anything is sent again; a new plan shows what is there.",
+        method=error.method,
+        path=error.path,
+        status=error.status,
+        code=error.code,
+    )
+
+
+def given_up(error: ServiceError, why: str) -> ServiceError:
+    """The same error, saying why it was not tried (again)."""
+    if why:
+        error.args = (f"{str(error).removesuffix('.')}; {why}.",)
+    return error
+
+
+def error_code(answer: Answer) -> str:
+    """The gateway's error code in upper case, or "". Source: facts 8, both header names."""
+    code = answer.headers.get("x-error-code") or answer.headers.get("x-mashery-error-code", "")
+    return code.upper()
+
+
+def shown(text: str) -> str:
+    """One line of printable text, at most 300 characters: control and bidi signs written as escapes."""
+    text = text[: text_max + 1].strip()
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return line if len(line) <= text_max else line[: text_max - 1] + "…"
+
+
+def _own_words(answer: Answer) -> bool:
+    """Whether a 404 comes from the service: empty, or a JSON object (facts 8).
+
+    A proxy's or another web server's page must not make an entity look deleted.
+    """
+    return not answer.body.strip() or media.is_object(answer.body)

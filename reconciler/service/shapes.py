@@ -1,0 +1,104 @@
+"""The shapes of paths and of good answers: page, entity, devices of a contact, created, done.
+
+Belongs here: the one place that knows what an answer of each call looks like. Not here: which calls
+there are (client.py), lists beyond one page (paging.py).
+
+Every function raises Malformed for a shape it does not know; the transport turns that into another try
+for a GET and into a doubt for a write.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconciler.model.kinds import CONTACT, DEVICE, Kind
+from reconciler.service import media, paging, refusals, urls
+from reconciler.service.answers import Answer, Call
+from reconciler.service.found import Found, Page, cut_queries, iso_date, remote_id
+from reconciler.service.profile import Profile
+
+_created_statuses = (200, 201)  # facts 2 to 4: 201; 200 is read liberally. 202 promises nothing yet
+
+# A body with none of these is no entity of that kind, whatever else it is.
+_MARKS: Mapping[str, frozenset[str]] = {
+    "contact": frozenset({"firstName", "lastName", "mri"}),
+    "device": frozenset({"deviceName", "appId", "pushToken"}),
+    "resource": frozenset({"name", "scope", "mimeType"}),
+}
+
+
+def template(kind: Kind, *, named: bool, one: bool) -> str:
+    """The path of a kind's collection, or of one entity in it, in a named workspace or the default one."""
+    within = "/workspaces/{wid}" if named else ""
+    above = f"/{CONTACT.plural}/{{parent}}" if kind.parent else ""
+    return f"{within}{above}/{kind.plural}{'/{id}' if one else ''}"
+
+
+def page(call: Call, answer: Answer, collection: str, offset: int, profile: Profile) -> Page:
+    """One page of a list."""
+    document = _document(call, answer)
+    try:
+        return paging.read_page(document, paging.List(collection, offset, profile, _date(answer)))
+    except media.BadBody as error:
+        raise refusals.malformed(call, str(error), status=answer.status) from None
+
+
+def entity(call: Call, answer: Answer, kind: Kind, asked: str) -> Found:
+    """One entity, the one that was asked for."""
+    document = _document(call, answer)
+    if media.is_error(document) or not _MARKS[kind.name] & document.keys():
+        raise refusals.malformed(call, f"it is no {kind.name}", status=answer.status)
+    if remote_id(document, kind.plural) not in ("", asked):
+        raise refusals.malformed(call, f"it is another {kind.name}", status=answer.status)
+    return Found(asked, document, _date(answer))
+
+
+def devices(call: Call, answer: Answer, contact: str) -> Page:
+    """The devices in a contact's document, all on one page."""
+    found = entity(call, answer, CONTACT, contact)
+    items = found.body.get(DEVICE.plural)
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise refusals.malformed(call, "it shows no list of devices", status=answer.status)
+    rows = tuple(Found(remote_id(item, DEVICE.plural), item, found.date) for item in items)
+    if not all(row.remote_id for row in rows):
+        raise refusals.malformed(call, "one of its devices has no id", status=answer.status)
+    return Page(rows, len(rows), last=True)
+
+
+def created(call: Call, answer: Answer, kind: Kind) -> Found:
+    """What was created: its id from Location, else its own link or id; its body where it was shown."""
+    if answer.status not in _created_statuses:
+        raise refusals.malformed(
+            call, f"{answer.status} does not say that it was created", status=answer.status
+        )
+    body = _document(call, answer) if answer.body.strip() else {}
+    if media.is_error(body):
+        raise _error_document(call, answer)
+    found = urls.id_of(answer.headers.get("location", ""), kind.plural) or remote_id(body, kind.plural)
+    if not found:
+        raise refusals.malformed(call, "it does not tell the new id", status=answer.status)
+    return Found(found, body, _date(answer))
+
+
+def done(call: Call, answer: Answer) -> None:
+    """A write that needs no more than its status; a body, if there is one, must be no error."""
+    if answer.body.strip() and media.is_error(_document(call, answer)):
+        raise _error_document(call, answer)
+
+
+def _document(call: Call, answer: Answer) -> dict[str, Any]:
+    try:
+        document = media.decode(answer.body)
+    except media.BadBody as error:
+        raise refusals.malformed(call, str(error), status=answer.status) from None
+    if b"apikey" in answer.body.lower():
+        cut_queries(document)
+    return document
+
+
+def _error_document(call: Call, answer: Answer) -> Exception:
+    what = f"its status says yes ({answer.status}) and its body is an error message"
+    return refusals.malformed(call, what, status=answer.status)
+
+
+def _date(answer: Answer) -> str:
+    return iso_date(answer.headers.get("date", ""))

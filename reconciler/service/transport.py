@@ -1,0 +1,198 @@
+"""One call to the service: credentials, origin, turn, deadline, tries, and the error when it fails.
+
+Belongs here: what is common to every call. Not here: which calls there are (client.py), the meaning of
+failures (refusals.py, core/retry.py), bytes (exchange.py).
+
+    Call ─▶ URL, credentials ─▶ limiter ─▶ exchange ─▶ 2xx ─▶ read ─▶ value
+                                   ▲           │ broken, refused, of unknown shape
+                                   └── retry ◀─┴▶ core.retry.decide ─▶ raise
+
+It drives the library's transport and not its client, which would keep cookies, log whole URLs and
+know about redirects, proxies and netrc. Here they do not exist.
+"""
+
+import logging
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import httpx2
+
+from reconciler.core import retry
+from reconciler.errors import Malformed, Throttled, Unavailable
+from reconciler.model.settings import Limits, Service
+from reconciler.service import refusals, urls
+from reconciler.service.answers import Answer, Broken, Call
+from reconciler.service.auth import Credentials
+from reconciler.service.exchange import exchange
+from reconciler.service.limiter import Limiter
+from reconciler.service.media import media_type
+from reconciler.service.timing import Timing
+
+__all__ = ["Call", "Timing", "Transport", "open_connections"]
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
+connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
+idle_s = 2.0  # seconds that an idle connection is kept; servers close theirs after 5 s and more, and a
+# request sent into a closing connection is lost: a retry for a GET, a doubt for a write
+
+for _name in ("httpx2", "httpcore2"):
+    # Below WARNING they write whole URLs, and links from answers; either may hold the key.
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[T]):
+    value: T
+
+
+def open_connections(service: Service) -> httpx2.AsyncBaseTransport:
+    """Connections of our own to the service: no proxy, netrc or certificates from the environment."""
+    encrypted = urls.base(service.base_url).scheme == "https"
+    places = service.limits.concurrency
+    return httpx2.AsyncHTTPTransport(
+        # Without TLS an empty context: it trusts nobody, and saves loading the system's certificates.
+        verify=True if encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        trust_env=False,
+        limits=httpx2.Limits(
+            max_connections=places, max_keepalive_connections=places, keepalive_expiry=idle_s
+        ),
+    )
+
+
+class Transport:
+    """Carries out calls. `calls` counts the requests that left us, by method.
+
+    Raises SettingsError for a base address or credentials that cannot be used, before any request.
+    A cancelled call may have been carried out: its caller must treat it so.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        connections: httpx2.AsyncBaseTransport,
+        *,
+        timing: Timing,
+        vendor: str,
+        read_only: bool,
+    ) -> None:
+        self.calls: Counter[str] = Counter()
+        self._base = urls.base(service.base_url)
+        self._credentials = Credentials(service.auth)
+        self._connections = connections
+        self._timing = timing
+        self._vendor = vendor
+        self._read_only = read_only
+        self._limits: Limits = service.limits
+        self._limiter = Limiter(
+            per_second=service.limits.requests_per_second,
+            concurrency=service.limits.concurrency,
+            timing=timing,
+        )
+        self._ends_at = timing.monotonic() + service.limits.deadline_s
+        self._made = 0
+        self._repeats = 0
+
+    async def call(self, call: Call, read: Callable[[Answer], T]) -> T:
+        """What `read` makes of the answer's success; raises the ServiceError of docs/planning.md, A8.
+
+        `read` raises Malformed for a shape it does not know; that is a failure like a lost answer.
+        The call's deadline covers all its tries and the waits between them, but not waiting for a turn.
+        """
+        if self._read_only and call.method != "GET":
+            raise AssertionError(f"{call}: this client was opened to read")
+        self._made += 1
+        left_s = self._limits.timeout_s
+        attempt = 0
+        while True:
+            attempt += 1
+            async with self._limiter:
+                began = self._timing.monotonic()
+                left_s = self._within_run(call, left_s)
+                seen = await self._try(call, read, self._try_time(call, attempt, left_s))
+            if isinstance(seen, _Done):
+                return seen.value
+            left_s -= self._timing.monotonic() - began
+            wait_s = self._next(call, seen, attempt, left_s)
+            await self._timing.sleep(wait_s)
+            left_s -= wait_s
+
+    def _next(self, call: Call, seen: refusals.Seen, attempt: int, left_s: float) -> float:
+        """Seconds to wait before the next try; raises what was seen when there is none."""
+        if isinstance(seen.error, Throttled):
+            self._limiter.pause(seen.asked_s)
+        decision = retry.decide(
+            call.method,
+            seen.failure,
+            attempt,
+            budget=retry.Budget(self._made, self._repeats),
+            chance=self._timing.random(),
+            left_s=left_s,
+            asked_s=seen.asked_s,
+        )
+        match decision:
+            case retry.Retry(wait_s):
+                self._repeats += 1
+                log.info("%s: %s; again in %.2f s", call, seen.failure.value, wait_s)
+                return wait_s
+            case retry.Doubt():
+                raise refusals.doubt(seen.error)
+            case retry.GiveUp(why):
+                raise refusals.given_up(seen.error, why)
+
+    async def _try(
+        self, call: Call, read: Callable[[Answer], T], timeout_s: float
+    ) -> "_Done[T] | refusals.Seen":
+        request = self._request(call, timeout_s)
+        answer = await exchange(self._connections, request, timeout_s=timeout_s)
+        if isinstance(answer, Broken):
+            if answer.failure is not retry.Failure.NEVER_SENT:
+                self.calls[call.method] += 1
+            return refusals.broken(call, answer)
+        self.calls[call.method] += 1
+        if not 200 <= answer.status < 300:  # noqa: PLR2004 - the class of success
+            return refusals.judge(call, answer, conceal=self._credentials.conceal)
+        try:
+            return _Done(read(answer))
+        except Malformed as error:
+            return refusals.Seen(retry.Failure.LOST, error)
+
+    def _request(self, call: Call, timeout_s: float) -> httpx2.Request:
+        """The request as it leaves us. The key joins the URL here, and nothing above ever sees that URL."""
+        query = "&".join(part for part in (urls.query(call.query), self._credentials.key_in_query) if part)
+        target = self._base.prefix + call.path
+        url = httpx2.URL(f"{self._base.origin}{target}{'?' if query else ''}{query}")
+        sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
+        if sent_to != (self._base.scheme, target) or url.host != self._base.host.strip("[]"):
+            raise AssertionError(f"{call}: the address was rewritten on its way")
+        accepted = media_type(self._vendor, call.media)
+        headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *self._credentials.headers]
+        if call.body is not None:
+            headers.append(("Content-Type", accepted))
+        connect_s = timeout_s * connect_share
+        timeout = {"connect": connect_s, "pool": connect_s, "read": timeout_s, "write": timeout_s}
+        return httpx2.Request(
+            call.method, url, headers=headers, content=call.body, extensions={"timeout": timeout}
+        )
+
+    def _within_run(self, call: Call, left_s: float) -> float:
+        """What is left for this call, cut to what is left of the run; raises when that is nothing."""
+        left_s = min(left_s, self._ends_at - self._timing.monotonic())
+        if left_s > 0:
+            return left_s
+        raise Unavailable(
+            f"{call}: not sent, because the run's deadline of {self._limits.deadline_s:g} s has passed.",
+            next="raise service.limits.deadline_s, or split the work with --only.",
+            method=call.method,
+            path=call.path,
+        )
+
+    @staticmethod
+    def _try_time(call: Call, attempt: int, left_s: float) -> float:
+        shared = call.method == "GET" and attempt < retry.tries_max
+        return left_s * read_share if shared else left_s

@@ -1,0 +1,128 @@
+"""The one URL builder: paths from templates and checked ids, and back from links to ids.
+
+Belongs here: paths, queries, the base address and its origin. Not here: keys (service/transport.py
+adds one where the settings want it in the query), sending.
+
+A `..` in an id once turned a DELETE of one workspace into a DELETE in another, and an empty id turned
+it into a DELETE on the collection. So: an id is letters, digits, `_`, `-`, nothing else, and the
+finished path is read back against its template.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from reconciler.errors import InputError, SettingsError
+
+ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+shown_max = 40  # characters of a refused value that a message shows
+
+_SEGMENT = re.compile(r"[A-Za-z0-9_.~-]+", re.ASCII)
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]", re.ASCII)
+_PORTS = {"http": 80, "https": 443}
+_port_max = 65_535
+
+
+class Base(NamedTuple):
+    """A base address in normal form: lower-case scheme and host, the port always written, the prefix."""
+
+    scheme: str
+    host: str
+    port: int
+    prefix: str  # "" or "/v1", never with a slash at its end
+
+    @property
+    def origin(self) -> str:
+        """`scheme://host:port`."""
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+
+def base(base_url: str) -> Base:
+    """The parts of a base address. Raises SettingsError for anything but http(s)://host[:port][/prefix]."""
+    if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
+        raise _bad_base(base_url, "it holds a character that no address holds")
+    try:
+        parts = urlsplit(base_url)
+        port = parts.port
+    except ValueError:
+        raise _bad_base(base_url, "its host or port cannot be read") from None
+    if parts.scheme not in _PORTS:
+        raise _bad_base(base_url, "it begins with neither https:// nor http://")
+    if "@" in parts.netloc:
+        raise _bad_base("", "it holds a user name or a password; they belong under service.auth")
+    if "?" in base_url or "#" in base_url:
+        raise _bad_base("", "it holds a query or a fragment; keys belong under service.auth")
+    host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
+    if not _HOST.fullmatch(host) or ".." in host or port == 0:
+        raise _bad_base(base_url, "its host or port cannot be read")
+    return Base(parts.scheme, host.lower(), port or _PORTS[parts.scheme], _prefix(base_url, parts.path))
+
+
+def origin(base_url: str) -> str:
+    """`scheme://host:port` of a base address, in one form: lower case, the port always written."""
+    return base(base_url).origin
+
+
+def path(template: str, ids: Mapping[str, str]) -> str:
+    """`/contacts/{cid}` with its ids filled in. Raises InputError for anything that is no id.
+
+    The result has exactly the template's segments: no id can add, remove or climb one.
+    """
+    segments = []
+    for segment in template.split("/"):
+        named = segment.startswith("{")
+        segments.append(quote(checked(ids[segment[1:-1]]), safe="") if named else segment)
+    built = "/".join(segments)
+    shape = re.sub(r"\\{[a-z]+\\}", ID.pattern, re.escape(template))
+    assert re.fullmatch(shape, built), template  # noqa: S101 - our own mistake, never the author's
+    return built
+
+
+def checked(remote_id: str) -> str:
+    """The id itself, when it is one. Raises InputError, showing a little of it, when it is not."""
+    if ID.fullmatch(remote_id):
+        return remote_id
+    what = f"{remote_id[:shown_max]!a} is no id of the service" if remote_id else "an id is empty"
+    raise InputError(
+        what, next="an id has 1 to 128 letters, digits, _ or -; copy it as the service shows it."
+    )
+
+
+def id_of(link: str, collection: str = "") -> str:
+    """The id at the end of a link or Location, or "" where there is none.
+
+    Only the path counts: host, query and fragment are the service's business and are never followed.
+    With `collection` the segment before the id must be that one (`contacts`).
+    """
+    bare = link.partition("#")[0].partition("?")[0].rstrip("/")
+    if "//" in bare:
+        bare = "/" + bare.split("//", 1)[1].partition("/")[2]
+    above, _, last = bare.rpartition("/")
+    above = above.rpartition("/")[2]
+    if not ID.fullmatch(last) or (collection and above != collection):
+        return ""
+    return last
+
+
+def query(pairs: tuple[tuple[str, str], ...]) -> str:
+    """Name=value pairs as the text behind `?`, everything but letters, digits, `_.-~` and commas encoded."""
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe=',')}" for name, value in pairs)
+
+
+def _prefix(base_url: str, prefix: str) -> str:
+    segments = [] if not prefix.strip("/") else prefix.strip("/").split("/")
+    for segment in segments:
+        if not _SEGMENT.fullmatch(segment) or unquote(segment) in (".", ".."):
+            raise _bad_base(
+                base_url, "its path holds an empty segment, a dot segment or a sign that needs encoding"
+            )
+    return "".join(f"/{segment}" for segment in segments)
+
+
+def _bad_base(base_url: str, why: str) -> SettingsError:
+    shown = f" {base_url[:shown_max]!a}" if base_url else ""
+    return SettingsError(
+        f"service.base_url{shown} cannot be used: {why}.",
+        next="write it like https://api.example.com, or http://127.0.0.1:8480 for a sandbox.",
+    )
