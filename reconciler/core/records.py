@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.core.diff import ignored
 from reconciler.core.normalize import declared, masked, trusted
+from reconciler.core.select import Selection
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
 from reconciler.model.plans import Plan
@@ -43,17 +44,23 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
     """Yield the records that change though nothing is written to the service.
 
     Adoptions, renames, protection, fields that left the manifest, times of change that may now be
-    relied upon: of everything that is live and as declared. What is changed or not acted on is not
-    touched here.
+    relied upon: of everything that is live and as declared. What is changed, not acted on or not
+    selected is not touched here.
     """
-    rows = {row.remote_id: row for entities in live.entities.values() for row in entities}
+    # A contact may be in two workspaces under one id, and kinds may count their ids alike.
+    rows = {(row.kind, row.workspace, row.remote_id): row for rows in live.entities.values() for row in rows}
     held = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
     adopted = {one.address: one.remote_id for one in plan.adoptions}
     settled = _settled(plan)
+    selection = Selection(plan.options.only, plan.options.excluded)
     for address, entity in desired.entities.items():
+        # A change that was not selected is still to be made: its record must not say that it was sent.
+        if address in settled or not selection.takes(address, entity.controls.tags):
+            continue
         before = held.get(address)
-        row = rows.get(adopted.get(address) or (before.remote_id if before else ""))
-        if row is not None and address not in settled:
+        remote_id = adopted.get(address) or (before.remote_id if before else "")
+        row = rows.get((address.kind, address.workspace, remote_id))
+        if row is not None:
             record = record_of(entity, row, salt=recorded.salt, before=before)
             if record != before:
                 yield record
