@@ -1,0 +1,152 @@
+"""What changed between a saved plan and a fresh one: why the saved one is stale (docs/planning.md, A1).
+
+Which changes differ is plain set logic over addresses. DeepDiff only explains what is inside of two
+changes that differ; nothing is decided by it. Import this module where a plan is stale and not before:
+the explaining is slow to load.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from deepdiff import DeepDiff
+from msgspec import structs
+
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Create, Delete, Update, action
+from reconciler.model.plans import Plan
+from reconciler.report.inert import inert
+from reconciler.report.lines import BLANK, Line, count, fold, line, pad, width
+from reconciler.report.values import MASK, short_fingerprint, shown, value_max
+
+_address_max = 64  # columns
+_path_max = 40  # columns
+_hidden = MASK + "hidden"  # stands for every secret where two plans mask them differently
+
+# What DeepDiff calls the differences that plain values can have.
+_KINDS = (
+    "values_changed",
+    "type_changes",
+    "dictionary_item_added",
+    "dictionary_item_removed",
+    "iterable_item_added",
+    "iterable_item_removed",
+)
+
+
+def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[Line, ...]:
+    """Return what the fresh plan `after` would do that the saved plan `before` does not say, and back.
+
+    Empty when their fingerprints are equal. Places are left out: a line that moved changes nothing.
+    """
+    if before.fingerprint == after.fingerprint:
+        return ()
+    same_salt = before.salt == after.salt
+    old, new = (
+        {change.address: _form(change, same_salt) for change in plan.changes} for plan in (before, after)
+    )
+    differing = sorted(address for address in old.keys() | new.keys() if old.get(address) != new.get(address))
+    listed, rest = fold(differing, full=full)
+    at = min(max((width(address) for address in listed), default=0), _address_max)
+    codes = " → ".join(short_fingerprint(plan.fingerprint) for plan in (before, after))
+    lines = [
+        line((f"{count(len(differing), 'change')} not as in the saved plan", "bold"), (f"   {codes}", "dim")),
+        *_circumstances(before, after),
+        BLANK,
+    ]
+    for address in listed:
+        lines += _change(address, old.get(address), new.get(address), at, full=full)
+    return *lines, *rest
+
+
+def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - both ways are named by the parameter
+    """A change as nested plain values, fields by path, so that DeepDiff can name what is inside."""
+    form = structs.asdict(change)
+    form.pop("place", None)
+    form["action"] = action(change)
+    match change:
+        case Create():
+            form["fields"] = dict(change.fields)
+        case Update():
+            form["fields"] = {
+                field.path: {"before": field.before, "after": field.after, "cause": field.cause}
+                for field in change.fields
+            }
+        case Delete():
+            form["before"] = dict(change.before)
+            form["takes"] = list(change.takes)
+    return form if same_salt else _unmasked(form)
+
+
+def _unmasked(form: Any) -> Any:
+    if isinstance(form, dict):
+        return {key: _unmasked(value) for key, value in form.items()}
+    return _hidden if isinstance(form, str) and form.startswith(MASK) else form
+
+
+def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
+    """Yield what else the fingerprint covers and is not as it was."""
+    for name, said in (
+        ("target", "The service, the stack or a workspace is another one."),
+        ("options", "The selection or another option is another one."),
+        ("manifest_digest", "The manifests were edited since."),
+        ("adoptions", "Other entities would be adopted."),
+        ("gone", "Other entities would be forgotten."),
+        ("renames", "Other entities would be renamed."),
+    ):
+        if getattr(before, name) != getattr(after, name):
+            yield line("  ", said)
+
+
+def _change(
+    address: Address, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, at: int, *, full: bool
+) -> list[Line]:
+    name = pad(address, at)
+    if old is None and new is not None:
+        return [line(("+ ", "create"), (name, "create"), "   ", (f"{new['action']} is new", "dim"))]
+    if new is None and old is not None:
+        return [
+            line(
+                ("- ", "delete"), (name, "delete"), "   ", (f"{old['action']} is not planned any more", "dim")
+            )
+        ]
+    assert old is not None and new is not None  # noqa: S101, PT018 - our own mistake, not a user's: the caller passes one at least
+    if old["action"] != new["action"]:
+        about = f"{old['action']} before, {new['action']} now"
+        return [line(("~ ", "update"), (name, "update"), "   ", (about, "dim"))]
+    head = line(("~ ", "update"), (name, "update"), "   ", (new["action"], "dim"))
+    return [head, *_inside(address.kind, old, new, full=full)]
+
+
+def _inside(kind: str, old: Mapping[str, Any], new: Mapping[str, Any], *, full: bool) -> list[Line]:
+    """Return one line for each value that differs, its path as in the plan file but for `fields`."""
+    found = DeepDiff(old, new, view="tree", threshold_to_diff_deeper=0)
+    levels = [level for name in _KINDS for level in found.get(name, ())]
+    table = sorted(
+        (_label(keys), _said(kind, keys, level.t1, level.t2, full=full))
+        for keys, level in ((level.path(output_format="list"), level) for level in levels)
+    )
+    at = min(max((width(label) for label, _ in table), default=0), _path_max)
+    return [line("    ", pad(label, at), "  ", said) for label, said in table]
+
+
+def _label(keys: Sequence[str | int]) -> str:
+    return inert(".".join(str(key) for key in keys if key != "fields" and not isinstance(key, int)))
+
+
+def _said(kind: str, keys: Sequence[str | int], before: object, after: object, *, full: bool) -> str:
+    """Return what became of one value: a field's whole entry, an item of a list, or a scalar."""
+    limit = 0 if full else value_max
+    field = str(keys[1]) if len(keys) > 1 else ""
+    if isinstance(before, Mapping):
+        return "not written any more"
+    if isinstance(after, Mapping):
+        ends = [shown(kind, field, after.get(end), limit=limit).text for end in ("before", "after")]
+        return "written now: " + " → ".join(ends)
+    ends = [_scalar(kind, field, value, limit) for value in (before, after)]
+    return "another secret" if ends == ["(secret)", "(secret)"] else " → ".join(ends)
+
+
+def _scalar(kind: str, field: str, value: object, limit: int) -> str:
+    if value is None or isinstance(value, str | bool):
+        return shown(kind, field, value, limit=limit).text
+    return "(not planned)"  # DeepDiff's stand-in for what is not there

@@ -1,0 +1,104 @@
+"""Drift: what changed live against what we last applied, apart from what git wants.
+
+Belongs here: which parts of a plan are drift, and how they are shown. Not here: finding it out, which
+planning did (docs/planning.md, D2), nor what would repair it, which is the plan itself.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from reconciler.model.address import Address
+from reconciler.model.changes import Create, FieldChange, Update
+from reconciler.model.plans import Plan
+from reconciler.report.fields import Row, columns, row_lines, rows
+from reconciler.report.lines import BLANK, Line, count, fold, line, pad, sentence, width
+from reconciler.report.values import Shown
+
+DriftCause = Literal["drifted", "both", "gone", "taken over"]
+
+_address_max = 64  # columns
+
+
+class Drift(Struct, frozen=True):
+    """One entity that changed behind our back.
+
+    `fields` read as time does: before is what we left, after is what is live now. For the cause
+    *both* what we left is not in the plan, and before is None. `what` is a sentence where there are
+    no fields to show.
+    """
+
+    address: Address
+    cause: DriftCause
+    fields: tuple[FieldChange, ...] = ()
+    what: str = ""
+
+
+def drifts(plan: Plan) -> tuple[Drift, ...]:
+    """Return everything in the plan that somebody else caused, by address. Empty: no drift."""
+    return tuple(sorted(_drifts(plan), key=lambda drift: (drift.address, drift.cause)))
+
+
+def _drifts(plan: Plan) -> Iterator[Drift]:
+    for change in plan.changes:
+        if isinstance(change, Create) and change.cause == "gone":
+            yield Drift(change.address, "gone", what="we made it, and it is not there any more")
+        if isinstance(change, Update):
+            yield from _fields(change)
+    for address in plan.gone:
+        yield Drift(address, "gone", what="is not there any more, and no longer declared either")
+    for skip in plan.skips:
+        if skip.reason == "taken over":
+            yield Drift(skip.address, "taken over", what=skip.what)
+
+
+def _fields(change: Update) -> Iterator[Drift]:
+    drifted = tuple(
+        FieldChange(field.path, field.after, field.before, field.cause)
+        for field in change.fields
+        if field.cause == "drifted"
+    )
+    both = tuple(
+        FieldChange(field.path, None, field.before, field.cause)
+        for field in change.fields
+        if field.cause == "both"
+    )
+    if drifted:
+        yield Drift(change.address, "drifted", drifted)
+    if both:
+        yield Drift(
+            change.address, "both", both, "the manifest has changed too; what we had left is not known here"
+        )
+
+
+def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
+    """Return what others changed, as lines: what we left, then what is live now."""
+    found = drifts(plan)
+    if not found:
+        return (line(("No drift: live is as we left it.", "bold")),)
+    listed, rest = fold(found, full=full)
+    tables = [_rows(drift, full=full) for drift in listed]
+    shared = columns([row for table in tables for row in table], full=full)
+    at = min(max(width(drift.address) for drift in listed), _address_max)
+    lines: list[Line] = [_counts(found), BLANK]
+    for drift, table in zip(listed, tables, strict=True):
+        lines.append(line(("! ", "warn"), (pad(drift.address, at), "warn"), "   ", (drift.cause, "dim")))
+        lines += [line("    ", drift.what)] if drift.what else []
+        lines += [each for row in table for each in row_lines(row, shared)]
+    repair = "reconciler plan   (shows what would be written; a manifest edit keeps what is live)"
+    return *lines, *rest, BLANK, *sentence("", "Nothing was written.", repair)
+
+
+def _rows(drift: Drift, *, full: bool) -> list[Row]:
+    table = rows(drift.address.kind, drift.fields, full=full)
+    if drift.cause != "both":
+        return table
+    return [structs.replace(row, before=Shown("(not known)", placeholder=True)) for row in table]
+
+
+def _counts(found: tuple[Drift, ...]) -> Line:
+    entities = len({drift.address for drift in found})
+    return line(
+        (count(entities, "entity", "entities") + " changed behind our back", "bold"), "   left → live now"
+    )

@@ -1,0 +1,86 @@
+"""Results as JSON text for other programs: the same bytes for the same value, never a secret.
+
+Every document carries its `version`, `outcome` (the word) and `exit_code` (its number)
+as docs/planning.md pairs them. Characters that act on a terminal stand as escapes, so that
+looking at a report is as safe as reading it with a program. Not here: the plan file, which is
+`encode(plan, indent=2)` of model/encoding.py.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import structs
+
+from reconciler.errors import Problem
+from reconciler.model.encoding import encode
+from reconciler.model.outcomes import WORDS, Run
+from reconciler.model.plans import Plan, Verdict
+from reconciler.report.drift import drifts
+from reconciler.report.inert import is_hidden
+
+REPORT_VERSION = 1
+
+
+def plan_json(plan: Plan, verdict: Verdict, exit_code: int) -> str:
+    """Return the plan, its counts and the guard's verdict.
+
+    The plan is as in its file but for `salt`: without it the masks of secrets cannot be tried out
+    against guesses, and reports travel further than plan files do.
+    """
+    shown = structs.asdict(plan)
+    del shown["salt"]
+    return _document(
+        exit_code,
+        {
+            "plan": shown,
+            "counts": _counts(plan),
+            "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
+        },
+    )
+
+
+def _counts(plan: Plan) -> dict[str, int]:
+    return {
+        **{f"{word}s": plan.count(word) for word in ("create", "update", "delete")},
+        "unchanged": sum(plan.unchanged.values()),
+        "adopted": len(plan.adoptions),
+        "renamed": len(plan.renames),
+        "forgotten": len(plan.gone),
+        "skipped": len(plan.skips),
+        "protected": sum(1 for skip in plan.skips if skip.reason == "protected"),
+        "unmanaged": sum(plan.unmanaged.values()),
+        "calls": sum(read.calls for read in plan.reads),
+        "calls_avoided": sum(read.avoided for read in plan.reads),
+    }
+
+
+def run_json(run: Run) -> str:
+    """Return the run as schemas/run.schema.json describes it; `decode(..., Run)` reads it back."""
+    return _text({"version": REPORT_VERSION, **structs.asdict(run)})
+
+
+def drift_json(plan: Plan) -> str:
+    """Return what others changed. The exit code is 2 where there is drift, else 0."""
+    found = drifts(plan)
+    about = {"target": plan.target, "created_at": plan.created_at, "drifts": found}
+    return _document(2 if found else 0, about)
+
+
+def problems_json(problems: Sequence[Problem], exit_code: int = 3) -> str:
+    """Return every problem of the input with its place; exit code 0 where there are none."""
+    return _document(exit_code if problems else 0, {"problems": tuple(problems)})
+
+
+def _document(exit_code: int, about: Mapping[str, object]) -> str:
+    head = {"version": REPORT_VERSION, "outcome": WORDS[exit_code], "exit_code": exit_code}
+    return _text({**head, **about})
+
+
+def _text(value: object) -> str:
+    text = encode(value, indent=2).decode()
+    return "".join(_escape(char) if char != "\n" and is_hidden(char) else char for char in text)
+
+
+def _escape(char: str) -> str:
+    """JSON knows only escapes of 16 bits: a character beyond them takes two."""
+    units = char.encode("utf-16-be").hex()
+    return "".join("\\u" + units[at : at + 4] for at in range(0, len(units), 4))

@@ -1,0 +1,105 @@
+"""Lines of styled spans: what a text renderer returns, so that colour is added without parsing.
+
+Belongs here: the value, its plain form, widths and folding. Not here: what a plan or a run is.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+from unicodedata import category, east_asian_width
+
+from msgspec import Struct
+
+from reconciler.report.inert import inert
+
+Style = Literal["", "create", "update", "delete", "warn", "dim", "bold"]
+
+T = TypeVar("T")
+
+screen_columns = 100  # what a line should fit into: a terminal beside an editor, a log of a CI service
+fold_over = 20  # changes of one action that are still listed in full
+fold_to = 10  # how many of them a folded list shows
+
+
+class Span(Struct, frozen=True, gc=False):
+    """A piece of a line that is shown in one style. `text` is inert when it was made by `line`."""
+
+    text: str
+    style: Style = ""
+
+
+Line = tuple[Span, ...]
+
+BLANK: Line = ()
+
+
+def line(*parts: str | tuple[str, Style]) -> Line:
+    """Return one line of these parts: text, or text and its style. Every one of them passes `inert`."""
+    pairs: list[tuple[str, Style]] = [(part, "") if isinstance(part, str) else part for part in parts]
+    return tuple(Span(inert(text), style) for text, style in pairs if text)
+
+
+def plain(lines: Sequence[Line]) -> str:
+    """Return the lines as text without styles and without spaces at their ends; a newline after each."""
+    return "".join("".join(span.text for span in spans).rstrip() + "\n" for spans in lines)
+
+
+def width(text: str) -> int:
+    """How many columns a terminal needs for an inert text: two for wide characters, none for marks."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if category(c) in {"Mn", "Me"} else 1 + (east_asian_width(c) in {"W", "F"}) for c in text)
+
+
+def pad(text: str, columns: int) -> str:
+    """Return `text`, inert, with spaces up to that many columns."""
+    text = inert(text)
+    return text + " " * (columns - width(text))
+
+
+def cut(text: str, columns: int) -> str:
+    """Return as much of an inert text as fits into that many columns, an ellipsis at its end if not all."""
+    if width(text) <= columns:
+        return text
+    kept = ""
+    for char in text:
+        if width(kept + char) > columns - 1:
+            break
+        kept += char
+    return kept + "…"
+
+
+def flow(parts: Sequence[tuple[str, Style]], *, gap: str = "   ", indent: str = "  ") -> list[Line]:
+    """Return the parts side by side, on as many lines as a screen's width makes of them."""
+    lines: list[list[str | tuple[str, Style]]] = []
+    at = screen_columns
+    for text, style in parts:
+        if at + width(gap + text) > screen_columns:
+            lines.append([indent, (text, style)])
+            at = width(indent + text)
+        else:
+            lines[-1] += [gap, (text, style)]
+            at += width(gap + text)
+    return [line(*pieces) for pieces in lines]
+
+
+def count(number: int, word: str, plural: str = "") -> str:
+    """`1 update`, `2,000 updates`."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def fold(items: Sequence[T], *, full: bool) -> tuple[Sequence[T], tuple[Line, ...]]:
+    """Return what is to be listed of `items`, and the line that speaks of the rest, if there is a rest."""
+    if full or len(items) <= fold_over:
+        return items, ()
+    rest = f"  … and {len(items) - fold_to:,} more (--full shows them)"
+    return items[:fold_to], (line((rest, "dim")),)
+
+
+def sentence(
+    prefix: str, what: str, next_step: str, *, style: Style = "warn", indent: str = ""
+) -> list[Line]:
+    """Two lines at most, as every refusal has them: what it is, then what to do."""
+    lines = [line(indent, (prefix, style), what)]
+    if next_step:
+        lines.append(line(indent, "  next: ", next_step))
+    return lines

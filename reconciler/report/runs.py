@@ -1,0 +1,105 @@
+"""A finished run as lines: the counts, everything that did not end well with what to do, then the rest.
+
+Not here: deciding outcomes or exit codes (apply/, docs/planning.md).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from reconciler.model.outcomes import Outcome, Result, Run
+from reconciler.report.lines import BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
+from reconciler.report.values import short_fingerprint
+
+# Worst first: what a person has to look at stands on top.
+_RESULTS: tuple[tuple[Result, str, Style], ...] = (
+    ("in doubt", "?", "delete"),
+    ("failed", "x", "delete"),
+    ("conflict", "!", "warn"),
+    ("skipped", "·", "warn"),
+    ("not attempted", "·", "warn"),
+    ("applied", "", ""),
+)
+
+_ACTIONS: Mapping[str, tuple[str, Style]] = {
+    "create": ("+", "create"),
+    "update": ("~", "update"),
+    "delete": ("-", "delete"),
+}
+
+# What a run that is not done asks for. Every step here looks before it writes, so none does a thing twice.
+_NEXT = {
+    "in doubt": "reconciler plan   (looks what became of it; nothing is sent twice)",
+    "stale": "reconciler plan   (shows what somebody else changed meanwhile)",
+    "partial": "reconciler apply   (goes on with what is left; what is done is not done again)",
+    "failed": "reconciler apply   (when the cause is mended; what is done is not done again)",
+    "interrupted": "reconciler apply   (goes on with what is left; what is done is not done again)",
+}
+
+_head_columns = 50
+_address_max = 64
+
+
+def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
+    """Return the whole run as lines. Every change is in it once: counted, and listed unless folded."""
+    lines: list[Line] = [_head(run), BLANK]
+    if run.outcomes or run.adopted:
+        lines += [*_counts(run), BLANK]
+    for result, sign, style in _RESULTS:
+        lines += _outcomes(run, result, sign, style, full=full)
+    if run.outcomes:
+        lines.append(BLANK)
+    if run.stopped:
+        lines += [line(("stopped: ", "warn"), run.stopped), BLANK]
+    code = short_fingerprint(run.fingerprint)
+    names = f"run {run.run}" + (f"   fingerprint {code}" if code else "")
+    return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), line((names, "dim"))
+
+
+def _head(run: Run) -> Line:
+    calls = count(sum(run.calls.values()), "call")
+    kinds = ", ".join(f"{number:,} {method}" for method, number in sorted(run.calls.items()) if number)
+    about = calls + (f" ({kinds})" if kinds else "") + _seconds(run)
+    return line((pad(f"{run.outcome}", _head_columns), "bold"), "  ", (about, "dim"))
+
+
+def _seconds(run: Run) -> str:
+    try:
+        took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
+    except (ValueError, TypeError):  # an imported report may lack a time, or its zone
+        return ""
+    return f", {took.total_seconds():.1f} s"
+
+
+def _counts(run: Run) -> list[Line]:
+    parts: list[tuple[str, Style]] = [
+        (f"{run.count(result):,} {result}", style) for result, _, style in _RESULTS if run.count(result)
+    ]
+    return flow([*parts, (f"{run.adopted:,} adopted", "")] if run.adopted else parts)
+
+
+def _outcomes(run: Run, result: Result, sign: str, style: Style, *, full: bool) -> list[Line]:
+    chosen = [outcome for outcome in run.outcomes if outcome.result == result]
+    listed, rest = fold(chosen, full=full)
+    at = min(max((width(outcome.address) for outcome in run.outcomes), default=0), _address_max)
+    lines: list[Line] = []
+    for outcome in listed:
+        lines += _outcome(outcome, at, sign, style)
+    return [*lines, *rest]
+
+
+def _outcome(outcome: Outcome, at: int, sign: str, style: Style) -> list[Line]:
+    mark, colour = (sign, style) if sign else _ACTIONS.get(outcome.action, (" ", ""))
+    ended = outcome.action if outcome.result == "applied" else f"{outcome.action}, {outcome.result}"
+    head = line((f"{mark} ", colour), (pad(outcome.address, at), colour), "   ", (ended, "dim"))
+    if not outcome.what:
+        return [head, *([line("    next: ", outcome.next)] if outcome.next else [])]
+    return [head, *sentence("", outcome.what, outcome.next, indent="    ")]
+
+
+def _said(run: Run) -> str:
+    applied, planned = run.count("applied"), len(run.outcomes)
+    if not planned:
+        return "Nothing had to be written." if run.outcome == "done" else "Nothing was written."
+    if applied == planned:
+        return f"{count(applied, 'change')} applied: live is as planned."
+    return f"{applied:,} of {count(planned, 'change')} applied."

@@ -1,0 +1,230 @@
+"""A plan as lines for a terminal: counts first, deletes on top, and for every field why it changes.
+
+Belongs here: the order and the wording of a plan. Runs are in `runs.py`, drift in `drift.py`; both are
+named here too, so that a caller needs this module alone. Not here: printing, colour codes, decisions.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from reconciler.errors import Problem
+from reconciler.model.address import Address
+from reconciler.model.changes import Create, Delete, Update
+from reconciler.model.plans import Adoption, Plan, Skip, Verdict
+from reconciler.model.snapshots import Read
+from reconciler.report.drift import drift_lines
+from reconciler.report.fields import Columns, Row, columns, create_lines, delete_lines, row_lines, rows
+from reconciler.report.lines import (
+    BLANK,
+    Line,
+    Span,
+    Style,
+    count,
+    flow,
+    fold,
+    line,
+    pad,
+    plain,
+    sentence,
+    width,
+)
+from reconciler.report.runs import run_lines
+from reconciler.report.values import short_fingerprint
+
+__all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "problem_lines", "run_lines"]
+
+_head_columns = 50  # where the calls stand in the head line
+_address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
+_screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
+
+
+def plan_lines(
+    plan: Plan,
+    verdict: Verdict,
+    *,
+    full: bool = False,
+    next_step: str = "reconciler apply",
+    seconds: float | None = None,
+    sizes: Mapping[Address, int] | None = None,
+) -> tuple[Line, ...]:
+    """Return the whole plan as lines: head, counts, changes, what is left alone, the guard's reasons.
+
+    `full` folds nothing and cuts nothing. `next_step` is the command that would carry the plan out.
+    `seconds` is how long planning took; `sizes` are octets of content by address, where known.
+    """
+    counts = _counts(plan)
+    blocks = [
+        _deletes(plan, full=full),
+        _updates(plan, full=full),
+        _creates(plan, full=full, sizes=sizes or {}),
+        _bookkeeping(plan, full=full),
+        _skips(plan.skips, full=full),
+        _reads(plan.reads, full=full),
+        _refusals(verdict),
+    ]
+    body: list[Line] = [_head(plan, seconds), *_selection(plan), BLANK, *counts, BLANK]
+    for block in blocks:
+        body += [*block, BLANK] if block else []
+    if len(body) > _screen_lines:
+        body += [*counts, BLANK]
+    return *body, _last(plan, verdict, next_step)
+
+
+def _head(plan: Plan, seconds: float | None) -> Line:
+    title = f"{plan.target.stack} → {plan.target.origin}"
+    calls = [count(sum(read.calls for read in plan.reads), "call")]
+    if seconds is not None:
+        calls.append(f"{seconds:.1f} s")
+    avoided = sum(read.avoided for read in plan.reads)
+    about = ", ".join(calls) + (f"; {avoided:,} more avoided" if avoided else "")
+    return line((pad(title, _head_columns), "bold"), "  ", (about, "dim"))
+
+
+def _selection(plan: Plan) -> list[Line]:
+    chosen = [f"--only {text}" for text in plan.options.only]
+    chosen += [f"--except {text}" for text in plan.options.excluded]
+    return [line(("selected by " + " ".join(chosen), "dim"))] if chosen else []
+
+
+def _counts(plan: Plan) -> list[Line]:
+    """Every entity that was looked at, by what happens to it; what does not occur is not named."""
+    skipped = Counter(skip.reason for skip in plan.skips)
+    numbers: list[tuple[int, str, Style]] = [
+        (plan.count("delete"), "delete", "delete"),
+        (plan.count("update"), "update", "update"),
+        (plan.count("create"), "create", "create"),
+        (sum(plan.unchanged.values()), "unchanged", ""),
+        (len(plan.adoptions), "adopted", ""),
+        (len(plan.renames), "renamed", ""),
+        (len(plan.gone), "forgotten", ""),
+        (skipped.pop("protected", 0), "protected", ""),
+        *((number, reason, "warn") for reason, number in sorted(skipped.items())),
+        (sum(plan.unmanaged.values()), "not ours", "dim"),
+    ]
+    parts: list[tuple[str, Style]] = [] if plan.changes else [("no changes", "")]
+    for number, word, style in numbers:
+        if number:
+            text = count(number, word) if style in {"delete", "update", "create"} else f"{number:,} {word}"
+            parts.append((text, style))
+    return flow(parts)
+
+
+def _headline(sign: str, style: Style, address: Address, about: str, columns: int) -> Line:
+    return line((f"{sign} ", style), (pad(address, columns), style), "  ", (about, "dim"))
+
+
+def _address_columns(addresses: Sequence[Address]) -> int:
+    longest = max((width(address) for address in addresses), default=0)
+    return min(max(longest, _address_min), _address_max)
+
+
+def _deletes(plan: Plan, *, full: bool) -> list[Line]:
+    changes = [change for change in plan.changes if isinstance(change, Delete)]
+    listed, rest = fold(changes, full=full)
+    at = _address_columns([change.address for change in listed])
+    lines: list[Line] = []
+    for change in listed:
+        lines.append(_headline("-", "delete", change.address, change.cause, at))
+        lines += [line("    and its device ", (name, "delete")) for name in change.takes]
+        lines += delete_lines(change.before, change.address.kind) if full else []
+    return [*lines, *rest]
+
+
+def _updates(plan: Plan, *, full: bool) -> list[Line]:
+    changes = [change for change in plan.changes if isinstance(change, Update)]
+    listed, rest = fold(changes, full=full)
+    tables = [rows(change.address.kind, change.fields, full=full) for change in listed]
+    shared = columns([row for table in tables for row in table], full=full)
+    at = _address_columns([change.address for change in listed])
+    lines: list[Line] = []
+    for change, table in zip(listed, tables, strict=True):
+        lines += _update(change, table, at, shared)
+    return [*lines, *rest]
+
+
+def _update(change: Update, table: list[Row], at: int, shared: Columns) -> list[Line]:
+    adopts = f"adopted by {change.adopts}" if change.adopts else ""
+    about = ", ".join(filter(None, [change.place, adopts]))
+    fields = [each for row in table for each in row_lines(row, shared)]
+    return [_headline("~", "update", change.address, about, at), *fields]
+
+
+def _creates(plan: Plan, *, full: bool, sizes: Mapping[Address, int]) -> list[Line]:
+    changes = [change for change in plan.changes if isinstance(change, Create)]
+    listed, rest = fold(changes, full=full)
+    at = _address_columns([change.address for change in listed])
+    lines: list[Line] = []
+    for change in listed:
+        why = "was there, is gone" if change.cause == "gone" else change.cause
+        about = change.place if change.cause == "declared" else ", ".join(filter(None, [change.place, why]))
+        lines.append(_headline("+", "create", change.address, about, at))
+        lines += create_lines(change, full=full, sizes=sizes)
+    return [*lines, *rest]
+
+
+def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
+    """What changes in our records and nowhere else."""
+    about = [(one.address, _adopted(one)) for one in plan.adoptions]
+    about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
+    about += [(address, "gone and no longer declared; forgotten") for address in plan.gone]
+    listed, rest = fold(about, full=full)
+    at = _address_columns([address for address, _ in listed])
+    return [*(_headline("=", "dim", address, text, at) for address, text in listed), *rest]
+
+
+def _adopted(adoption: Adoption) -> str:
+    return (
+        f"is there as declared; adopted by {adoption.by}" if adoption.by else "is there as declared; adopted"
+    )
+
+
+def _skips(skips: Sequence[Skip], *, full: bool) -> list[Line]:
+    listed, rest = fold(skips, full=full)
+    return [each for skip in listed for each in _skip(skip)] + list(rest)
+
+
+def _skip(skip: Skip) -> list[Line]:
+    # What is said of one field names that field first; anything else has the address as its subject.
+    joint = ": " if skip.reason == "taken over" else " "
+    what = f"{skip.address}{joint}{skip.what}"
+    return sentence("! ", what, skip.next)
+
+
+def _reads(reads: Sequence[Read], *, full: bool) -> list[Line]:
+    listed, rest = fold(reads, full=full)
+    return [*(_read(read) for read in listed), *rest]
+
+
+def _read(read: Read) -> Line:
+    parts = [read.how, count(read.calls, "call"), f"{read.avoided:,} avoided" if read.avoided else ""]
+    unread = "" if read.complete else ", not complete"
+    return line((f"{read.scope}: {', '.join(filter(None, parts))}", "dim"), (unread, "warn"))
+
+
+def _refusals(verdict: Verdict) -> list[Line]:
+    return [
+        each
+        for reason in verdict.reasons
+        for each in sentence("refused: ", reason.what.removeprefix("refused: "), reason.next, style="delete")
+    ]
+
+
+def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
+    records = plan.adoptions or plan.gone or plan.renames
+    if not verdict.safe:
+        said = "Nothing was written, and this plan will not be."
+    elif not plan.changes and not records:
+        said = "Nothing to do: live is as declared."
+    else:
+        said = f"Nothing was written.  next: {next_step}"
+    code = short_fingerprint(plan.fingerprint)
+    return line((said, "bold"), ("   fingerprint " + code if code else "", "dim"))
+
+
+def problem_lines(problems: Sequence[Problem]) -> tuple[Line, ...]:
+    """Return every problem in its given order: the place and the mistake, then what to do."""
+    return tuple(
+        each
+        for problem in problems
+        for each in sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+    )

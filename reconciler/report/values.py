@@ -1,0 +1,98 @@
+"""One value of a plan as people read it: secrets hidden, absence named, digests short.
+
+The last place that could show a secret, so it does not rely on the mask alone: a field that KINDS
+calls secret is hidden whatever its text is. No layout belongs here.
+"""
+
+from msgspec import Struct
+
+from reconciler.model.changes import FieldChange
+from reconciler.model.documents import Scalar
+from reconciler.model.kinds import KINDS
+from reconciler.report.inert import inert
+
+MASK = "secret:"  # how a masked secret starts (core/normalize.py)
+
+value_max = 60  # characters of a value that is shown without --full
+
+_digest_shown = 8  # hexadecimal digits: enough to tell two contents apart by eye
+_lead = 12  # characters shown before the first difference of two long values
+_kib = 1024
+
+
+class Shown(Struct, frozen=True, gc=False):
+    """A value as text. `placeholder` is true where the text stands for something, like `(secret)`."""
+
+    text: str
+    placeholder: bool = False
+
+
+def shown(kind: str, path: str, value: Scalar | None, *, limit: int = value_max) -> Shown:
+    """Return the value of a kind's field as inert text of at most `limit` characters (0: any length)."""
+    if value is None:
+        return Shown("(none)", placeholder=True)
+    if isinstance(value, bool):
+        return Shown("true" if value else "false")
+    if value == "":
+        return Shown("(cleared)", placeholder=True)
+    if value.startswith(MASK) or path in KINDS[kind].secret:
+        return Shown("(secret)", placeholder=True)
+    if is_digest(value) and path in KINDS[kind].write_only:
+        return Shown(short_digest(value))
+    if value != value.strip(" "):
+        return Shown(inert(f'"{value}"', limit=limit))  # or nobody sees what the difference is
+    return Shown(inert(value, limit=limit))
+
+
+def pair(kind: str, field: FieldChange, *, limit: int = value_max) -> tuple[Shown, Shown]:
+    """Return a field before and after, long values cut so that their first difference is in sight."""
+    before, after = field.before, field.after
+    if before is None and field.path in KINDS[kind].write_only:
+        word = "(unknown)" if field.cause == "unknown" else "(not readable)"
+        return Shown(word, placeholder=True), shown(kind, field.path, after, limit=limit)
+    skip = _common(before, after, limit) if isinstance(before, str) and isinstance(after, str) else 0
+    return (
+        shown(kind, field.path, _from(before, skip), limit=limit),
+        shown(kind, field.path, _from(after, skip), limit=limit),
+    )
+
+
+def _common(before: str, after: str, limit: int) -> int:
+    """How many leading characters to leave out so that a cut at `limit` still shows a difference."""
+    if not limit or max(len(before), len(after)) <= limit or before.startswith(MASK):
+        return 0
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    return same - _lead if same > limit // 2 else 0
+
+
+def _from(value: Scalar | None, skip: int) -> Scalar | None:
+    return "…" + value[skip:] if skip and isinstance(value, str) else value
+
+
+def is_digest(text: str) -> bool:
+    """Whether this is a digest as Content has it: the algorithm, a colon, hexadecimal digits."""
+    name, _, digits = text.partition(":")
+    return name == "sha256" and len(digits) >= _digest_shown and set(digits) <= set("0123456789abcdef")
+
+
+def short_digest(text: str) -> str:
+    """`sha256 0123abcd`, of a digest."""
+    name, _, digits = text.partition(":")
+    return f"{name} {digits[:_digest_shown]}"
+
+
+def short_fingerprint(text: str) -> str:
+    """`7f3a 91c2`: the first eight digits in two groups, as people compare them by eye."""
+    digits = text.rpartition(":")[2][:8]
+    return f"{digits[:4]} {digits[4:]}".strip()
+
+
+def size(octets: int) -> str:
+    """`512 bytes`, `12.4 KiB`, `3.1 MiB`."""
+    if octets < _kib:
+        return f"{octets:,} bytes" if octets != 1 else "1 byte"
+    if octets < _kib * _kib:
+        return f"{octets / _kib:,.1f} KiB"
+    return f"{octets / (_kib * _kib):,.1f} MiB"
