@@ -5,7 +5,6 @@ sentences are made of, so a new schema needs nothing here. Values of `writeOnly`
 that came from the environment, are never shown.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.manifest.build import shown
 from reconciler.manifest.schemas import address, resources
@@ -21,36 +21,31 @@ from reconciler.manifest.subjects import Path, Subject, dotted
 from reconciler.manifest.tree import Tree
 
 _LISTED_MAX = 12  # names in one hint; more would not be read
-_ALIKE = 0.6  # difflib's own idea of close
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
 
 Steps = list[str | int]
 Mistake = tuple[Steps, str, str]  # path of the key, sentence, hint
 
 
-def explain(name: str, schema: dict[str, Any], tree: Tree, *, subject: Subject) -> tuple[Problem, ...]:
-    """Return one problem for each mistake, in file order; the same mistake never twice."""
+def explain(
+    name: str, schema: dict[str, Any], tree: Tree, value: object, *, subject: Subject
+) -> tuple[Problem, ...]:
+    """Return one problem for each mistake, in file order; the same mistake never twice.
+
+    `value` is what is checked, of the shape of `tree.value`; positions come from the tree.
+    """
     known = resources() | {address(name): schema}
     registry: Registry[Any] = Registry().with_resources(
         (uri, DRAFT202012.create_resource(contents)) for uri, contents in known.items()
     )
     validator = Draft202012Validator({"$ref": address(name)}, registry=registry)
     found: dict[Problem, None] = {}
-    for error in validator.iter_errors(tree.value):
+    for error in validator.iter_errors(value):
         for path, what, hint in _mistakes(error, tree):
             front, named = subject(tree.value, path)
             label = dotted(path[named:]) or shown(str(path[-1]) if path else "the file")
             found[tree.problem(path, front + what.replace("{}", label, 1), hint)] = None
     return tuple(sorted(found, key=lambda problem: (problem.line, problem.column, problem.what)))
-
-
-def suggestion(wrong: str, known: list[str], *, listed: str) -> str:
-    """Return "did you mean ...?", or the list of what there is, or where to find that list."""
-    folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(wrong.casefold(), folded, 1, _ALIKE)
-    if near:
-        return f"did you mean {folded[near[0]]}?"
-    return f"{listed}: {', '.join(known)}" if 0 < len(known) <= _LISTED_MAX else ""
 
 
 def _mistakes(error: ValidationError, tree: Tree) -> Iterator[Mistake]:
@@ -87,12 +82,13 @@ def _unknown(error: ValidationError, path: Steps) -> Iterator[Mistake]:
     holder = _article(str(schema.get("title", "mapping")).lower())
     for key in _value(error):
         if key not in known:
-            hint = suggestion(key, known, listed="the fields are")
-            yield [*path, key], f"{shown(key)} is not a field of {holder}.", hint or _elsewhere(schema)
+            hint = did_you_mean(key, known, _listed(known, holder))
+            yield [*path, key], f"{shown(key)} is not a field of {holder}.", hint
 
 
-def _elsewhere(schema: Mapping[str, Any]) -> str:
-    holder = _article(str(schema.get("title", "mapping")).lower())
+def _listed(known: list[str], holder: str) -> str:
+    if 0 < len(known) <= _LISTED_MAX:
+        return f"the fields are: {', '.join(known)}"
     return f"`reconciler schema` shows every field of {holder}"
 
 
@@ -151,14 +147,13 @@ def _sentence(error: ValidationError, label: str) -> str:
 def _hint(error: ValidationError) -> str:
     if error.validator in ("enum", "const") and isinstance(error.instance, str):
         choices = _choices(error.validator_value)
-        near = suggestion(error.instance, choices, listed="")
-        return near if near.startswith("did") else f"write {_or(choices)}"
+        return did_you_mean(error.instance, choices, f"write {_or(choices)}")
     return _about(error)
 
 
 def _about(error: ValidationError) -> str:
     schema = _schema(error)
-    about = str(schema.get("description", ""))..rstrip(".")
+    about = _SENTENCE_END.split(str(schema.get("description", "")))[0].rstrip(".")
     example = next(iter(schema.get("examples", ())), None)
     if isinstance(example, str) and example:
         about += f"; for example {example}" if about else f"for example {example}"
@@ -185,7 +180,7 @@ def _type_of(value: object) -> str:
 
 
 def _article(noun: str) -> str:
-    head = noun.split(" of ")[0]
+    head = noun.split(" of ", maxsplit=1)[0]
     if head.endswith("s") and not head.endswith(("ss", "us")):
         return noun
     return f"an {noun}" if noun[:1] in "aeio" else f"a {noun}"

@@ -47,6 +47,7 @@ def read_schema(name: str, extras: Extras | None = None) -> dict[str, Any]:
     the schema does not know.
     """
     schema: dict[str, Any] = json.loads(read_text(name))
+    schema.pop("$id", None)
     for definition, fields in (extras or {}).items():
         known = schema["$defs"][definition]["properties"]
         for field in fields:
@@ -55,23 +56,25 @@ def read_schema(name: str, extras: Extras | None = None) -> dict[str, Any]:
 
 
 def check(
-    name: str, tree: Tree, *, extras: Extras | None = None, subject: Subject = plain
+    name: str, tree: Tree, *, value: object = None, extras: Extras | None = None, subject: Subject = plain
 ) -> tuple[Problem, ...]:
     """Return every mistake that makes `tree` not fit the schema, one problem each, in file order.
 
-    `subject` says how the start of a message names what stands at a path.
+    `value` stands for the tree's own where a caller has turned scalars into numbers or booleans; its
+    shape must be the same. `subject` says how the start of a message names what stands at a path.
     """
+    checked = tree.value if value is None else value
     frozen = tuple((key, tuple(value)) for key, value in sorted((extras or {}).items()))
     gate = _gate(name, frozen)
-    if gate.is_valid(tree.value):
+    if gate.is_valid(checked):
         return ()
     # Explaining costs a hundred times the gate and its library takes long to import.
     from reconciler.manifest.explain import explain  # noqa: PLC0415 - only a refused file pays for it
 
-    problems = explain(name, read_schema(name, dict(frozen)), tree, subject=subject)
+    problems = explain(name, read_schema(name, dict(frozen)), tree, checked, subject=subject)
     if problems or tree.problems:
         return problems
-    first = next(gate.iter_errors(tree.value), None)
+    first = next(gate.iter_errors(checked), None)
     path = list(first.instance_path) if first else []
     return (tree.problem(path, f"this does not fit the schema {name}.", f"see `reconciler schema {name}`"),)
 

@@ -60,6 +60,11 @@ class Tree:
         """Yield the place of each key or item of a container of this tree, in its order."""
         return (self._marks.place(self.file, node, index) for index in range(len(node)))
 
+    def place_in(self, node: dict[str, Any] | list[Any], step: str | int) -> Place:
+        """Return the place of one key or item of a container of this tree."""
+        index = self._index(node, step)
+        return self._marks.place(self.file, node, index) if index is not None else Place(self.file)
+
     def packed(self, node: dict[str, Any] | list[Any]) -> Sequence[int]:
         """Return the same places as one integer each: line << 32 | column."""
         return self._marks.packed(node)

@@ -1,0 +1,222 @@
+"""The checks that need several entries, defaults or settings to see a mistake: one function each.
+
+Each takes every declared entity in file order and yields problems; none knows of the others. A new
+rule is one function and one line in CHECKS.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from reconciler.core.normalize import identity_key
+from reconciler.core.suggest import did_you_mean
+from reconciler.errors import Problem
+from reconciler.model import address
+from reconciler.model.address import Address
+from reconciler.model.documents import Document, Place
+from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
+from reconciler.model.settings import Identity
+
+# What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
+PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
+_CUSTOM = "custom."
+_OPTIONS = "messagingOptions."
+
+
+class ResolveRules(Struct, frozen=True):
+    """What the settings say about manifests.
+
+    `workspaces` are the known aliases; `mark` is a custom field's name, or empty; `device_limit` is
+    how many devices of one app a contact may have.
+    """
+
+    workspaces: frozenset[str]
+    identity: Identity = Identity()
+    mark: str = ""
+    stack: str = "default"
+    device_limit: int = 3
+
+    @property
+    def mark_path(self) -> str:
+        """The path of the ownership mark, or ""."""
+        return f"{_CUSTOM}{self.mark}" if self.mark else ""
+
+
+class Declared(Struct, frozen=True):
+    """An entity with the document it was made of. `marked`: the author wrote the mark's field."""
+
+    entity: Entity
+    document: Document
+    marked: bool = False
+
+    def place(self, path: str = "") -> Place:
+        """Return the place of a field's key, or of the entry where the field came from elsewhere."""
+        return self.document.places.get(path, self.document.place)
+
+    def problem(self, path: str, what: str, hint: str) -> Problem:
+        """Return the problem of a field, or of the whole entry for ""."""
+        place = self.place(path)
+        return Problem(place.file, place.line, place.column, f"{self.entity.address}: {what}", hint)
+
+
+Group = Mapping[Address, Declared]
+Check = Callable[[Group, ResolveRules], Iterator[Problem]]
+
+
+def required(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+    """Every field without which the service takes no such entity is there, defaults included."""
+    for one in group.values():
+        kind = KINDS[one.document.kind]
+        fields = one.entity.fields
+        for path in kind.required:
+            if not fields.get(path):
+                state = "empty" if path in fields else "missing"
+                hint = f"give it a value here or under `defaults: {kind.plural}:`"
+                if path in ("content", "name"):
+                    hint = "give it a value"
+                yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint)
+
+
+def identified(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+    """Every entity has a field by which it can be found again."""
+    keys = {kind: rules.identity.of(kind) for kind in KINDS}
+    for one in group.values():
+        kind, fields = one.document.kind, one.entity.fields
+        if any(all(fields.get(path) for path in key) for key in keys[kind]):
+            continue
+        needed = [path for key in keys[kind] for path in key]
+        if set(needed) <= set(KINDS[kind].required):
+            continue  # said already
+        which = f"{' or '.join(needed)} is" if kind != "device" else f"{' and '.join(needed)} are"
+        hint = f"add it, or change `identity` in the settings; a {kind} without it cannot be found again"
+        yield one.problem("", f"{which} needed to recognize the {kind}.", hint)
+
+
+def unique(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+    """No two entities of a scope have the same identity."""
+    keys = {kind: dict.fromkeys((*rules.identity.of(kind), *_ALWAYS.get(kind, ()))) for kind in KINDS}
+    seen: dict[tuple[object, ...], Declared] = {}
+    for one in group.values():
+        entity = one.entity
+        where = (entity.address.kind, entity.address.workspace, entity.address.parent)
+        for key in keys[where[0]]:
+            values = [entity.fields.get(path, "") for path in key]
+            if not all(values):
+                continue
+            same = (*where, *key, *map(identity_key, key, values))
+            first = seen.setdefault(same, one)
+            if first is not one:
+                names = f"{' and '.join(key)} {'is' if len(key) == 1 else 'are'}"
+                what = f"{names} the same as at {first.entity.address}, {first.place(key[0])}."
+                hint = "correct one of them, or choose other fields in `identity` of the settings"
+                yield one.problem(key[0], what, hint)
+
+
+_ALWAYS: Mapping[str, tuple[tuple[str, ...], ...]] = {"resource": (("name",),)}
+
+
+def device_limit(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+    """No contact has more devices of one app than the service allows."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for one in group.values():
+        app = one.entity.fields.get("appId", "")
+        if one.document.kind != "device" or not app:
+            continue
+        where = (one.entity.address.workspace, one.entity.address.parent, identity_key("appId", app))
+        counts[where] = counts.get(where, 0) + 1
+        if counts[where] > rules.device_limit:
+            what = f"this is device {counts[where]} of one app; a contact may have {rules.device_limit}."
+            yield one.problem("", what, "remove one, or raise `device_limit` in the settings if the app does")
+
+
+def options(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+    """Messaging options name fields that the contact has."""
+    for one in group.values():
+        fields = one.entity.fields
+        for path, value in fields.items():
+            if not path.startswith(_OPTIONS) or not value or value is True:
+                continue
+            text = str(value)
+            if not fields.get(text[:1].lower() + text[1:]):
+                there = [name[:1].upper() + name[1:] for name in fields if "." not in name and fields[name]]
+                hint = did_you_mean(
+                    text, there, f"declare {text[:1].lower() + text[1:]}, or name another field"
+                )
+                yield one.problem(path, f"{path} names {text}, which this contact does not declare.", hint)
+
+
+def custom(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+    """Custom fields are named without the search's prefix, and the mark is ours alone."""
+    for one in group.values():
+        if one.marked:
+            what = f"{rules.mark_path} is the ownership mark and is written by this program."
+            yield one.problem(rules.mark_path, what, "remove it here, or change `ownership` in the settings")
+        for path in one.document.fields:
+            if path.startswith("custom.custom_"):
+                right = path.removeprefix("custom.custom_")
+                what = f"{path} has the prefix custom_, which only searches use."
+                yield one.problem(path, what, f"write {right}")
+
+
+def renames(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+    """A former name is not in use any more, and only one entity claims it."""
+    claimed: dict[Address, Declared] = {}
+    for one in group.values():
+        old = one.document.controls.renamed_from
+        if not old:
+            continue
+        now = one.entity.address
+        before = address_of(one.document, now.workspace, old)
+        first = claimed.setdefault(before, one)
+        if before == now:
+            yield one.problem("", "meta.renamedFrom is its own name.", "write the earlier name, or remove it")
+        elif before in group:
+            what = f"meta.renamedFrom: {before} is still declared, {group[before].place()}."
+            yield one.problem("", what, "remove the old entry, or this line")
+        elif first is not one:
+            what = f"meta.renamedFrom: {first.entity.address} was {before} too, {first.place()}."
+            yield one.problem("", what, "only one can be the former one; keep one of the lines")
+
+
+def spellings(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+    """Values that the service knows by a few words are one of them, also when a cell says them."""
+    for one in group.values():
+        for path, words in KINDS[one.document.kind].folds.items():
+            value = one.entity.fields.get(path)
+            if value is not None and str(value).casefold() not in words:
+                known = ", ".join(dict.fromkeys(words.values()))
+                yield one.problem(path, f"{path} must be one of {known}.", "correct the value")
+
+
+def media_types(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+    """A private resource has one of the types that the service takes there."""
+    for one in group.values():
+        fields = one.entity.fields
+        if fields.get("scope") == "private" and fields.get("mimeType", "text/csv") not in PRIVATE_TYPES:
+            what = f"mimeType {fields['mimeType']} is not possible with scope private."
+            yield one.problem("mimeType", what, f"use one of {', '.join(PRIVATE_TYPES)}, or scope public")
+
+
+CHECKS: tuple[Check, ...] = (
+    required,
+    identified,
+    unique,
+    device_limit,
+    options,
+    custom,
+    renames,
+    spellings,
+    media_types,
+)
+
+
+def address_of(document: Document, workspace: str, name: str) -> Address:
+    """Return the address of `name` beside `document`: same kind, same contact."""
+    match document.kind:
+        case "device":
+            return address.device(workspace, document.parent, name)
+        case "contact":
+            return address.contact(workspace, name)
+        case _:
+            return address.resource(workspace, name)

@@ -1,0 +1,99 @@
+"""Documents to Desired: defaults, tags and the mark are applied, and what files say together is checked.
+
+A mistake inside one file is found by its schema; here are those that only several entries or the
+settings make (`crosscheck.py`). Pure: no file is read, and the order of the manifests never changes
+the result (law 3).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from reconciler.core.crosscheck import CHECKS, Declared, ResolveRules, address_of
+from reconciler.core.suggest import did_you_mean
+from reconciler.errors import Problem
+from reconciler.model.address import Address
+from reconciler.model.documents import Document, Fields, Manifest
+from reconciler.model.entities import Entity
+from reconciler.model.snapshots import Desired, Scope
+
+__all__ = ["ResolveRules", "Resolved", "resolve"]
+
+
+class Resolved(Struct, frozen=True):
+    """What is wanted. With `problems` it must not be acted upon."""
+
+    desired: Desired
+    problems: tuple[Problem, ...] = ()
+
+
+def resolve(manifests: Iterable[Manifest], rules: ResolveRules) -> Resolved:
+    """Return everything that the manifests want, and every mistake they make together.
+
+    Entities stand in the order of their addresses; problems are sorted by file and line.
+    """
+    ordered = sorted(manifests, key=lambda manifest: manifest.file)
+    problems = list(_unknown_workspaces(ordered, rules))
+    every = [one for manifest in ordered for one in _declared(manifest, rules)]
+    every.sort(key=lambda one: (one.document.place.file, one.document.place.line, one.document.place.column))
+    group: dict[Address, Declared] = {}
+    for one in every:
+        first = group.setdefault(one.entity.address, one)
+        if first is not one:
+            what = f"this name is declared twice; the first time at {first.document.place}."
+            problems.append(one.problem("", what, "give them different names, or remove one"))
+    for check in CHECKS:
+        problems.extend(check(group, rules))
+    entities = {address: group[address].entity for address in sorted(group)}
+    scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
+    return Resolved(Desired(entities, scopes), _sorted(problems))
+
+
+def _unknown_workspaces(manifests: Sequence[Manifest], rules: ResolveRules) -> Iterator[Problem]:
+    for manifest in manifests:
+        if manifest.workspace not in rules.workspaces:
+            known = ", ".join(sorted(rules.workspaces))
+            hint = did_you_mean(manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}")
+            what = f"the workspace {manifest.workspace} is not in the settings."
+            place = manifest.workspace_place
+            yield Problem(place.file, place.line, place.column, what, hint)
+
+
+def _declared(manifest: Manifest, rules: ResolveRules) -> Iterator[Declared]:
+    contact_tags: dict[str, Mapping[str, str]] = {}
+    for document in manifest.documents:
+        tags: Mapping[str, str] = manifest.tags
+        if document.kind == "device":
+            tags = contact_tags.get(document.parent, tags)
+        if document.controls.tags:
+            tags = {**tags, **document.controls.tags}
+        if document.kind == "contact":
+            contact_tags[document.name] = tags
+        yield _entity(manifest, document, tags, rules)
+
+
+def _entity(manifest: Manifest, document: Document, tags: Mapping[str, str], rules: ResolveRules) -> Declared:
+    fields: Fields = document.fields
+    defaults = manifest.defaults.get(document.kind)
+    if defaults:
+        fields = {**defaults, **fields}
+    mark = rules.mark_path if document.kind == "contact" else ""
+    marked = bool(mark) and mark in fields
+    if mark:
+        fields = {**fields, mark: f"{rules.stack}/{document.name}"}
+    controls = document.controls
+    if tags:
+        controls = structs.replace(controls, tags=tags)
+    entity = Entity(
+        address=address_of(document, manifest.workspace, document.name),
+        fields=fields,
+        place=document.place,
+        controls=controls,
+        content=document.content,
+        devices_in_scope=document.devices_in_scope,
+    )
+    return Declared(entity, document, marked)
+
+
+def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what)))

@@ -1,0 +1,19 @@
+"""The nearest name to a wrong one: what "did you mean ...?" needs, wherever it is said."""
+
+import difflib
+from collections.abc import Iterable
+
+_ALIKE = 0.6  # difflib's own idea of close
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str:
+    """Return the known name that `wrong` most likely means, letter case aside, or ""."""
+    folded = {name.casefold(): name for name in sorted(known)}
+    near = difflib.get_close_matches(wrong.casefold(), folded, 1, _ALIKE)
+    return folded[near[0]] if near else ""
+
+
+def did_you_mean(wrong: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return "did you mean ...?" with the nearest known name, or `otherwise` where none is near."""
+    near = nearest(wrong, known)
+    return f"did you mean {near}?" if near else otherwise

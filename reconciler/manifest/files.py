@@ -1,0 +1,188 @@
+"""Reading files that manifests speak of: regular files below the project root, and nothing else.
+
+The path is walked one component at a time from a descriptor of the root, and no link is followed,
+so what was checked is what is read. Where the system cannot do that, the resolved path must be the
+written one. No parsing here.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconciler.manifest.build import shown
+from reconciler.manifest.characters import UNFIT_LINE, complaint
+
+BYTES_MAX = 10 * 1024 * 1024  # bytes; the service takes no larger payload
+_PATH_MAX = 1024  # characters of a whole reference
+_PART_MAX = 255  # bytes of one name; more than any file system holds
+_WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_FILE = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+_FOLDER = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+
+
+class Unreadable(Exception):
+    """Why a file may not or cannot be read: the sentence, and `hint`. Never leaves this package."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.hint = hint
+
+
+def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
+    """Return the components, from `root`, of what `written` means in `folder`. Touches no disk.
+
+    Both paths are resolved ones. Raises Unreadable for every form that could leave the root or
+    mean different files on different systems.
+    """
+    wrong = _form(written)
+    if wrong:
+        raise Unreadable(f"{shown(written)!r} {wrong}.", "write a path relative to this file, with /")
+    try:
+        parts = list(folder.relative_to(root).parts)
+    except ValueError:
+        hint = "move the manifest below the folder of reconciler.yaml"
+        raise Unreadable("a manifest outside the project root may not name files.", hint) from None
+    for part in written.split("/"):
+        if part == "..":
+            if not parts:
+                hint = "copy the file into the project, so that reviews see it"
+                raise Unreadable(f"{shown(written)!r} leads out of the project root.", hint)
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    if not parts:
+        raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file")
+    return tuple(parts)
+
+
+def _form(written: str) -> str:
+    found = UNFIT_LINE.search(written)
+    if found:
+        return f"holds {complaint(found[0])}"
+    if not written.strip() or written != written.strip():
+        return "is empty or has spaces around it"
+    if "\\" in written:
+        return "holds a backslash"
+    if written.startswith("/") or written[1:2] == ":":
+        return "is an absolute path"
+    if written.startswith("~"):
+        return "begins with a tilde, which is not resolved"
+    if written.endswith("/"):
+        return "names a folder"
+    if len(written) > _PATH_MAX or any(len(part.encode()) > _PART_MAX for part in written.split("/")):
+        return "is longer than any path may be"
+    return ""
+
+
+def read_below(root: Path, parts: tuple[str, ...], *, bytes_max: int = BYTES_MAX) -> bytes:
+    """Return the bytes of the regular file at `parts` below `root`. Raises Unreadable."""
+    name = shown("/".join(parts))
+    try:
+        with _opened(root, parts) as handle:
+            return _regular(handle, name, bytes_max)
+    except OSError as error:
+        link = _link(root, parts)
+        if link:
+            hint = "put the file itself there; links are not followed"
+            raise Unreadable(f"{name} leads through the symbolic link {link}.", hint) from error
+        raise Unreadable(f"{name} {said(error)}.", hint_of(error)) from error
+
+
+def read_regular(path: Path, name: str, *, bytes_max: int) -> bytes:
+    """Return the bytes of the regular file at `path`, a resolved one. Raises Unreadable."""
+    try:
+        handle = os.open(path, _FILE)
+        try:
+            return _regular(handle, name, bytes_max)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise Unreadable(f"{name} {said(error)}.", hint_of(error)) from error
+
+
+@contextmanager
+def _opened(root: Path, parts: tuple[str, ...], *, walks: bool = _WALKS) -> Iterator[int]:
+    """Yield a descriptor of the file; a folder on the way is held no longer than needed."""
+    handle = _walk(root, parts) if walks else _open_resolved(root.joinpath(*parts))
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _walk(root: Path, parts: tuple[str, ...]) -> int:
+    handle = os.open(root, _FOLDER)
+    for depth, part in enumerate(parts, start=1):
+        above = handle
+        try:
+            handle = os.open(part, _FILE if depth == len(parts) else _FOLDER, dir_fd=above)
+        finally:
+            os.close(above)
+    return handle
+
+
+def _open_resolved(path: Path) -> int:
+    if path.resolve(strict=True) != path:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return os.open(path, _FILE)
+
+
+def _regular(handle: int, name: str, bytes_max: int) -> bytes:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise Unreadable(f"{name} is {kind}.", "name a regular file")
+    data = b""
+    with open(handle, "rb", closefd=False) as file:
+        data = file.read(bytes_max + 1)
+    if len(data) > bytes_max:
+        size = max(status.st_size, len(data))
+        raise Unreadable(
+            f"{name} has {size:,} bytes; the limit is {bytes_max:,}.", "make it smaller, or split it"
+        )
+    return data
+
+
+def _link(root: Path, parts: tuple[str, ...]) -> str:
+    for depth in range(1, len(parts) + 1):
+        try:
+            if root.joinpath(*parts[:depth]).is_symlink():
+                return shown("/".join(parts[:depth]))
+        except OSError:
+            return ""
+    return ""
+
+
+def said(error: OSError) -> str:
+    """Return what the system said, as the end of a sentence."""
+    match error.errno:
+        case errno.ENOENT:
+            return "does not exist"
+        case errno.ENOTDIR:
+            return "leads through something that is not a folder"
+        case errno.EACCES | errno.EPERM:
+            return "may not be read by this user"
+        case errno.ELOOP:
+            return "is a symbolic link"
+        case errno.ENXIO:
+            return "is not a regular file"
+        case _:
+            return f"cannot be read: {(error.strerror or type(error).__name__).lower()}"
+
+
+def hint_of(error: OSError) -> str:
+    """Return what to do about it."""
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            return "check the spelling of the path; letter case counts"
+        case errno.EACCES | errno.EPERM:
+            return "give this user the right to read it"
+        case _:
+            return "put a regular file there"

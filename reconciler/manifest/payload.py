@@ -1,0 +1,55 @@
+"""The payload of a resource: from a file, from text, or rendered from rows. Bytes and their digest.
+
+No cell is prefixed, quoted beyond RFC 4180 or changed in any other way: a leading `+` is a phone
+number here, and what reads this file is a program.
+"""
+
+import csv
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+from reconciler.manifest.files import BYTES_MAX, Unreadable, place_below, read_below
+from reconciler.model.documents import Content
+
+
+def payload(section: dict[str, Any], *, root: Path, folder: Path) -> Content:
+    """Return what a `content` mapping stands for. Raises Unreadable."""
+    if "file" in section:
+        data = read_below(root, place_below(root, folder, section["file"]))
+    elif "text" in section:
+        data = section["text"].encode()
+    else:
+        data = rendered(section["rows"]).encode()
+    if not data:
+        raise Unreadable("the payload is empty.", "put something into it; the service stores no empty file")
+    if len(data) > BYTES_MAX:
+        what = f"the payload has {len(data):,} bytes; the limit is {BYTES_MAX:,}."
+        raise Unreadable(what, "make it smaller, or split it")
+    return Content(data, f"sha256:{hashlib.sha256(data).hexdigest()}")
+
+
+def rendered(rows: list[Any]) -> str:
+    r"""Return rows as CSV in the form of RFC 4180, but for its line ends: "\n" here, as in git.
+
+    All rows are lists, or all are mappings: then the header holds every key in the order of its
+    first use, and a key that a row lacks is an empty cell. Raises Unreadable for a mixture and for
+    lists that are not equally long.
+    """
+    table = _from_mappings(rows) if all(isinstance(row, dict) for row in rows) else rows
+    if not all(isinstance(row, list) for row in table):
+        raise Unreadable("some rows are lists and some are mappings.", "write all of them in one form")
+    width = len(table[0])
+    for number, row in enumerate(table, start=1):
+        if len(row) != width:
+            what = f"row {number} has {len(row)} cells; the first one has {width}."
+            raise Unreadable(what, 'write "" for an empty cell')
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(table)
+    return text.getvalue()
+
+
+def _from_mappings(rows: list[dict[str, str]]) -> list[list[str]]:
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    return [header, *([row.get(key, "") for key in header] for row in rows)]

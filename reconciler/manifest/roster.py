@@ -1,0 +1,156 @@
+"""A roster's rows become contacts: templates over columns, one Document a row.
+
+An empty cell means absent: a field whose columns are all empty in a row is not ours there, so that
+a half-filled spreadsheet clears nothing. Text in a template without columns stands for every row,
+and "" there clears the field for every row.
+"""
+
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+from reconciler.errors import Problem
+from reconciler.manifest.build import pack, shown
+from reconciler.manifest.flatten import controls
+from reconciler.manifest.places import Places
+from reconciler.manifest.table import Row, Table
+from reconciler.manifest.template import Template, compiled, slug
+from reconciler.manifest.tree import Path, Tree
+from reconciler.model.address import NAME
+from reconciler.model.documents import Controls, Document, Place, Scalar
+
+_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
+_TAG_MAX = 256  # characters, as in common.schema.json
+_COLLISIONS_SHOWN_MAX = 20  # a wrong column would be one for every row
+
+
+class Roster:
+    """One entry of `rosters` with the table it names. `documents()` first, `problems` afterwards."""
+
+    def __init__(self, tree: Tree, path: Path, table: Table) -> None:
+        self._tree = tree
+        self._path = list(path)
+        self._table = table
+        self.problems: list[Problem] = []
+        entry: dict[str, Any] = tree.value["rosters"][self._path[-1]]
+        contacts: dict[str, Any] = entry["contacts"]
+        self._meta = contacts.get("meta", {})
+        self._name = self._compile([*path, "name"], entry["name"])
+        self._fields = dict(self._templates([*path, "contacts"], contacts, ""))
+        where = [*path, "contacts", "meta", "tags"]
+        tags: dict[str, str] = self._meta.get("tags", {})
+        self._tags = {key: self._compile([*where, key], text) for key, text in tags.items()}
+        if not self._name.columns and not self.problems:
+            hint = "put a column into it that differs in every row, such as {Employee ID}"
+            self.problems.append(tree.problem([*path, "name"], "the name is the same for every row.", hint))
+
+    def documents(self) -> tuple[Document, ...]:
+        """Return one contact for each row; where `problems` are found, only the rows without any."""
+        if self.problems:
+            return ()
+        named: dict[str, int] = {}
+        collisions = 0
+        found: list[Document] = []
+        for row in self._table.rows:
+            name = self._named(row)
+            if name in named:
+                collisions += 1
+                if collisions <= _COLLISIONS_SHOWN_MAX:
+                    self._collision(row, name, named[name])
+            elif name:
+                named[name] = row[0]
+                found.append(self._document(name, row))
+        if collisions > _COLLISIONS_SHOWN_MAX:
+            rest = f"{collisions - _COLLISIONS_SHOWN_MAX} more rows have a name that is taken."
+            self.problems.append(Problem(self._table.file, 0, 0, rest))
+        return tuple(found)
+
+    def _compile(self, path: Path, text: str) -> Template:
+        result = compiled(text, self._table.header)
+        if isinstance(result, Template):
+            return result
+        self.problems.append(self._tree.problem(path, *result))
+        return Template(("",))
+
+    def _templates(self, path: Path, node: dict[str, Any], above: str) -> Iterator[tuple[str, Template]]:
+        for key, value in node.items():
+            if not above and key == "meta":
+                continue
+            if isinstance(value, dict):
+                yield from self._templates([*path, key], value, f"{above}{key}.")
+            else:
+                yield above + key, self._compile([*path, key], value)
+
+    def _named(self, row: Row) -> str:
+        number, cells = row
+        text = self._name.render(cells) or ""
+        name = slug(text)
+        if NAME.fullmatch(name):
+            return name
+        cell = self._name.columns[0] + 1
+        what = "the name of this row would be empty: nothing in it has a form in a-z and 0-9."
+        if name:
+            what = f"the name of this row would have {len(name)} characters; the limit is 100."
+        others = [title for index, title in enumerate(self._table.header) if index + 1 != cell]
+        hint = f"fill the cell, or build `name` from another column: {shown(', '.join(others), most=120)}"
+        self.problems.append(Problem(self._table.file, number, cell, what, hint))
+        return ""
+
+    def _collision(self, row: Row, name: str, first: int) -> None:
+        cell = self._name.columns[0] + 1
+        what = f"the name {name} is that of row {first} already."
+        hint = "correct one of the rows, or build `name` from a column that differs in every row"
+        self.problems.append(Problem(self._table.file, row[0], cell, what, hint))
+
+    def _document(self, name: str, row: Row) -> Document:
+        number, cells = row
+        fields: dict[str, Scalar] = {}
+        packed = array("Q")
+        for path, template in self._fields.items():
+            text = template.render(cells)
+            if text is None:
+                continue
+            flag = path.startswith("messagingOptions.") and path.endswith(".enabled")
+            fields[path] = self._flag(path, text, row, template) if flag else text
+            packed.append(pack(number, _cell(template)))
+        place = Place(self._table.file, number, _cell(self._name))
+        return Document(
+            kind="contact",
+            name=name,
+            place=place,
+            fields=fields,
+            places=Places(self._table.file, tuple(fields), packed),
+            controls=self._controls(row),
+        )
+
+    def _flag(self, path: str, text: str, row: Row, template: Template) -> Scalar:
+        value = _FLAGS.get(text.strip().lower())
+        if value is None:
+            what = f"{path} must be true or false, yes or no. It is {shown(text)!r}."
+            self.problems.append(
+                Problem(self._table.file, row[0], _cell(template), what, "write yes or no into the cell")
+            )
+            return False
+        return value
+
+    def _controls(self, row: Row) -> Controls:
+        if not self._meta:
+            return _NO_CONTROLS
+        tags: dict[str, str] = {}
+        for key, template in self._tags.items():
+            text = template.render(row[1])
+            if text is not None:
+                tags[key] = text
+                if len(text) > _TAG_MAX:
+                    what = f"the tag {shown(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
+                    hint = "take another column for this tag"
+                    self.problems.append(Problem(self._table.file, row[0], _cell(template), what, hint))
+        return controls({**self._meta, "tags": tags})
+
+
+_NO_CONTROLS = Controls()
+
+
+def _cell(template: Template) -> int:
+    columns = template.columns
+    return columns[0] + 1 if columns else 0

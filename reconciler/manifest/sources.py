@@ -1,0 +1,88 @@
+"""Which files are manifests: the paths that were asked for, folders read recursively, in name order.
+
+A manifest that is passed over would look like a deleted one, so whatever cannot be read is a
+problem (planning rule S3). Only names that begin with a dot are left out.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from reconciler.errors import Problem
+from reconciler.manifest.build import shown
+from reconciler.manifest.files import Unreadable, hint_of, read_regular, said
+from reconciler.manifest.tree import BYTES_MAX
+
+SUFFIXES = (".yaml", ".yml", ".json")
+_DEPTH_MAX = 30  # folders inside each other
+
+
+class Source(Struct, frozen=True):
+    """One manifest file: its resolved path, and its name for messages, relative to the root if below it."""
+
+    path: Path
+    name: str
+
+
+def find(sources: Sequence[Path], root: Path) -> tuple[tuple[Source, ...], tuple[Problem, ...]]:
+    """Return every manifest once, in name order, and what could not be looked at."""
+    found: dict[Path, Source] = {}
+    problems: list[Problem] = []
+    for source in sources:
+        before = len(problems)
+        paths = [*_walk(root / source, root, problems, depth=0)]
+        found.update((path, Source(path, named(path, root))) for path in paths)
+        if not paths and len(problems) == before:
+            hint = "name the folder or the files that hold the manifests"
+            problems.append(Problem(named(source, root), 0, 0, "no manifest is in this folder.", hint))
+    if not sources:
+        problems.append(Problem("manifests", 0, 0, "no manifest is named.", "name a folder or a file"))
+    ordered = sorted(found.values(), key=lambda source: source.path.parts)
+    return tuple(ordered), tuple(problems)
+
+
+def read(source: Source) -> bytes | Problem:
+    """Return the bytes of a manifest, or why they cannot be read."""
+    try:
+        # One byte over the limit is let through, for the reader to refuse with its own message.
+        return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX + 1)
+    except Unreadable as error:
+        return Problem(source.name, 0, 0, str(error), error.hint)
+
+
+def named(path: Path, root: Path) -> str:
+    """Return the name of a path in messages: relative to `root`, with forward slashes, escaped."""
+    return shown((path.relative_to(root) if path.is_relative_to(root) else path).as_posix(), most=400)
+
+
+def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterator[Path]:
+    try:
+        real = path.resolve(strict=True)
+        if path.is_symlink() and (real.is_dir() or not real.is_relative_to(root)):
+            hint = "put the files themselves there; links to folders and out of the project are not followed"
+            problems.append(Problem(named(path, root), 0, 0, "this is a symbolic link.", hint))
+        elif not real.is_dir():
+            yield from _file(path, real, root, problems)
+        elif depth == _DEPTH_MAX:
+            problems.append(Problem(named(path, root), 0, 0, "folders are nested too deeply here.", ""))
+        else:
+            entries = sorted(entry.name for entry in os.scandir(real))
+            for name in entries:
+                inside = real / name
+                wanted = name.lower().endswith(SUFFIXES) or inside.is_dir()
+                if wanted and not name.startswith("."):
+                    yield from _walk(inside, root, problems, depth + 1)
+    except OSError as error:
+        problems.append(Problem(named(path, root), 0, 0, f"this {said(error)}.", hint_of(error)))
+    except (RuntimeError, ValueError):  # a loop of links (3.11, 3.12); NUL in a path
+        problems.append(Problem(named(path, root), 0, 0, "this is no path that leads anywhere.", "check it"))
+
+
+def _file(path: Path, real: Path, root: Path, problems: list[Problem]) -> Iterator[Path]:
+    if not path.name.lower().endswith(SUFFIXES):
+        what = "this is not a manifest: its name does not end in .yaml, .yml or .json."
+        problems.append(Problem(named(path, root), 0, 0, what, "rename it, or name another file"))
+        return
+    yield real

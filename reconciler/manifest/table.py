@@ -1,0 +1,106 @@
+"""One CSV file as rows: encoding, delimiter, header, shape. What the rows mean is `roster.py`'s.
+
+UTF-8 with or without a byte order mark, comma or semicolon, a header whose names are unique. Rows
+count as a spreadsheet counts them: the header is row 1.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reconciler.errors import Problem
+from reconciler.manifest.build import shown
+from reconciler.manifest.characters import HINT, UNFIT, complaint
+
+ROWS_MAX = 1_000_000  # rows of one roster
+_PROBLEMS_MAX = 200  # of one file; a wrong delimiter would be one a row
+
+Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A roster as read: no problem, or no promise about the rows."""
+
+    file: str
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def read_table(data: bytes, file: str) -> Table:
+    """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
+    problems: list[Problem] = []
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
+        return Table(file, (), (), (Problem(file, line, 0, "the roster is not UTF-8.", hint),))
+    rows: list[Row] = []
+    header: tuple[str, ...] = ()
+    try:
+        for number, cells in _records(text):
+            if not header:
+                header = tuple(cell.strip() for cell in cells)
+                problems.extend(_header_problems(header, file))
+            elif any(cell.strip() for cell in cells):
+                problems.extend(_row_problems(number, cells, header, file))
+                rows.append((number, cells))
+            if len(problems) >= _PROBLEMS_MAX or len(rows) > ROWS_MAX:
+                problems.append(
+                    Problem(file, number, 0, "the rest of the roster was not read.", "mend it first")
+                )
+                break
+    except csv.Error as error:
+        number = len(rows) + 2
+        problems.append(Problem(file, number, 0, f"this is not CSV: {error}.", "close the quotation marks"))
+    if not header:
+        hint = "write the names of the columns into the first row"
+        problems.append(Problem(file, 1, 0, "the roster is empty; it has no header.", hint))
+    return Table(file, header, () if problems else tuple(rows), tuple(problems))
+
+
+def delimiter_of(text: str) -> str:
+    """Return the delimiter under which the first record has more cells; a comma where both do."""
+    return ";" if _width(text, ";") > _width(text, ",") else ","
+
+
+def _width(text: str, delimiter: str) -> int:
+    try:
+        return len(next(_parsed(text, delimiter), []))
+    except csv.Error:  # `"a";"b"` is no record with commas
+        return 0
+
+
+def _records(text: str) -> Iterator[Row]:
+    yield from enumerate(_parsed(text, delimiter_of(text)), start=1)
+
+
+def _parsed(text: str, delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def _header_problems(header: tuple[str, ...], file: str) -> Iterator[Problem]:
+    for cell, name in enumerate(header, start=1):
+        first = header.index(name) + 1
+        if not name:
+            yield Problem(file, 1, cell, "a column has no name.", "name it, or remove the column")
+        elif first < cell:
+            what = f"the column {shown(name)!r} occurs twice; the first one is cell {first}."
+            yield Problem(file, 1, cell, what, "rename one of them")
+        elif UNFIT.search(name) or "{" in name or "}" in name:
+            what = f"the name of the column {shown(name)!r} holds a brace or an invisible character."
+            yield Problem(file, 1, cell, what, "rename it")
+
+
+def _row_problems(number: int, cells: list[str], header: tuple[str, ...], file: str) -> Iterator[Problem]:
+    if len(cells) != len(header):
+        at = min(len(cells), len(header)) + 1
+        what = f"the row has {len(cells)} cells; the header has {len(header)}."
+        yield Problem(file, number, at, what, "put quotes around a cell that holds the delimiter")
+    for cell, text in enumerate(cells, start=1):
+        found = None if text.isascii() and text.isprintable() else UNFIT.search(text)
+        if found:
+            yield Problem(file, number, cell, f"the cell holds {complaint(found[0])}.", HINT)

@@ -1,0 +1,78 @@
+"""`{Column}` templates of rosters: text with columns of one row in it. `{{` and `}}` are braces."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from reconciler.core.suggest import did_you_mean
+from reconciler.manifest.build import shown
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+# Letters that NFKD does not take apart, as their own languages write them in ASCII.
+_LETTERS = str.maketrans({"ß": "ss", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "œ": "oe"})
+_OTHERS = re.compile(r"[^a-z0-9]+")
+
+
+class Template(Struct, frozen=True):
+    """A compiled template: literals, and columns by number from 0."""
+
+    pieces: tuple[str | int, ...]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns it takes from, in order of their first use."""
+        return tuple(dict.fromkeys(piece for piece in self.pieces if isinstance(piece, int)))
+
+    def render(self, row: Sequence[str]) -> str | None:
+        """Return the text for one row; None where it has columns and all of them are empty here.
+
+        A single bare column is taken as it is; text put together is trimmed, because an empty cell
+        leaves its spaces behind.
+        """
+        columns = self.columns
+        if columns and not any(row[column].strip() for column in columns):
+            return None
+        if len(self.pieces) == 1:
+            (piece,) = self.pieces
+            return row[piece] if isinstance(piece, int) else piece
+        text = "".join(row[piece] if isinstance(piece, int) else piece for piece in self.pieces)
+        return text.strip() if columns else text
+
+
+def compiled(text: str, header: Sequence[str]) -> Template | tuple[str, str]:
+    """Return the template that `text` writes for these columns, or what is wrong: sentence and hint."""
+    pieces: list[str | int] = []
+    at = 0
+    for found in _PIECE.finditer(text):
+        pieces.append(text[at : found.start()])
+        at = found.end()
+        column = found[1]
+        if found[0] in ("{{", "}}"):
+            pieces.append(found[0][0])
+        elif column is None:
+            return f"a brace is left alone in {shown(text)!r}.", "write {Column}, or {{ for a brace"
+        elif column.strip() in header:
+            pieces.append(header.index(column.strip()))
+        else:
+            hint = did_you_mean(column, header, f"the columns are: {shown(', '.join(header), most=200)}")
+            return f"the roster has no column {shown(column)!r}.", hint
+    pieces.append(text[at:])
+    return Template(_joined(pieces))
+
+
+def _joined(pieces: list[str | int]) -> tuple[str | int, ...]:
+    joined: list[str | int] = []
+    for piece in pieces:
+        if isinstance(piece, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += piece
+        elif piece != "":
+            joined.append(piece)
+    return tuple(joined) or ("",)
+
+
+def slug(text: str) -> str:
+    """Return `text` as a name: ASCII, lower case, a hyphen for everything else; "" where nothing is left."""
+    plain = unicodedata.normalize("NFKD", text.lower().translate(_LETTERS))
+    return _OTHERS.sub("-", plain.encode("ascii", "ignore").decode().lower()).strip("-")

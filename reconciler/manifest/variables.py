@@ -1,0 +1,88 @@
+"""`${env:NAME}` in scalar values: after parsing, from an allow list, once.
+
+Nothing else is a template: no defaults, no nesting, no expressions. What a variable holds is never
+looked at again for more variables, and never shown.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from reconciler.core.suggest import did_you_mean
+from reconciler.errors import Problem
+from reconciler.manifest.build import shown
+from reconciler.manifest.characters import UNFIT_LINE, complaint
+from reconciler.manifest.tree import Tree
+from reconciler.model.documents import Place
+
+# `$${` is a literal `${`; `${` that opens anything but a whole reference is a mistake.
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?:env:([A-Za-z_][A-Za-z0-9_]{0,254})\})?")
+_LITERAL_HINT = "write ${env:NAME} for a variable of the environment, $${ for the characters ${"
+
+
+class Variables:
+    """The environment as manifests may see it: names that match one of `allowed`, globs in one case."""
+
+    def __init__(self, environ: Mapping[str, str], allowed: Sequence[str]) -> None:
+        self._environ = environ
+        self._allowed = tuple(allowed)
+
+    def fill(self, text: str) -> tuple[str, tuple[str, str] | None]:
+        """Return `text` with its references replaced, and what is wrong with them: sentence and hint."""
+        wrong: list[tuple[str, str]] = []
+
+        def replaced(found: re.Match[str]) -> str:
+            if found[0] == "$${":
+                return "${"
+            if found[1] is None:
+                wrong.append(("${ opens something that is not a variable.", _LITERAL_HINT))
+                return ""
+            mistake = self._mistake(found[1])
+            if mistake:
+                wrong.append(mistake)
+                return ""
+            return self._environ[found[1]]
+
+        return _REFERENCE.sub(replaced, text), wrong[0] if wrong else None
+
+    def _mistake(self, name: str) -> tuple[str, str] | None:
+        if not any(fnmatchcase(name, glob) for glob in self._allowed):
+            allowed = ", ".join(self._allowed) or "nothing yet"
+            hint = f"add it to `variables` of the settings; they allow {allowed}"
+            return f"the variable {shown(name)} is not one that manifests may read.", hint
+        if name not in self._environ:
+            usable = (known for known in self._environ if any(fnmatchcase(known, g) for g in self._allowed))
+            hint = did_you_mean(name, usable, "set it in the environment of this command")
+            return f"the variable {shown(name)} is not set.", hint
+        value = self._environ[name]
+        if not value:
+            return f"the variable {shown(name)} is empty, which would clear the field.", "give it a value"
+        found = UNFIT_LINE.search(value)
+        if found:
+            hint = "a value is one line of text; check how the variable is set"
+            return f"the variable {shown(name)} holds {complaint(found[0])}.", hint
+        return None
+
+
+def substitute(tree: Tree, variables: Variables) -> tuple[frozenset[Place], tuple[Problem, ...]]:
+    """Replace the references in all scalar values of `tree`, in place.
+
+    Returns the places of the values that hold text of the environment, and the problems.
+    """
+    hidden: set[Place] = set()
+    problems: list[Problem] = []
+    waiting: list[dict[str, Any] | list[Any]] = [tree.value]
+    while waiting:
+        node = waiting.pop()
+        for step, value in enumerate(node) if isinstance(node, list) else node.items():
+            if isinstance(value, dict | list):
+                waiting.append(value)
+            elif isinstance(value, str) and "${" in value:
+                place = tree.place_in(node, step)
+                text, mistake = variables.fill(value)
+                node[step] = text  # type: ignore[index]  # a step of this very node
+                hidden.add(place)
+                if mistake:
+                    problems.append(Problem(tree.file, place.line, place.column, *mistake))
+    return frozenset(hidden), tuple(problems)
