@@ -9,11 +9,9 @@ Bodies are plain JSON dicts. Source: docs/service.md.
 
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-from typing import Any, Literal, overload
-
-import httpx2
+from typing import Any
 
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE, Kind
@@ -24,10 +22,11 @@ from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page, Rows
 from reconciler.service.profile import Profile, load_profile
 from reconciler.service.timing import Timing
-from reconciler.service.transport import Transport, open_connections
+from reconciler.service.transport import Connections, Transport, open_connections
 
 __all__ = [
     "Collection",
+    "Connections",
     "Found",
     "Page",
     "ReadCollection",
@@ -36,6 +35,7 @@ __all__ = [
     "ServiceClient",
     "Timing",
     "open_client",
+    "open_reader",
 ]
 
 _NOTHING: Mapping[str, str] = {}
@@ -306,52 +306,39 @@ class ServiceClient(Reader):
         return {"contact": self.contacts, "device": self.devices, "resource": self.resources}[kind]
 
 
-@overload
-def open_client(
-    service: Service,
-    *,
-    timing: Timing,
-    transport: httpx2.AsyncBaseTransport | None = None,
-    read_only: Literal[True],
-) -> AbstractAsyncContextManager[Reader]: ...
-@overload
-def open_client(
-    service: Service,
-    *,
-    timing: Timing,
-    transport: httpx2.AsyncBaseTransport | None = None,
-    read_only: Literal[False],
-) -> AbstractAsyncContextManager[ServiceClient]: ...
-def open_client(
-    service: Service,
-    *,
-    timing: Timing,
-    transport: httpx2.AsyncBaseTransport | None = None,
-    read_only: bool,
-) -> AbstractAsyncContextManager[Reader]:
-    """A client of `service`, a Reader when `read_only`; its connections are closed at the end.
+@asynccontextmanager
+async def open_reader(
+    service: Service, *, timing: Timing, connections: Connections | None = None
+) -> AsyncIterator[Reader]:
+    """A client that can only read, for as long as the context lasts. See `open_client`."""
+    async with _opened(service, timing, connections, read_only=True) as (transport, profile):
+        yield Reader(transport, profile, window=service.limits.concurrency)
 
-    `transport` stands in for the network, and stays its owner's to close. Sends nothing by itself.
+
+@asynccontextmanager
+async def open_client(
+    service: Service, *, timing: Timing, connections: Connections | None = None
+) -> AsyncIterator[ServiceClient]:
+    """A client that can read and write, for as long as the context lasts. Sends nothing by itself.
+
+    `connections` stand in for the network, and stay their owner's to close.
     Raises SettingsError for a base address, credentials or a profile that cannot be used.
     """
-    return _opened(service, timing, transport, Reader if read_only else ServiceClient)
+    async with _opened(service, timing, connections, read_only=False) as (transport, profile):
+        yield ServiceClient(transport, profile, window=service.limits.concurrency)
 
 
 @asynccontextmanager
 async def _opened(
-    service: Service, timing: Timing, given: httpx2.AsyncBaseTransport | None, made: type[Reader]
-) -> AsyncIterator[Reader]:
+    service: Service, timing: Timing, given: Connections | None, *, read_only: bool
+) -> AsyncIterator[tuple[Transport, Profile]]:
     profile = load_profile(service.profile)
     connections = given or open_connections(service)
-    transport = Transport(
-        service,
-        connections,
-        timing=timing,
-        vendor=profile.vendor,
-        read_only=not issubclass(made, ServiceClient),
-    )
     try:
-        yield made(transport, profile, window=service.limits.concurrency)
+        yield (
+            Transport(service, connections, timing=timing, vendor=profile.vendor, read_only=read_only),
+            profile,
+        )
     finally:
         if given is None:
             await connections.aclose()

@@ -31,7 +31,10 @@ from reconciler.service.limiter import Limiter
 from reconciler.service.media import media_type
 from reconciler.service.timing import Timing
 
-__all__ = ["Call", "Timing", "Transport", "open_connections"]
+__all__ = ["Call", "Connections", "Timing", "Transport", "open_connections"]
+
+# The way to the service: the network, or what stands in for it. Known above by this name alone.
+Connections = httpx2.AsyncBaseTransport
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -51,7 +54,7 @@ class _Done(Generic[T]):
     value: T
 
 
-def open_connections(service: Service) -> httpx2.AsyncBaseTransport:
+def open_connections(service: Service) -> Connections:
     """Connections of our own to the service: no proxy, netrc or certificates from the environment."""
     encrypted = urls.base(service.base_url).scheme == "https"
     places = service.limits.concurrency
@@ -75,7 +78,7 @@ class Transport:
     def __init__(
         self,
         service: Service,
-        connections: httpx2.AsyncBaseTransport,
+        connections: Connections,
         *,
         timing: Timing,
         vendor: str,
