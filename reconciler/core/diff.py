@@ -46,6 +46,9 @@ def diff(
         for path, value in declared(kind.name, desired.fields).items()
         if not ignored(desired, path)
     }
+    reactivate = reactivate or desired.controls.reactivate
+    if reactivate and kind.name == "device" and live.fields.get("status") == "DISABLED":
+        want.setdefault("status", "ACTIVE")  # asked for by name, so it need not be declared as well
     state = _Comparison(kind, live.fields, recorded, salts)
     changes, skips = [], []
     for path, value in sorted(want.items()):
@@ -121,7 +124,7 @@ def _status(
     now = state.live.get("status", "")
     if value != "ACTIVE" or now != "DISABLED":
         return state.field("status", value), None
-    if reactivate or desired.controls.reactivate:
+    if reactivate:
         return FieldChange("status", now, value, "reactivated"), None
     return None, Skip(
         desired.address,

@@ -5,11 +5,11 @@ included, is carried over from the body that was read a moment before (planning 
 """
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from reconciler.core.normalize import custom_name
-from reconciler.model.changes import Update
+from reconciler.core.normalize import custom_name, rows
+from reconciler.model.changes import FieldChange, Update
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
@@ -32,10 +32,17 @@ def update_body(fresh: Mapping[str, Any], entity: Entity, change: Update) -> Bod
     """
     kind = KINDS[change.address.kind]
     base = {key: value for key, value in fresh.items() if key not in kind.server_owned}
-    values: dict[str, Scalar] = {field.path: entity.fields.get(field.path, "") for field in change.fields}
+    values: dict[str, Scalar] = {field.path: _value(entity, field) for field in change.fields}
     # What cannot be read back would be lost by a PUT without it; where declared, it always travels along.
     values |= {path: entity.fields[path] for path in kind.write_only if path in entity.fields}
     return _overlay(kind.name, base, values, entity)
+
+
+def _value(entity: Entity, field: FieldChange) -> Scalar:
+    # A device may be reactivated though its manifest says nothing of the status, or ignores it.
+    if field.cause == "reactivated" and field.after is not None:
+        return field.after
+    return entity.fields.get(field.path, "")
 
 
 def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
@@ -60,12 +67,12 @@ def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
 
 def _custom(fields: object, name: str, value: Scalar) -> list[Body]:
     """Return the list of custom fields with one set, or left out when `value` is empty."""
-    rows = _rows(fields)
+    found = rows(fields)
     if value == "":
-        return [row for row in rows if custom_name(row) != name]
-    if any(custom_name(row) == name for row in rows):
-        return [{**row, "fieldValue": value} if custom_name(row) == name else row for row in rows]
-    return [*rows, {"fieldName": name, "fieldValue": value, "searchKey": f"custom_{name}"}]
+        return [row for row in found if custom_name(row) != name]
+    if any(custom_name(row) == name for row in found):
+        return [{**row, "fieldValue": value} if custom_name(row) == name else row for row in found]
+    return [*found, {"fieldName": name, "fieldValue": value, "searchKey": f"custom_{name}"}]
 
 
 def _channel(options: object, channel: str, option: str, value: Scalar) -> list[Body]:
@@ -74,11 +81,11 @@ def _channel(options: object, channel: str, option: str, value: Scalar) -> list[
     Leaving the list out would keep it as it is (docs/service.md, contacts), so it is always sent; a
     channel that holds nothing any more is taken off it.
     """
-    rows = _rows(options)
-    if not any(_is(row, channel) for row in rows):
-        rows = [*rows, {"channel": channel}]
-    rows = [_with(row, option, value) if _is(row, channel) else row for row in rows]
-    return [row for row in rows if not _is(row, channel) or _holds(row)]
+    found = rows(options)
+    if not any(_is(row, channel) for row in found):
+        found = [*found, {"channel": channel}]
+    found = [_with(row, option, value) if _is(row, channel) else row for row in found]
+    return [row for row in found if not _is(row, channel) or _holds(row)]
 
 
 def _with(row: Body, key: str, value: Scalar) -> Body:
@@ -92,11 +99,3 @@ def _is(row: Body, channel: str) -> bool:
 
 def _holds(row: Body) -> bool:
     return any(value != "" for key, value in row.items() if key != "channel")
-
-
-def _rows(value: object) -> list[Body]:
-    return (
-        [row for row in value if isinstance(row, dict)]
-        if isinstance(value, Iterable) and not isinstance(value, str | dict)
-        else []
-    )

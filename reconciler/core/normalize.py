@@ -65,8 +65,11 @@ def masked(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
 
 
 def mask(value: Scalar, salt: str) -> Scalar:
-    """Return `secret:` and 16 hexadecimal digits keyed by `salt`; an empty or masked value as it is."""
-    if not isinstance(value, str) or not value or value.startswith(SECRET):
+    """Return `secret:` and 16 hexadecimal digits keyed by `salt`; an empty value as it is.
+
+    A value that begins with `secret:` is masked like any other: it may be somebody's real secret.
+    """
+    if not isinstance(value, str) or not value:
         return value
     return SECRET + hmac.new(salt.encode(), value.encode(), hashlib.sha256).hexdigest()[:16]
 
@@ -102,26 +105,36 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
         yield from _channels(value)
     elif path == "custom":
         yield from _custom(value)
-    elif isinstance(value, (str, bool)):
+    else:
+        yield from _scalar(path, value)
+
+
+def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    if isinstance(value, (str, bool)):
         yield path, value
     elif isinstance(value, (int, float)):
         yield path, str(value)
 
 
 def _channels(value: object) -> Iterator[tuple[str, Scalar]]:
-    for option in value if isinstance(value, list) else ():
-        if isinstance(option, dict) and isinstance(option.get("channel"), str):
+    for option in rows(value):
+        if isinstance(option.get("channel"), str):
             channel = option["channel"].casefold()
             for key, setting in option.items():
-                if key != "channel" and isinstance(setting, (str, bool)):
-                    yield f"messagingOptions.{channel}.{key}", setting
+                if key != "channel":
+                    yield from _scalar(f"messagingOptions.{channel}.{key}", setting)
 
 
 def _custom(value: object) -> Iterator[tuple[str, Scalar]]:
-    for field in value if isinstance(value, list) else ():
-        if isinstance(field, dict) and (name := custom_name(field)):
-            content = field.get("fieldValue")
-            yield f"custom.{name}", content if isinstance(content, str) else ""
+    for field in rows(value):
+        if name := custom_name(field):
+            yield from _scalar(f"custom.{name}", field.get("fieldValue"))
+
+
+def rows(value: object) -> list[dict[str, Any]]:
+    """Return the objects of a list; a bare object, as some answers write a list of one, is that one."""
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, dict)]
 
 
 def custom_name(field: Mapping[str, Any]) -> str:

@@ -1,0 +1,213 @@
+"""Claims about table A8: what a failure means, when a call is repeated, and how long it waits."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.core.retry import (
+    A8,
+    Budget,
+    Doubt,
+    Failure,
+    GiveUp,
+    Meaning,
+    Retry,
+    backoff_max_s,
+    decide,
+    http_date,
+    retry_after_max_s,
+    retry_after_s,
+    tries_max,
+    wait_s,
+)
+
+METHODS = ("GET", "POST", "PUT", "DELETE")
+
+# The table of docs/planning.md once more, by hand: failure, GET, POST, PUT and DELETE.
+WANTED = {
+    Failure.NEVER_SENT: (Retry, Retry, Retry),
+    Failure.LOST: (Retry, Doubt, Doubt),
+    Failure.THROTTLED: (Retry, GiveUp, GiveUp),
+    Failure.STOPPED: (GiveUp, GiveUp, GiveUp),
+    Failure.ABSENT: (GiveUp, GiveUp, GiveUp),
+    Failure.REFUSED: (GiveUp, GiveUp, GiveUp),
+}
+
+
+def cells() -> Iterator[tuple[Failure, str, type]]:
+    for failure, (get, post, put) in WANTED.items():
+        yield from ((failure, "GET", get), (failure, "POST", post), (failure, "PUT", put))
+        yield failure, "DELETE", put
+
+
+def asked(method: str, failure: Failure, attempt: int = 1, **changed: float) -> Retry | GiveUp | Doubt:
+    given = {"chance": 0.5, "left_s": 30.0, **changed}
+    return decide(method, failure, attempt, budget=Budget(), **given)
+
+
+@pytest.mark.parametrize(("failure", "method", "wanted"), list(cells()))
+def test_every_cell_of_the_table_is_decided_as_planned(failure: Failure, method: str, wanted: type) -> None:
+    assert isinstance(asked(method, failure), wanted)
+
+
+def test_the_table_has_a_cell_for_every_failure_and_method() -> None:
+    """A missing cell would be a traceback in the middle of a run."""
+    assert {(f, m) for f, row in A8.items() for m in row} == set(product(Failure, METHODS))
+
+
+@given(
+    failure=st.sampled_from(Failure),
+    method=st.sampled_from(("POST", "PUT", "DELETE")),
+    attempt=st.integers(1, 5),
+    chance=st.floats(0, 1),
+    left_s=st.floats(0, 1000),
+    asked_s=st.floats(0, 1000),
+)
+def test_a_write_that_may_have_arrived_is_never_repeated(
+    failure: Failure, method: str, attempt: int, chance: float, left_s: float, asked_s: float
+) -> None:
+    """The one rule that no wait, budget or deadline may bend: a repeat makes a second contact."""
+    decision = decide(
+        method, failure, attempt, budget=Budget(), chance=chance, left_s=left_s, asked_s=asked_s
+    )
+
+    assert not isinstance(decision, Retry) or failure is Failure.NEVER_SENT
+
+
+@given(failure=st.sampled_from(Failure), method=st.sampled_from(METHODS), chance=st.floats(0, 1))
+def test_no_call_is_tried_more_often_than_three_times(failure: Failure, method: str, chance: float) -> None:
+    decision = decide(method, failure, tries_max, budget=Budget(), chance=chance, left_s=1e9)
+
+    assert not isinstance(decision, Retry)
+
+
+def test_giving_up_says_how_often_it_was_tried() -> None:
+    assert asked("GET", Failure.LOST, tries_max) == GiveUp("tried 3 times")
+
+
+def test_the_deadline_wins_over_the_wait() -> None:
+    """A service that asks for a minute does not make a call of thirty seconds last for a minute."""
+    assert isinstance(asked("GET", Failure.THROTTLED, asked_s=40.0, left_s=30.0), GiveUp)
+    assert isinstance(asked("GET", Failure.THROTTLED, asked_s=20.0, left_s=30.0), Retry)
+
+
+@given(attempt=st.integers(1, 50), chance=st.floats(0, 1))
+def test_the_wait_without_a_wish_stays_below_its_cap(attempt: int, chance: float) -> None:
+    assert 0.0 <= wait_s(attempt, chance) <= backoff_max_s
+
+
+def test_the_wait_is_spread_over_its_whole_range() -> None:
+    """Full jitter: eight programs that failed together must not come back together."""
+    waits = [wait_s(2, number / 8) for number in range(8)]
+
+    assert min(later - sooner for sooner, later in zip(waits, waits[1:], strict=False)) >= 0.05
+
+
+def test_a_wish_is_a_lower_bound_and_the_spread_comes_on_top() -> None:
+    """Coming back together at the very moment the service named would be the next storm."""
+    assert wait_s(1, 0.0, 5.0) == 5.0
+    assert 5.0 < wait_s(1, 1.0, 5.0) < 6.0
+
+
+@given(calls=st.integers(0, 20_000))
+def test_a_dead_service_sees_ten_per_cent_more_calls_and_no_storm(calls: int) -> None:
+    repeats = 0
+    for made in range(1, min(calls, 2000) + 1):
+        for attempt in (1, 2):
+            decision = decide(
+                "GET", Failure.LOST, attempt, budget=Budget(made, repeats), chance=0.5, left_s=30
+            )
+            if not isinstance(decision, Retry):
+                break
+            repeats += 1
+
+    assert repeats <= 11 + calls * 0.1
+
+
+def test_a_spent_budget_says_so() -> None:
+    decision = decide("GET", Failure.LOST, 1, budget=Budget(100, 20), chance=0.5, left_s=30)
+
+    assert decision == GiveUp("not tried again: too many calls of this run failed already")
+
+
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+DATE = format_datetime(NOW, usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("0", 0.0),
+        ("1", 1.0),
+        (" 5 ", 5.0),
+        ("59", 59.0),
+        ("60", 60.0),
+        ("61", retry_after_max_s),
+        ("315360000", retry_after_max_s),
+        ("999999999999", retry_after_max_s),
+        ("9999999999999", 0.0),
+        ("-1", 0.0),
+        ("+1", 0.0),
+        ("1.5", 0.0),
+        ("1_0", 0.0),
+        ("1e3", 0.0),
+        ("0x10", 0.0),
+        ("١٢", 0.0),  # noqa: RUF001 - Arabic digits, which int() would read
+        ("", 0.0),
+        (" ", 0.0),
+        ("soon", 0.0),
+        ("NaN", 0.0),
+        ("inf", 0.0),
+        ("1;2", 0.0),
+        ("1, 2", 0.0),
+        ("\x00", 0.0),
+        (DATE, 0.0),
+        (format_datetime(NOW + timedelta(seconds=7), usegmt=True), 7.0),
+        (format_datetime(NOW + timedelta(hours=7), usegmt=True), retry_after_max_s),
+        (format_datetime(NOW + timedelta(days=3650), usegmt=True), retry_after_max_s),
+        (format_datetime(NOW - timedelta(seconds=7), usegmt=True), 0.0),
+        (format_datetime(NOW - timedelta(days=3650), usegmt=True), 0.0),
+        ("Wednesday, 04-Mar-26 05:06:17 GMT", 10.0),
+        ("Wed Mar  4 05:06:17 2026", 10.0),
+        ("Wed, 04 Mar 2026 05:06:17 +0000", 10.0),
+        ("Wed, 04 Mar 2026 15:06:17 +1000", 10.0),
+        ("Wed, 99 Mar 2026 05:06:17 GMT", 0.0),
+        ("Wed, 04 Foo 2026 05:06:17 GMT", 0.0),
+        ("Wed, 04 Mar 99999 05:06:17 GMT", 0.0),
+        ("Mon, 00 Jan 0000 00:00:00 GMT", 0.0),
+        ("Wed, 04 Mar 2026", 0.0),
+        ("GMT", 0.0),
+        ("Wed, 04 Mar 2026 05:06:17 GMT" * 9, 0.0),
+        ("9" * 100_000, 0.0),
+    ],
+)
+def test_retry_after_is_read_in_both_forms_and_clamped(text: str, wanted: float) -> None:
+    assert retry_after_s(text, DATE) == wanted
+
+
+def test_a_retry_after_date_is_measured_by_the_services_own_clock() -> None:
+    """Our clock may be years off; a date without the answer's own date says nothing."""
+    assert retry_after_s(DATE, "") == 0.0
+    assert retry_after_s(DATE, "yesterday") == 0.0
+
+
+@given(text=st.text(max_size=80), answered=st.text(max_size=40))
+def test_no_retry_after_text_breaks_or_passes_the_cap(text: str, answered: str) -> None:
+    assert 0.0 <= retry_after_s(text, answered) <= retry_after_max_s
+
+
+@given(moment=st.datetimes(datetime(1970, 1, 1), datetime(2099, 1, 1)))  # noqa: DTZ001 - made aware below
+def test_an_http_date_is_read_back_as_it_was_written(moment: datetime) -> None:
+    aware = moment.replace(microsecond=0, tzinfo=UTC)
+
+    assert http_date(format_datetime(aware, usegmt=True)) == aware
+
+
+def test_a_look_first_cell_is_no_doubt() -> None:
+    """A throttled write was most likely not done; who calls looks once and may send it again."""
+    assert A8[Failure.THROTTLED]["POST"] is Meaning.LOOK
