@@ -30,10 +30,6 @@ class Shelf:
         """The contact with this id, if it stands here."""
         return self._contacts.get(contact_id)
 
-    def everyone(self) -> list[Contact]:
-        """All contacts, in the order of creation. Not to be changed."""
-        return self._order
-
     def put_contact(self, contact: Contact) -> None:
         """The contact stands here afterwards: in its old place, or behind the others when it is new."""
         self._views.clear()

@@ -12,7 +12,7 @@ from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.people import invented
 from reconciler.sandbox.records import Contact, Resource, make_id
 from reconciler.sandbox.shelf import Shelf
-from reconciler.sandbox.storage import Row, Storage
+from reconciler.sandbox.storage import DataFileError, Row, Storage
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -116,16 +116,23 @@ class State:
         rows = sorted(
             storage.rows(), key=lambda row: row[0] != "workspace"
         )  # shelves first; otherwise as they came
-        for kind, _, _, body in rows:
-            match kind:
-                case "workspace":
-                    found = msgspec.json.decode(body, type=Workspace)
-                    self.shelves[found.id] = Shelf(found.id, found.name)
-                case "contact":
-                    self._place_contact(msgspec.json.decode(body, type=Contact))
-                case _:
-                    resource = msgspec.json.decode(body, type=Resource)
-                    self.shelves[resource.workspace].put_resource(resource)
+        for kind, record_id, _, body in rows:
+            try:
+                self._place(kind, body)
+            except (msgspec.DecodeError, KeyError) as cause:  # KeyError: of a workspace that is not there
+                damage = f"{self.config.data}: the data file is damaged: {kind} {record_id} cannot be read"
+                raise DataFileError(damage) from cause
+
+    def _place(self, kind: str, body: bytes) -> None:
+        match kind:
+            case "workspace":
+                found = msgspec.json.decode(body, type=Workspace)
+                self.shelves[found.id] = Shelf(found.id, found.name)
+            case "contact":
+                self._place_contact(msgspec.json.decode(body, type=Contact))
+            case _:
+                resource = msgspec.json.decode(body, type=Resource)
+                self.shelves[resource.workspace].put_resource(resource)
 
     def _save(
         self,

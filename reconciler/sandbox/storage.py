@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+application_id = 0x53424F58  # "SBOX"; marks the file as ours, so that no other database is ever written to
 SCHEMA = """
 create table if not exists records (
   kind text not null, id text not null, position integer not null, body blob not null, primary key (kind, id)
@@ -35,12 +36,7 @@ class Storage:
         self.close = weakref.finalize(self, self._file.close)
         try:
             with self._explained():
-                self._file.execute("pragma locking_mode = exclusive")
-                self._file.execute("pragma journal_mode = wal")
-                self._file.execute(
-                    "pragma synchronous = off"
-                )  # outlives the process; a power cut is no test of ours
-                self._file.executescript(SCHEMA)
+                self._prepare()
         except DataFileError:
             self.close()
             raise
@@ -73,6 +69,18 @@ class Storage:
                 if self._file.in_transaction:
                     self._file.execute("rollback")
                 raise
+
+    def _prepare(self) -> None:
+        self._file.execute("pragma locking_mode = exclusive")
+        (owner,) = self._file.execute("pragma application_id").fetchone()
+        (tables,) = self._file.execute("select count(*) from sqlite_master").fetchone()
+        if tables and owner != application_id:
+            raise DataFileError(f"{self._path}: the data file belongs to another program")
+        self._file.execute("pragma journal_mode = wal")
+        # The file outlives the process whenever it ends; a power cut is not among the promises.
+        self._file.execute("pragma synchronous = off")
+        self._file.execute(f"pragma application_id = {application_id}")
+        self._file.executescript(SCHEMA)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

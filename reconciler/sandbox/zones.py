@@ -72,9 +72,11 @@ STANDARD_OFFSETS = {
 @lru_cache(maxsize=1024)
 def shown_zone(sent: str) -> str:
     """What the service shows after `sent` was written as a time zone; what it does not know becomes "0"."""
-    known = STANDARD_OFFSETS.get(sent)
-    if known is not None:
-        return known
+    return STANDARD_OFFSETS.get(sent) or database_offset(sent)
+
+
+def database_offset(sent: str) -> str:
+    """The standard offset that the machine's time zone database knows, else "0"."""
     try:
         zone = ZoneInfo(sent)
     except (OSError, ValueError, LookupError):  # the last is ZoneInfoNotFoundError, a KeyError

@@ -1,0 +1,97 @@
+"""The sandbox's own addresses below /_sandbox/: for tests and demonstrations, not part of the service."""
+
+from typing import Any
+
+import pytest
+from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, resource_body
+
+no_credentials = {"authorization": "", "x-api-key": ""}
+
+
+def served(sandbox: Sandbox) -> Any:
+    """What the sandbox remembers of its requests."""
+    return sandbox.get("/_sandbox/requests").json()
+
+
+def test_requests_are_remembered_in_their_order() -> None:
+    """So that a test can prove that a plan sent nothing but GET."""
+    sandbox = Sandbox()
+    path = sandbox.created("/contacts", JANE)
+    sandbox.get(f"{path}?customFields=true")
+    sandbox.get("/nowhere")
+
+    assert served(sandbox) == {
+        "total": 3,
+        "requests": [
+            {"method": "POST", "path": "/contacts", "query": {}, "status": 201},
+            {"method": "GET", "path": path, "query": {"customFields": "true"}, "status": 200},
+            {"method": "GET", "path": "/nowhere", "query": {}, "status": 404},
+        ],
+    }
+
+
+def test_requests_that_were_turned_away_are_remembered_too() -> None:
+    """They cost a call; the key is not shown."""
+    sandbox = Sandbox()
+    sandbox.get("/contacts?apikey=some-secret&limit=1", headers={"x-api-key": ""})
+
+    assert served(sandbox)["requests"] == [
+        {"method": "GET", "path": "/contacts", "query": {"limit": "1"}, "status": 403}
+    ]
+
+
+def test_the_memory_can_be_emptied() -> None:
+    """Counting starts where the test wants it; control requests never count."""
+    sandbox = Sandbox()
+    sandbox.get("/contacts")
+
+    assert sandbox.delete("/_sandbox/requests").status_code == 204
+
+    assert served(sandbox) == {"total": 0, "requests": []}
+
+
+def test_control_needs_no_credentials() -> None:
+    """It stands on loopback, and is no part of the service."""
+    sandbox = Sandbox()
+    jane = sandbox.created("/contacts", JANE)
+    pixel = last_segment(sandbox.created(f"{jane}/devices", PIXEL))
+
+    answers = [
+        sandbox.get("/_sandbox/requests", headers=no_credentials),
+        sandbox.post(f"/_sandbox/devices/{pixel}/push", {"result": "ok"}, headers=no_credentials),
+        sandbox.post("/_sandbox/resources/expire", {}, headers=no_credentials),
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "json", "status"),
+    [
+        ("GET", "/_sandbox/unheard-of", None, 404),
+        ("GET", "/_sandbox/", None, 404),
+        ("POST", "/_sandbox/requests", None, 405),
+        ("GET", "/_sandbox/resources/expire", None, 405),
+        ("POST", "/_sandbox/resources/{resource}/content", None, 405),
+        ("GET", "/_sandbox/resources/0123/content", None, 404),
+        ("POST", "/_sandbox/resources/expire", {"ids": "all"}, 422),
+        ("POST", "/_sandbox/resources/expire", {"ids": ["{resource}", "0123"]}, 404),
+        ("POST", "/_sandbox/resources/expire", ["{resource}"], 400),
+        ("GET", "/_sandbox/devices/0123/push", None, 405),
+        ("POST", "/_sandbox/devices/0123/push", {"result": "ok"}, 404),
+        ("POST", "/_sandbox/devices/0123/push", {"result": "maybe"}, 422),
+        ("POST", "/_sandbox/devices/0123/push", {}, 422),
+    ],
+)
+def test_a_wrong_control_request_is_refused_and_does_nothing(
+    method: str, path: str, json: object, status: int
+) -> None:
+    """A test with a slip in it should hear of it."""
+    sandbox = Sandbox()
+    resource = last_segment(sandbox.created("/resources", resource_body()))
+
+    answer = sandbox.send(method, path.format(resource=resource), json)
+
+    assert answer.status_code == status
+    assert answer.json()["errorText"]
+    assert sandbox.get("/resources").json()["status"] == "1 to 1 of 1    "

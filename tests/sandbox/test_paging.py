@@ -1,0 +1,152 @@
+"""Lists: pages, status texts, links. Source: specification 8, docs/service.md on lists."""
+
+import pytest
+from sandbox.asking import Sandbox, named, origin
+
+
+def test_a_page_holds_twenty_rows_unless_fewer_are_asked_for() -> None:
+    """Specification 8, limit: maximum 20, default 20."""
+    sandbox = Sandbox(contacts=55)
+
+    assert len(sandbox.get("/contacts").json()["contacts"]) == 20
+    assert len(sandbox.get("/contacts?limit=7").json()["contacts"]) == 7
+
+
+def test_more_than_twenty_rows_are_never_given() -> None:
+    """Specification 8: the maximum is 20; higher values are clamped (assumed). 0 once meant all."""
+    sandbox = Sandbox(contacts=55)
+
+    for limit in (21, 100, 999_999_999, 0):
+        page = sandbox.get(f"/contacts?limit={limit}").json()
+        assert len(page["contacts"]) == 20
+        assert page["link"][0]["uri"].endswith("?offset=20&limit=20")
+
+
+def test_offset_is_the_record_number_to_start_from() -> None:
+    """Specification 8, offset: default 0."""
+    sandbox = Sandbox(contacts=55)
+
+    first = sandbox.get("/contacts").json()["contacts"]
+    shifted = sandbox.get("/contacts?offset=5").json()["contacts"]
+
+    assert [row["id"] for row in shifted[:15]] == [row["id"] for row in first[5:]]
+
+
+def test_the_status_counts_the_rows_and_ends_with_four_spaces() -> None:
+    """Recorded: "1 to 20 of 55    "."""
+    sandbox = Sandbox(contacts=55)
+
+    statuses = [sandbox.get(f"/contacts?offset={offset}").json()["status"] for offset in (0, 20, 40)]
+
+    assert statuses == ["1 to 20 of 55    ", "21 to 40 of 55    ", "41 to 55 of 55    "]
+
+
+def test_links_come_in_the_order_next_then_previous() -> None:
+    """Recorded: only next on the first page, both between, only previous on the last."""
+    sandbox = Sandbox(contacts=55)
+
+    rels = [
+        [link["rel"] for link in sandbox.get(f"/contacts?offset={offset}").json()["link"]]
+        for offset in (0, 20, 40)
+    ]
+
+    assert rels == [["next"], ["next", "previous"], ["previous"]]
+
+
+def test_page_links_are_whole_addresses_with_offset_before_limit() -> None:
+    """Recorded: links are written ?offset=20&limit=20, and name the method."""
+    sandbox = Sandbox(contacts=55)
+
+    following, before = sandbox.get("/contacts?offset=25&limit=10").json()["link"]
+
+    assert following == {"uri": f"{origin}/contacts?offset=35&limit=10", "rel": "next", "method": "GET"}
+    assert before == {"uri": f"{origin}/contacts?offset=15&limit=10", "rel": "previous", "method": "GET"}
+
+
+def test_page_links_keep_the_other_parameters() -> None:
+    """A link that forgot the filter would lead to other rows; the key, too, comes back in them."""
+    sandbox = Sandbox(contacts=200)
+
+    link = sandbox.get("/contacts?firstName=sam&limit=2&apikey=demo-key").json()["link"][0]
+
+    assert link["uri"] == f"{origin}/contacts?offset=2&limit=2&firstName=sam&apikey=demo-key"
+
+
+def test_page_links_stay_in_the_workspace_of_the_request() -> None:
+    """A link out of the workspace would read somebody else's contacts."""
+    sandbox = Sandbox(workspaces=(("Night Shift", named),))
+    for number in range(3):
+        sandbox.created(f"/workspaces/{named}/contacts", {"firstName": f"Person {number}"})
+
+    link = sandbox.get(f"/workspaces/{named}/contacts?limit=2").json()["link"][0]
+
+    assert link["uri"] == f"{origin}/workspaces/{named}/contacts?offset=2&limit=2"
+
+
+def test_the_link_back_may_be_written_prev() -> None:
+    """Specification 8, rule 2, writes prev where the recordings write previous: an option."""
+    sandbox = Sandbox(contacts=55, prev_rel="prev")
+
+    assert [link["rel"] for link in sandbox.get("/contacts?offset=20").json()["link"]] == ["next", "prev"]
+
+
+def test_a_single_page_has_no_links() -> None:
+    """Recorded: `link: []`."""
+    assert Sandbox(contacts=20).get("/contacts").json()["link"] == []
+
+
+@pytest.mark.parametrize("offset", [55, 60, 1_000_000])
+def test_past_the_end_there_is_a_status_and_no_collection(offset: int) -> None:
+    """Specification 7: status "No records found"; recorded with 200 and without the collection key."""
+    answer = Sandbox(contacts=55).get(f"/contacts?offset={offset}")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "No records found", "link": []}
+
+
+@pytest.mark.parametrize("collection", ["contacts", "resources", "workspaces"])
+def test_an_empty_list_looks_like_the_end_of_one(collection: str) -> None:
+    """Recorded for an empty list as well: nothing tells the two apart."""
+    answer = Sandbox().get(f"/{collection}")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "No records found", "link": []}
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=-1", "limit=x", "limit=", "offset=-1", "offset=1.5", "offset=", "limit=²"]
+)
+def test_a_page_that_is_no_number_is_refused(query: str) -> None:
+    """Assumed: 400 with the error body, naming the parameter."""
+    answer = Sandbox(contacts=5).get(f"/contacts?{query}")
+
+    assert answer.status_code == 400
+    assert answer.json()["errorText"].startswith(query.partition("=")[0])
+
+
+def test_walking_the_pages_meets_everyone_once() -> None:
+    """Specification 8, rule 1; 100 of 100 in the order of creation."""
+    sandbox = Sandbox(contacts=100)
+
+    met = [
+        row["id"]
+        for offset in range(0, 100, 20)
+        for row in sandbox.get(f"/contacts?offset={offset}").json()["contacts"]
+    ]
+
+    assert len(set(met)) == 100
+    assert met == [
+        row["id"]
+        for offset in range(100)
+        for row in sandbox.get(f"/contacts?limit=1&offset={offset}").json()["contacts"]
+    ]
+
+
+def test_lists_are_in_the_order_of_creation_also_after_an_update() -> None:
+    """Recorded: 55 of 55 in the order of creation; the place does not move with an update (assumed)."""
+    sandbox = Sandbox()
+    paths = [sandbox.created("/contacts", {"firstName": name}) for name in ("Zoe", "Ada", "Mia")]
+
+    sandbox.put(paths[0], {"firstName": "Zoe", "lastName": "Last"})
+
+    assert [row["firstName"] for row in sandbox.get("/contacts").json()["contacts"]] == ["Zoe", "Ada", "Mia"]
