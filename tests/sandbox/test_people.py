@@ -55,11 +55,11 @@ def test_an_invented_contact_can_be_found_and_updated_like_any_other() -> None:
 
 
 def test_ten_thousand_people_are_made_within_a_second(tmp_path: Path) -> None:
-    """Also into a file; several times faster than that on a small machine."""
+    """Also into a file; processor time, so that a busy machine does not count."""
     for data in (None, tmp_path / "sandbox.db"):
-        start = time.perf_counter()
+        start = time.process_time()
         app = create_app(SandboxConfig(contacts=10_000, data=data))
-        assert time.perf_counter() - start < 1
+        assert time.process_time() - start < 1
         app.state.sandbox.close()
 
 
