@@ -1,0 +1,222 @@
+"""What a plan says of itself, whatever is in it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+from report import cases
+from report.strategies import calm, creates, deletes, plans, runs, updates, verdicts
+
+from reconciler.model.address import contact
+from reconciler.model.changes import Cause, Create, FieldChange, Update
+from reconciler.model.kinds import KINDS
+from reconciler.model.outcomes import Run
+from reconciler.model.plans import Plan, Verdict
+from reconciler.report.text import Line, drift_lines, plain, plan_lines, problem_lines, run_lines
+
+SAFE = Verdict()
+
+
+def one_update(*fields: FieldChange) -> Plan:
+    update = Update(contact("ops", "jane-doe"), "ops.yaml:3", "9A01", fields)
+    return structs.replace(cases.EMPTY, changes=(update,), reads=())
+
+
+def text_of(plan: Plan, *, full: bool = False) -> str:
+    return plain(plan_lines(plan, SAFE, full=full))
+
+
+def is_inert(lines: tuple[Line, ...]) -> bool:
+    return all(span.text.isprintable() for line in lines for span in line)
+
+
+@calm
+@given(plans(), verdicts, st.booleans())
+def test_no_plan_can_act_on_a_terminal(plan: Plan, verdict: Verdict, full: bool) -> None:  # noqa: FBT001 - drawn by name
+    """Names, values, ids, sentences of errors: whatever came from outside is inert in every span."""
+    assert is_inert(plan_lines(plan, verdict, full=full))
+    assert is_inert(drift_lines(plan, full=full))
+
+
+@calm
+@given(runs())
+def test_no_run_can_act_on_a_terminal(run: Run) -> None:
+    assert is_inert(run_lines(run))
+
+
+@calm
+@given(plans(), verdicts)
+def test_the_same_plan_gives_the_same_text(plan: Plan, verdict: Verdict) -> None:
+    """Two renderings of one plan in a pull request never differ."""
+    assert plain(plan_lines(plan, verdict)) == plain(plan_lines(plan, verdict))
+
+
+@calm
+@given(plans(max_size=4))
+def test_every_change_is_listed_with_its_sign(plan: Plan) -> None:
+    """A plan that hides a change would be approved for what it does not say."""
+    lines = text_of(plan).splitlines()
+    shown = {sign: sum(1 for line in lines if line.startswith(f"{sign} ")) for sign in "-~+"}
+
+    assert shown == {"-": plan.count("delete"), "~": plan.count("update"), "+": plan.count("create")}
+
+
+@calm
+@given(plans(st.one_of(creates(), updates, deletes), max_size=60))
+def test_a_long_list_says_how_much_it_does_not_show(plan: Plan) -> None:
+    """Folding is honest: what is listed and what is counted as more is everything."""
+    lines = text_of(plan).splitlines()
+    listed = sum(1 for line in lines if line.startswith(("- ", "~ ", "+ ")))
+    more = sum(int(line.split()[1]) for line in lines if line.endswith("more (--full shows them)"))
+
+    assert listed + more == len(plan.changes)
+
+
+def test_deletes_stand_above_all_else() -> None:
+    """What cannot be taken back is read first."""
+    signs = [
+        line[0] for line in text_of(cases.MIXED).splitlines() if line[:2] in {"- ", "~ ", "+ ", "! ", "= "}
+    ]
+
+    assert signs == sorted(signs, key="-~+=!".index)
+    assert (
+        text_of(cases.MIXED).splitlines()[2].startswith("  1 delete   3 updates   3 creates   412 unchanged")
+    )
+
+
+def test_a_long_plan_repeats_its_counts_where_the_reader_stands() -> None:
+    """After forty lines the first counts have left the screen."""
+    lines = text_of(cases.LONG).splitlines()
+
+    assert lines[-3] == lines[3] == "  41 deletes   21 creates   12,345 unchanged"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [(name, path) for name, kind in KINDS.items() for path in sorted(kind.secret)]
+)
+@pytest.mark.parametrize("full", [False, True])
+def test_a_secret_field_is_hidden_even_if_its_mask_was_forgotten(kind: str, path: str, full: bool) -> None:  # noqa: FBT001 - a parameter of the case
+    """The mask is put on when the plan is made; this is the second lock on the same door."""
+    address = {"contact": contact("ops", "jane-doe")}.get(kind, cases.PIXEL.address)
+    change = Create(address, "ops.yaml:3", {path: "hunter2"})
+    update = Update(address, "ops.yaml:3", "1", (FieldChange(path, "hunter1", "hunter2", "declared"),))
+    plan = structs.replace(cases.EMPTY, changes=(change, update))
+
+    assert "hunter" not in text_of(plan, full=full)
+    assert "(secret)" in text_of(plan, full=full)
+
+
+@calm
+@given(st.from_regex(r"secret:[0-9a-f]{8,64}", fullmatch=True))
+def test_a_mask_is_never_printed(mask: str) -> None:
+    """Masks of weak secrets can be guessed by whoever holds the plan file too."""
+    text = text_of(one_update(FieldChange("nickname", mask, mask[:-1], "declared")), full=True)
+
+    assert mask[:-1] not in text
+    assert "(secret)  →  (secret)" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "cause", "row"),
+    [
+        (None, "Day", "declared", "department  (none)  →  Day   declared"),
+        ("Day", None, "no longer declared", "department  Day  →  (none)   no longer declared"),
+        ("Day", "", "declared", "department  Day  →  (cleared)   declared"),
+        (True, False, "drifted", "department  true  →  false   drifted"),
+        ("Day ", "Day", "both", 'department  "Day "  →  Day   both'),
+    ],
+)
+def test_a_field_shows_what_was_what_will_be_and_why(
+    before: str | bool | None,  # noqa: FBT001 - a value, not a switch
+    after: str | bool | None,  # noqa: FBT001 - a value, not a switch
+    cause: Cause,
+    row: str,
+) -> None:
+    assert f"    {row}\n" in text_of(one_update(FieldChange("department", before, after, cause)))
+
+
+def test_what_cannot_be_read_back_is_not_called_absent() -> None:
+    """`(none)` would claim that there is no content; nobody knows what is there."""
+    text = text_of(cases.MIXED)
+
+    assert "content      (unknown)     →  sha256 01234567   unknown" in text
+
+
+def test_two_long_values_show_where_they_differ() -> None:
+    """Two equal beginnings, cut, would read as no change at all."""
+    same = "x" * 70
+    text = text_of(one_update(FieldChange("notes", same + "1", same + "2", "declared")))
+
+    assert "…xxxxxxxxxxxx1  →  …xxxxxxxxxxxx2   declared" in text
+
+
+def test_full_cuts_and_folds_nothing() -> None:
+    long = "word " * 40 + "end"
+    plan = one_update(FieldChange("notes", "", long, "declared"))
+
+    assert long not in text_of(plan)
+    assert long in text_of(plan, full=True)
+    assert "more" not in text_of(structs.replace(cases.LONG, reads=()), full=True)
+
+
+def test_content_is_shown_by_size_where_it_is_known() -> None:
+    """People know their files by size and type, not by digest."""
+    plan = structs.replace(cases.EMPTY, changes=(cases.IMPORT,))
+
+    sized = plain(plan_lines(plan, SAFE, sizes={cases.IMPORT.address: 12_698}))
+    unsized = plain(plan_lines(plan, SAFE))
+
+    assert "content  12.4 KiB, text/csv\n" in sized
+    assert "content  sha256 01234567, text/csv\n" in unsized
+
+
+def test_a_refused_plan_does_not_say_how_to_apply_it() -> None:
+    """The way on is in the reasons: an edit, or a consent by number."""
+    text = plain(plan_lines(cases.LONG, cases.REFUSED, next_step="reconciler apply plan.json"))
+
+    assert "reconciler apply plan.json" not in text
+    assert "refused: the plan deletes 41 entities (the limit is 25).\n  next: " in text
+
+
+def test_an_adoption_alone_is_still_something_to_apply() -> None:
+    """Nothing is written to the service, but what is ours is recorded by applying."""
+    plan = structs.replace(cases.EMPTY, adoptions=cases.MIXED.adoptions)
+
+    assert "next: reconciler apply" in text_of(plan)
+    assert "Nothing to do" in text_of(cases.EMPTY)
+
+
+def test_the_selection_is_part_of_what_is_shown() -> None:
+    """A plan of a part must not be read as a plan of all."""
+    assert "selected by --only contact/ops/* --only tag:team=sre --except kind:device\n" in text_of(
+        cases.LONG
+    )
+
+
+def test_an_incomplete_read_is_named() -> None:
+    assert "contacts in ops: scan, 1,031 calls, 12,345 avoided, not complete\n" in text_of(cases.LONG)
+
+
+def test_problems_keep_their_order_and_never_share_a_line() -> None:
+    """A manifest can hold what a terminal would act on, in a key for example."""
+    assert problem_lines(()) == ()
+
+
+def test_drift_leaves_out_what_git_wants() -> None:
+    """Drift is what others did; an edit of the manifest is not drift."""
+    text = plain(drift_lines(cases.MIXED))
+
+    assert "jobTitle" not in text
+    assert "staff-import" not in text
+    assert "old-hand" not in text
+    assert plain(drift_lines(structs.replace(cases.LONG, gone=()))) == "No drift: live is as we left it.\n"
+
+
+@calm
+@given(runs())
+def test_every_change_of_a_run_is_told_once(run: Run) -> None:
+    """Law 7: each ends in exactly one outcome, and the report leaves none out."""
+    lines = plain(run_lines(run, full=True)).splitlines()
+    heads = [line for line in lines if line[:2] in {"? ", "x ", "! ", "· ", "+ ", "~ ", "- "}]
+
+    assert len(heads) == len(run.outcomes)

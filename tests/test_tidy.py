@@ -1,0 +1,301 @@
+"""Style as a test: what is banned, with what to use instead; lengths; docstrings; words that promise work.
+
+A rule here is one that the linter does not know, or that must not be switched off beside a line.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+function_lines_max = 70  # a screen; the aim is 20
+file_lines_max = 450  # beyond it a module does two things
+
+# Never ours, and present when there is no git to ask: a tarball on a machine without it.
+_NOT_OURS = {"__pycache__", "dist", "node_modules"}
+
+
+@cache
+def committed() -> tuple[Path, ...]:
+    """Every file of the project, as git knows them, else as they lie there."""
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)  # noqa: S607 - the git of whoever runs the tests
+        names = listed.stdout.decode().split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        names = [str(path.relative_to(ROOT)) for path in sorted(ROOT.rglob("*")) if _is_ours(path)]
+    return tuple(path for name in names if name and (path := ROOT / name).is_file())
+
+
+def _is_ours(path: Path) -> bool:
+    parts = path.relative_to(ROOT).parts
+    return path.is_file() and not any(
+        part in _NOT_OURS or (part[0] == "." and part != ".ci") for part in parts
+    )
+
+
+def modules(under: str = "reconciler") -> list[Path]:
+    """The Python files of a folder of the project."""
+    return [path for path in committed() if path.suffix == ".py" and path.is_relative_to(ROOT / under)]
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=name(path))
+
+
+@cache
+def text(path: Path) -> str:
+    """The file as text; what is not text is read too, so that nothing hides in it."""
+    return path.read_bytes().decode("utf-8", "replace")
+
+
+class Ban(NamedTuple):
+    """Names that a part of the project may not use, and what it uses instead."""
+
+    where: Callable[[str], bool]
+    names: re.Pattern[str]
+    instead: str
+
+
+def _below(*folders: str) -> Callable[[str], bool]:
+    return lambda path: path.startswith(folders)
+
+
+def _all_but(*files: str) -> Callable[[str], bool]:
+    return lambda path: path.startswith("reconciler/") and path not in files
+
+
+PURE = _below("reconciler/core/", "reconciler/model/")
+BANS = (
+    Ban(_all_but("reconciler/cli/output.py"), re.compile(r"print"), "return text; cli/output.py prints it"),
+    Ban(
+        PURE,
+        re.compile(r"datetime\.(datetime\.(now|utcnow|today)|date\.today)|time\..+"),
+        "take the time as an argument",
+    ),
+    Ban(PURE, re.compile(r"(random|secrets|uuid|os\.urandom)(\..+)?"), "take chance and ids as arguments"),
+    Ban(PURE, re.compile(r"os\.(environ|getenv)(\..+)?"), "take the value; cli/ and the settings read it"),
+    Ban(PURE, re.compile(r"(io\.)?open|pathlib\..+"), "take bytes; manifest/ and cli/ read files"),
+    Ban(_below("reconciler/"), re.compile(r"NotImplementedError"), "write it, or leave it out"),
+    Ban(_below("reconciler/"), re.compile(r"eval|exec|pickle\..+|marshal\..+"), "decode with msgspec"),
+    Ban(
+        _below("tests/"),
+        re.compile(r"unittest\.mock(\..+)?|monkeypatch"),
+        "put the sandbox behind the transport",
+    ),
+    Ban(
+        _below("tests/"),
+        re.compile(r"pytest\.(skip|xfail|importorskip|mark\.(skip|skipif|xfail))"),
+        "make it pass, or take the claim back",
+    ),
+)
+
+
+def uses(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield every name that is read, with its line, as `package.module.name` where an import tells."""
+    known = dict(_imports(module))
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((node.lineno, full) for _, full in _imports(node))
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Attribute | ast.Name):
+            head, _, rest = ast.unparse(node).partition(".")
+            yield node.lineno, ".".join(filter(None, [known.get(head, head), rest]))
+
+
+def _imports(module: ast.AST) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (
+                (
+                    one.asname or one.name.partition(".")[0],
+                    one.name if one.asname else one.name.partition(".")[0],
+                )
+                for one in node.names
+            )
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+@pytest.mark.parametrize("ban", BANS, ids=lambda ban: ban.names.pattern)
+def test_banned_names_are_replaced(ban: Ban) -> None:
+    """Each ban keeps a seam open: time, chance, files and printing come from outside, or from one place."""
+    found = [
+        f"{name(path)}:{line}: {used}: {ban.instead}"
+        for path in [*modules(), *modules("tests")]
+        if ban.where(name(path))
+        for line, used in uses(tree(path))
+        if ban.names.fullmatch(used)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "used"),
+    [
+        ("from datetime import datetime as d\nd.now()", "datetime.datetime.now"),
+        ("import datetime\ndatetime.datetime.now()", "datetime.datetime.now"),
+        ("from os import environ", "os.environ"),
+        ("import os as system\nsystem.environ['A']", "os.environ"),
+        ("import random", "random"),
+        ("open('x')", "open"),
+        ("def test_x(monkeypatch): ...", "monkeypatch"),
+        ("from unittest import mock", "unittest.mock"),
+        ("import unittest.mock", "unittest"),
+    ],
+)
+def test_a_name_is_recognized_however_it_was_imported(source: str, used: str) -> None:
+    """A ban that an alias gets around is none."""
+    assert used in {found for _, found in uses(ast.parse(source))}
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text(path)).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def test_every_ignored_rule_says_which_and_why() -> None:
+    """`# noqa: A002 - the word that users read`; `# type: ignore[arg-type]  # why`."""
+    noqa = re.compile(r"#\s*(ruff:\s*)?noqa", re.IGNORECASE)
+    good_noqa = re.compile(r"noqa: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)* +(-|#) *\S")
+    typed = re.compile(r"#\s*(type:\s*ignore|mypy:|pyright:)")
+    good_typed = re.compile(r"type: ignore\[[a-z, -]+\] +# *\S")
+    found = [
+        f"{name(path)}:{line}: {comment}"
+        for path in [*modules(), *modules("tests"), *modules("bench")]
+        for line, comment in comments(path)
+        if (noqa.search(comment) and not good_noqa.search(comment))
+        or (typed.search(comment) and not good_typed.search(comment))
+    ]
+
+    assert found == []
+
+
+# In parts, or this file would hold what it looks for.
+UNFINISHED = re.compile(
+    r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "W" + "IP"]) + r")\b"
+)
+MACHINE_PATHS = re.compile(
+    r"(?<![\w.:/-])/(?:"
+    + "|".join(["ho" + "me", "Us" + "ers", "ro" + "ot", "wo" + "rk", "tm" + "p"])
+    + r")/[\w.-]|\b[A-Z]:\\Us"
+    + r"ers"
+)
+REGISTRIES = re.compile(
+    "|".join(
+        re.escape(".".join(parts))
+        for parts in (
+            ("py" + "pi", "org"),
+            ("python" + "hosted", "org"),
+            ("npm" + "js", "org"),
+            ("yarn" + "pkg", "com"),
+            ("cra" + "tes", "io"),
+            ("ruby" + "gems", "org"),
+            ("proxy.go" + "lang", "org"),
+            ("repo.maven.ap" + "ache", "org"),
+            ("conda.ana" + "conda", "org"),
+        )
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "instead"),
+    [
+        (UNFINISHED, "finish it, or open an issue and leave no word of it here"),
+        (MACHINE_PATHS, "a path of one machine means nothing on another: use a relative one"),
+        (REGISTRIES, "leave the index to whoever installs: names and hashes are enough"),
+    ],
+    ids=["unfinished work", "paths of a machine", "package registries"],
+)
+def test_no_file_holds_what_belongs_elsewhere(pattern: re.Pattern[str], instead: str) -> None:
+    """All committed files, not only code."""
+    found = [
+        f"{name(path)}:{number}: {match[0]}: {instead}"
+        for path in committed()
+        for number, line in enumerate(text(path).splitlines(), 1)
+        if (match := pattern.search(line))
+    ]
+
+    assert found == []
+
+
+class Length(NamedTuple):
+    lines: int
+    where: str
+
+
+def functions(path: Path) -> Iterator[Length]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield Length(
+                (node.end_lineno or node.lineno) - node.lineno + 1, f"{name(path)}:{node.lineno}: {node.name}"
+            )
+
+
+def test_no_function_is_longer_than_a_screen(record_property: Callable[[str, object], None]) -> None:
+    """Longer ones both decide and do. The failure, and the test report, name the longest."""
+    lengths = sorted((length for path in modules() for length in functions(path)), reverse=True)
+    record_property("longest functions", [f"{lines} lines: {where}" for lines, where in lengths[:5]])
+
+    assert [length for length in lengths if length.lines > function_lines_max] == []
+
+
+def test_no_file_is_so_long_that_it_does_two_things(record_property: Callable[[str, object], None]) -> None:
+    lengths = sorted((Length(len(text(path).splitlines()), name(path)) for path in modules()), reverse=True)
+    record_property("longest files", [f"{lines} lines: {where}" for lines, where in lengths[:5]])
+
+    assert [length for length in lengths if length.lines > file_lines_max] == []
+
+
+def undocumented(path: Path) -> Iterator[str]:
+    module = tree(path)
+    if not ast.get_docstring(module):
+        yield f"{name(path)}: say what belongs into the module, and what must not"
+    yield from (
+        f"{name(path)}:{line}: {what}: say what is true after it" for line, what in _bare(module, public=True)
+    )
+
+
+def _bare(node: ast.Module | ast.ClassDef, *, public: bool) -> Iterator[tuple[int, str]]:
+    for child in node.body:
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        shown = public and not child.name.startswith("_")
+        if shown and not ast.get_docstring(child) and not _is_overload(child):
+            yield child.lineno, child.name
+        if isinstance(child, ast.ClassDef):
+            yield from _bare(child, public=shown)
+
+
+def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Setters and overloads are documented where the name is defined first, or last."""
+    return any(ast.unparse(each).endswith((".setter", "overload")) for each in node.decorator_list)
+
+
+def test_modules_and_public_names_say_what_they_are() -> None:
+    """The contract is read before the code."""
+    assert [each for path in modules() for each in undocumented(path)] == []
+
+
+def test_the_changelog_has_a_place_for_what_comes_next() -> None:
+    """A change, its test and its line for the user travel together."""
+    headings = [line for line in text(ROOT / "CHANGELOG.md").splitlines() if line.startswith("## ")]
+
+    assert headings[:1] == ["## Unreleased"]
