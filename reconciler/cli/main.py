@@ -48,10 +48,10 @@ class Commands(click.Group):
         """Return the names in the order of the table, which is the order of use."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name; its module holds it as `command`."""
         if cmd_name not in COMMANDS:
-            return None
+            return super().get_command(ctx, cmd_name)
         module = import_module(f"reconciler.cli.commands.{cmd_name}")
         command: click.Command = module.command
         return command
@@ -61,7 +61,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` names, or say which one may have been meant."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
             close = get_close_matches(name, COMMANDS, n=1)
             meant = f" Did you mean {close[0]}?" if close else ""
             raise click.UsageError(f"{name!r} is not a command.{meant}", ctx)

@@ -8,14 +8,18 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from reconciler.cli import credentials
-from reconciler.cli.sources import DEFAULTS, SECRETS, Layers, Value, read_layers, variable
-from reconciler.errors import Problem, SettingsError
+from reconciler.cli.sources import read_layers
+from reconciler.cli.values import DEFAULTS, SECRETS, Layers, Value, refused
+from reconciler.cli.variables import variable
+from reconciler.errors import Problem
+from reconciler.manifest.schemas import read_schema
 from reconciler.model.settings import (
     Auth,
     GuardLimits,
@@ -72,8 +76,7 @@ def read_settings(
             else:
                 secrets[name] = read
     if problems:
-        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-        raise SettingsError(f"the settings cannot be used: {count}.", problems=tuple(problems))
+        raise refused(*problems)
     return Read(_settings(layers, secrets), layers)
 
 
@@ -162,8 +165,18 @@ def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
 
 
 def _identity_problems(layers: Layers) -> Iterator[Problem]:
-    """A mark is written by us; recognizing people by it would recognize nobody else's."""
+    """Yield identities that recognize nobody: fields that contacts have not, and our own mark."""
     mark, identity = _mark(layers), _value(layers, "identity.contacts")
+    if identity.origin != "default":
+        known = [
+            *read_schema("manifest")["$defs"]["contact"]["properties"],
+            *_value(layers, "fields.contacts").raw,
+        ]
+        for path in identity.raw:
+            if not path.startswith("custom.") and path not in known:
+                close = get_close_matches(path, known, n=1)
+                hint = f"did you mean {close[0]}?" if close else "a custom field is written custom.NAME"
+                yield identity.problem(f"{path} is not a field of a contact.", hint)
     if mark and f"custom.{mark}" in identity.raw:
         yield identity.problem(
             f"custom.{mark} is the mark of ownership, so it cannot be an identity.",

@@ -1,0 +1,90 @@
+"""One setting: its path, its value as written, and where it came from. The table of all of them.
+
+Only the nouns of this folder belong here; who fills them is sources.py and variables.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reconciler.errors import Problem, SettingsError
+from reconciler.model.documents import Place
+from reconciler.model.settings import GuardLimits, Identity, Limits
+
+# Each setting that is one value or one list, in the order in which `config` shows them, with its default.
+# None: there is no default. Secrets have none either, and are the only ones whose file form is a mapping.
+DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
+    "stack": "default",
+    "manifests": ("manifests",),
+    "service.base_url": None,
+    "service.profile": "service",
+    "service.format": "json",
+    "service.auth.username": None,
+    "service.auth.password": None,
+    "service.auth.api_key": None,
+    "service.auth.send_key": "header",
+    **{f"service.limits.{name}": getattr(Limits(), name) for name in Limits.__struct_fields__},
+    **{f"identity.{name}": getattr(Identity(), name) for name in Identity.__struct_fields__},
+    "ownership.mark": None,
+    "adopt": "always",
+    "store": "sqlite:///.reconciler/store.db",
+    **{f"guard.{name}": getattr(GuardLimits(), name) for name in GuardLimits.__struct_fields__},
+    "variables": (),
+    "fields.contacts": (),
+    "device_limit": 3,
+    "plan_expires_h": 24.0,
+}
+SECRETS = ("service.auth.username", "service.auth.password", "service.auth.api_key")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One setting as written: text, a list of texts, or the mapping of a secret or a workspace.
+
+    `origin` is what `config` shows; `place` is where a problem with it is reported.
+    """
+
+    path: tuple[str, ...]
+    raw: Any
+    origin: str
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """The path as people write it: `service.base_url`."""
+        return ".".join(self.path)
+
+    @property
+    def typed(self) -> Any:
+        """The value as what its default is: a number where that is one."""
+        default = DEFAULTS.get(self.name)
+        return type(default)(self.raw) if isinstance(default, int | float) else self.raw
+
+    def problem(self, what: str, hint: str) -> Problem:
+        """Return a problem with this value, at the place where it was given."""
+        return Problem(self.place.file, self.place.line, self.place.column, f"{self.name}: {what}", hint)
+
+
+Values = dict[tuple[str, ...], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Every setting once, the strongest source's value.
+
+    `root` is the absolute folder of the file, `shown` the file's name in messages.
+    """
+
+    file: Path
+    shown: str
+    root: Path
+    environment: str
+    environment_origin: str
+    values: Mapping[tuple[str, ...], Value]
+
+
+def refused(*problems: Problem) -> SettingsError:
+    """Return the error that carries these problems."""
+    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    return SettingsError(f"the settings cannot be used: {count}.", problems=problems)

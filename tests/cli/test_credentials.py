@@ -1,0 +1,199 @@
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.credentials import SecretRefused, Source, read, source_of
+from reconciler.cli.settings import read_settings
+from reconciler.errors import SettingsError
+
+
+def python(code: str) -> Source:
+    return Source("command", arguments=(sys.executable, "-c", code))
+
+
+def refusal(source: Source, root: Path, **options: float) -> str:
+    with pytest.raises(SecretRefused) as caught:
+        read(
+            source,
+            root=root,
+            environ={"EMPTY": "", "TWO": "canary\ncanary", "HALF": "canary\udcff"},
+            **options,
+        )
+    assert "canary" not in f"{caught.value} {caught.value.next} {caught.value.__cause__}"
+    assert caught.value.next
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
+def test_one_newline_at_the_end_is_taken_off(ending: str, tmp_path: Path) -> None:
+    """Every editor and `echo` adds one; sent as it is, it would break the request and show the secret."""
+    (tmp_path / "key").write_text(f"canary{ending}")
+
+    assert read(Source("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+    assert read(Source("env", "KEY"), root=tmp_path, environ={"KEY": f"canary{ending}"}).reveal() == "canary"
+    printed = python(f"print('canary', end={ending!r})")
+    assert read(printed, root=tmp_path, environ={}).reveal() == "canary"
+
+
+def test_a_secret_keeps_its_spaces_and_letters(tmp_path: Path) -> None:
+    """A password is what it is."""
+    assert read(Source("env", "P"), root=tmp_path, environ={"P": " pässword "}).reveal() == " pässword "
+
+
+def test_a_secret_never_shows_itself(tmp_path: Path) -> None:
+    """Settings end up in logs and assertion messages; the secret must not."""
+    secret = read(Source("env", "P"), root=tmp_path, environ={"P": "canary"})
+
+    assert f"{secret} {secret!r} {[secret]}" == "(secret) (secret) [(secret)]"
+
+
+def test_a_command_is_no_shell(tmp_path: Path) -> None:
+    """`$(...)`, `;` and `|` in settings are words, not orders."""
+    source = source_of({"command": "printf '%s' 'a;b $(touch hit) | c'"})
+
+    assert read(source, root=tmp_path, environ=os.environ).reveal() == "a;b $(touch hit) | c"
+    assert not (tmp_path / "hit").exists()
+
+
+def test_a_command_starts_in_the_folder_of_the_settings(tmp_path: Path) -> None:
+    """Its relative paths mean the same for everyone."""
+    (tmp_path / "key").write_text("canary")
+    source = source_of({"command": ["cat", "key"]})
+
+    assert read(source, root=tmp_path, environ=os.environ).reveal() == "canary"
+
+
+def test_a_link_to_a_secret_is_followed(tmp_path: Path) -> None:
+    """Container platforms mount every secret as a link."""
+    (tmp_path / "real").write_text("canary")
+    (tmp_path / "key").symlink_to("real")
+
+    assert read(Source("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+
+
+def test_what_a_source_cannot_give_is_said_without_the_value(tmp_path: Path) -> None:
+    """What, where and a way on; never the secret, nor what a command printed."""
+    (tmp_path / "bytes").write_bytes(b"canary\xff")
+    (tmp_path / "large").write_text("canary" * 10_000)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    program = Path(sys.executable)
+
+    said = [
+        refusal(Source("env", "GONE"), tmp_path),
+        refusal(Source("env", "EMPTY"), tmp_path),
+        refusal(Source("env", "TWO"), tmp_path),
+        refusal(Source("env", "HALF"), tmp_path),
+        refusal(Source("file", "gone"), tmp_path),
+        refusal(Source("file", "folder"), tmp_path),
+        refusal(Source("file", "pipe"), tmp_path),
+        refusal(Source("file", "bytes"), tmp_path),
+        refusal(Source("file", "large"), tmp_path),
+        refusal(Source("file", "a\0b"), tmp_path),
+        refusal(Source("command", arguments=("./gone",)), tmp_path),
+        refusal(python("import sys; sys.exit('canary')"), tmp_path),
+        refusal(python("pass"), tmp_path),
+        refusal(python("print('canary\\x1b[2Jcanary')"), tmp_path),
+    ]
+
+    assert said == [
+        "the environment variable GONE is not set",
+        "environment EMPTY is empty",
+        "environment TWO holds a line break inside the value",
+        "environment HALF is not UTF-8 text",
+        "gone cannot be read: no such file or directory",
+        "folder cannot be read: is a directory",
+        "pipe is not a regular file",
+        "file bytes gives bytes that are not UTF-8 text",
+        "file large gives over 16,384 bytes",
+        "a\0b cannot be read: the path is unusable",
+        "the command ./gone cannot be started: no such file or directory",
+        f"the command {program} ended with 1",
+        f"command {program} is empty",
+        f"command {program} holds the control character U+001B inside the value",
+    ]
+
+
+def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
+    """Its children hold the pipe open: we must not wait for them either."""
+    child = (
+        "import subprocess, sys, time; "
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(3)']); time.sleep(60)"
+    )
+    before = time.monotonic()
+
+    said = refusal(python(child), tmp_path, timeout_s=0.3)
+
+    assert said.endswith("gave no answer within 0.3 s")
+    assert time.monotonic() - before < 2
+
+
+def test_a_quote_that_is_not_closed_is_told() -> None:
+    """The words of a command are split as a shell would split them."""
+    with pytest.raises(SecretRefused, match="a quote that is not closed"):
+        source_of({"command": "pass 'x"})
+    with pytest.raises(SecretRefused, match="the command is empty"):
+        source_of({"command": "  "})
+
+
+def test_a_plain_secret_is_refused_without_showing_it(repository: Path) -> None:
+    """What was once committed stays readable, so it is not enough to delete it: it has to be changed."""
+    (repository / "reconciler.yaml").write_text(
+        """\
+version: 1
+service: {auth: {password: canary, api_key: "canary"}}
+environments: {staging: {service: {auth: {username: canary}}}}
+"""
+    )
+
+    with pytest.raises(SettingsError) as caught:
+        read_settings(config=None, environment=None, cwd=repository, environ={}, service=False)
+
+    said = "\n".join(str(problem) for problem in caught.value.problems)
+    assert [problem.where for problem in caught.value.problems] == [
+        "reconciler.yaml:2:18",
+        "reconciler.yaml:2:36",
+        "reconciler.yaml:3:43",
+    ]
+    assert "service.auth.password: a plain value is refused: this file is kept in git" in said
+    assert "write {env: PASSWORD}, {file: PATH} or {command: WORDS}; change the secret if it was" in said
+    assert "canary" not in said
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("SVC_USER", "canary:x", "service.auth.username: a user name with a colon cannot be sent"),
+        ("SVC_KEY", "canary x", "service.auth.api_key: the key holds a space"),
+        ("SVC_KEY", "canaryé", "service.auth.api_key: the key holds a space or a letter outside ASCII"),
+        ("SVC_PASSWORD", "", "service.auth.password: environment SVC_PASSWORD is empty."),
+        ("SVC_PASSWORD", "canary\x00", "holds the control character U+0000 inside the value."),
+    ],
+)
+def test_a_secret_that_cannot_travel_is_refused_before_any_call(
+    variable: str, value: str, expected: str, repository: Path
+) -> None:
+    """A client that meets it later raises an error that holds the whole header."""
+    environ = {"SVC_USER": "u", "SVC_PASSWORD": "p", "SVC_KEY": "k"} | {variable: value}
+
+    with pytest.raises(SettingsError) as caught:
+        read_settings(config=None, environment=None, cwd=repository, environ=environ, service=True)
+
+    said = "\n".join(str(problem) for problem in caught.value.problems)
+    assert expected in said
+    assert said.startswith("reconciler.yaml:6:")
+    assert "canary" not in said
+
+
+def test_no_secret_is_read_where_none_is_needed(repository: Path) -> None:
+    """Validating asks no password manager and needs no rights."""
+    text = (repository / "reconciler.yaml").read_text()
+    (repository / "reconciler.yaml").write_text(text.replace("{env: SVC_KEY}", "{command: touch read}"))
+
+    read = read_settings(config=None, environment=None, cwd=repository, environ=os.environ, service=False)
+
+    assert read.settings.service.auth.api_key.reveal() == ""
+    assert not (repository / "read").exists()

@@ -1,0 +1,144 @@
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.files import read_file, write_private
+from reconciler.errors import FileError
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(FileError) as caught:
+        write_private(path, b"new")
+    return f"{caught.value}\n  next: {caught.value.next}"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_the_file_is_private_whatever_the_umask(umask: int, tmp_path: Path) -> None:
+    """Plans hold people's data, and shared machines exist."""
+    before = os.umask(umask)
+    try:
+        write_private(tmp_path / "plan.json", b"data")
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE((tmp_path / "plan.json").stat().st_mode) == 0o600
+    assert (tmp_path / "plan.json").read_bytes() == b"data"
+
+
+def test_an_open_file_that_was_there_becomes_private(tmp_path: Path) -> None:
+    """The rights of the old file are not inherited."""
+    path = tmp_path / "plan.json"
+    path.write_text("old")
+    path.chmod(0o644)
+
+    write_private(path, b"new")
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert names(tmp_path) == ["plan.json"]
+
+
+def test_a_link_in_the_way_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """Somebody may have planted it to have another file overwritten."""
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    (tmp_path / "plan.json").symlink_to(victim)
+
+    write_private(tmp_path / "plan.json", b"new")
+
+    assert victim.read_text() == "untouched"
+    assert not (tmp_path / "plan.json").is_symlink()
+
+
+def test_content_is_durable_before_it_gets_its_name(tmp_path: Path) -> None:
+    """File first, then the folder that holds the new name."""
+    synced: list[str] = []
+
+    def sync(descriptor: int) -> None:
+        synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        os.fsync(descriptor)
+
+    write_private(tmp_path / "plan.json", b"data", sync=sync)
+
+    assert synced == ["file", "folder"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_full_disk_leaves_what_was_there(number: int, tmp_path: Path) -> None:
+    """A plan cut short must never stand where a good one stood."""
+    path = tmp_path / "plan.json"
+    path.write_text("old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with pytest.raises(FileError) as caught:
+        write_private(path, b"new", sync=full)
+
+    assert str(caught.value) == f"{path}: cannot be written: {os.strerror(number).lower()}."
+    assert caught.value.next
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["plan.json"]
+
+
+def test_an_interrupted_write_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Ctrl-C comes at any moment."""
+
+    def interrupted(_descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_private(tmp_path / "plan.json", b"new", sync=interrupted)
+
+    assert names(tmp_path) == []
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """No folder, a folder in the way, a file where a folder should be."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("old")
+
+    assert refusal(tmp_path / "gone" / "plan.json") == (
+        f"{tmp_path}/gone/plan.json: cannot be written: no such file or directory."
+        "\n  next: make the folder first"
+    )
+    assert "it is a folder.\n  next: name a file, not a folder" in refusal(tmp_path / "folder")
+    assert "not a directory.\n  next: name a place inside a folder" in refusal(
+        tmp_path / "file" / "plan.json"
+    )
+    assert (tmp_path / "file").read_text() == "old"
+    assert names(tmp_path) == ["file", "folder"]
+
+
+def test_a_file_of_the_system_that_refuses_is_named() -> None:
+    """Where nobody may make a file, not even the administrator."""
+    assert "cannot be written: " in refusal(Path("/proc/plan.json"))
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    """A missing file, a folder, a pipe that nobody writes to: an error at once, never a wait."""
+    os.mkfifo(tmp_path / "pipe")
+    said = []
+    for name in ("gone", ".", "pipe"):
+        with pytest.raises(FileError) as caught:
+            read_file(tmp_path / name)
+        said.append(str(caught.value).removeprefix(f"{tmp_path}").removeprefix("/"))
+
+    assert said == [
+        "gone: cannot be read: no such file or directory.",
+        ": cannot be read: is a directory.",
+        "pipe: cannot be read: it is not a regular file.",
+    ]
+
+
+def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
+    """The pair of functions loses nothing."""
+    write_private(tmp_path / "plan.json", bytes(range(256)))
+
+    assert read_file(tmp_path / "plan.json") == bytes(range(256))

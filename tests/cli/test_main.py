@@ -1,0 +1,180 @@
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from reconciler import __version__
+from reconciler.cli.main import COMMANDS, cli, wants_json
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def loaded(*arguments: str) -> set[str]:
+    """The modules that a command line has imported when it ends."""
+    code = (
+        "import sys; from reconciler.cli.main import run; "
+        "code = run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=30, check=True
+    )
+    return set(done.stderr.split())
+
+
+def test_version_imports_next_to_nothing() -> None:
+    """Start-up is what every use pays: the budget is 0.12 s (docs/performance.md)."""
+    modules = loaded("--version")
+
+    heavy = {
+        "rich",
+        "msgspec",
+        "httpx2",
+        "sqlalchemy",
+        "yaml",
+        "jsonschema",
+        "jsonschema_rs",
+        "starlette",
+        "asyncio",
+    }
+    assert not modules & heavy
+    assert {name for name in modules if name.startswith("reconciler.")} <= {
+        "reconciler.cli",
+        "reconciler.cli.main",
+        "reconciler.cli.output",
+        "reconciler.errors",
+        "reconciler.report",
+        "reconciler.report.inert",
+    }
+
+
+def test_help_imports_no_command() -> None:
+    """The list of commands is a table; a command's own help imports that command and no library."""
+    commands = {f"reconciler.cli.commands.{name}" for name in COMMANDS}
+
+    assert not loaded("--help") & commands
+    assert loaded("sandbox", "--help") & (commands | {"starlette"}) == {"reconciler.cli.commands.sandbox"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_help(name: str, run: Run) -> None:
+    """A verb, what it reads and writes, exit codes and a real example."""
+    done = run(name, "--help")
+
+    assert done.returncode == 0
+    assert "Exit codes:" in done.stdout
+    assert f"reconciler {name}" in done.stdout.split("xample", 1)[1]
+    command = cli.get_command(cli.make_context("reconciler", ["--help"], resilient_parsing=True), name)
+    assert command is not None
+    assert command.get_short_help_str(200) == COMMANDS[name]
+
+
+def test_the_version_is_data(run: Run) -> None:
+    """Scripts read it."""
+    done = run("--version")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"reconciler {__version__}\n", "")
+
+
+MISTAKES = {
+    "": "no command was given.",
+    "plam": "'plam' is not a command. Did you mean plan?",
+    "--nosuch": "no such option '--nosuch'.",
+    "config --fromat json": "no such option '--fromat'. Did you mean '--format'?",
+    "config --format xml": "invalid value for '--format': 'xml' is not one of 'text', 'json'.",
+    "config extra": "got unexpected extra argument (extra)",
+    "sandbox --port 70000": "invalid value for '--port': 70000 is not in the range 0<=x<=65535.",
+    "sandbox --workspace =A": "invalid value for '--workspace': '=A' is not NAME or NAME=ID.",
+    "sandbox --workspace A=x/y": "workspaces: 'x/y' of 'A' is not upper-case hexadecimal.",
+    "sandbox --username a:b": "username: a colon cannot be sent with the Basic scheme.",
+}
+
+
+@pytest.mark.parametrize("typed", MISTAKES)
+def test_a_mistake_in_the_command_line_is_64(typed: str, run: Run) -> None:
+    """What was wrong, and where help is; the code is one that no result uses."""
+    done = run(*typed.split())
+
+    command = typed.split(maxsplit=1)[0] if " " in typed else ""
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr == f"{MISTAKES[typed]}\n  next: {f'reconciler {command}'.strip()} --help\n"
+
+
+def test_errors_are_json_where_json_was_asked_for(run: Run, repository: Path) -> None:
+    """A program that parses stdout must not have to read sentences when it fails."""
+    usage = run("config", "--nosuch", "--format", "json")
+    (repository / "reconciler.yaml").write_text("version: 1\nstak: ops\n")
+    invalid = run("config", "--format=json")
+
+    assert usage.returncode == 64
+    assert msgspec.json.decode(usage.stdout)["outcome"] == "usage"
+    assert invalid.returncode == 3
+    found = msgspec.json.decode(invalid.stdout)
+    assert (found["outcome"], found["exit_code"], found["error"]["kind"]) == ("invalid", 3, "SettingsError")
+    assert found["problems"][0] == {
+        "file": "reconciler.yaml",
+        "line": 2,
+        "column": 1,
+        "what": "stak is not a field of a settings file.",
+        "next": "did you mean stack?",
+    }
+    assert usage.stderr == invalid.stderr == ""
+
+
+def test_the_wish_for_json_is_seen_in_both_spellings() -> None:
+    """Also where the rest of the line cannot be parsed."""
+    assert wants_json(["plan", "--format", "json"])
+    assert wants_json(["plan", "--format=json"])
+    assert not wants_json(["plan", "--format", "text", "json"])
+
+
+def test_a_mistake_of_ours_is_a_traceback_without_values(repository: Path) -> None:
+    """Bugs are reported with where they are, never with what the variables held."""
+    code = (
+        "from reconciler.cli import main\n"
+        "import click\n"
+        "@click.command()\n"
+        "def command():\n"
+        "    secret = 'can' + 'ary'\n"
+        "    assert len(secret) == 0\n"
+        "main.cli.add_command(command, 'broken')\n"
+        "main.run(['broken'])\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+    )
+
+    assert done.returncode == 1
+    assert "AssertionError" in done.stderr
+    assert "This is a mistake in reconciler" in done.stderr
+    assert "canary" not in done.stderr
+
+
+def test_ctrl_c_is_130() -> None:
+    """Shells and CI systems know this number."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "reconciler", "sandbox", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("sandbox ready at http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+    assert process.returncode == 0  # the sandbox is meant to be stopped so
+
+    code = (
+        "import signal, sys; from reconciler.cli import main; "
+        "main.Commands.get_command = lambda *_: signal.raise_signal(signal.SIGINT); "
+        "sys.exit(main.run(['plan']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (130, "interrupted.")

@@ -1,0 +1,281 @@
+import io
+import os
+import pty
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from reconciler.cli import output
+from reconciler.errors import (
+    InputError,
+    ManifestError,
+    Problem,
+    ReconcilerError,
+    Rejected,
+    UnsafePlan,
+)
+from reconciler.report.lines import Style
+
+HOSTILE = "Jane\x1b[2J\r\x07 [bold]x[/bold] [/x] \u202e\u200b\x9b\U000e0041"
+
+
+def printed(code: str, *, env: dict[str, str] | None = None) -> str:
+    """What a program of ours prints on stdout when that is a pipe."""
+    program = f"from reconciler.cli import output\nfrom reconciler.report.lines import line\n{code}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env or {}, capture_output=True, timeout=30, check=True
+    )
+    assert done.stderr == b""
+    return done.stdout.decode()
+
+
+def seen(code: str, *, env: dict[str, str] | None = None) -> str:
+    """What a program of ours prints when stdin, stdout and stderr are a terminal."""
+    ours, theirs = pty.openpty()
+    program = f"from reconciler.cli import output\nfrom reconciler.report.lines import line\n{code}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env=env or {}, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    found = b""
+    try:
+        while chunk := os.read(ours, 65_536):
+            found += chunk
+    except OSError:  # how a terminal says that the other side has gone
+        pass
+    finally:
+        os.close(ours)
+    assert process.wait(30) == 0
+    return found.decode()
+
+
+def test_live_data_cannot_act_on_a_terminal() -> None:
+    """Whoever may write a name may otherwise rewrite the line that counts the deletes."""
+    shown = printed(f"output.data({HOSTILE!r})")
+
+    assert shown == ("Jane\\x1b[2J\\r\\x07 [bold]x[/bold] [/x] \\u202e\\u200b\\x9b\\U000e0041\n")
+
+
+def test_live_data_is_never_markup() -> None:
+    """A console that reads markup shows `[bold]` as bold and falls over `[/x]`."""
+    shown = seen(f"output.lines([line({HOSTILE!r})])")
+
+    assert "[bold]x[/bold] [/x]" in shown
+    assert "\x1b" not in shown
+
+
+def test_json_stays_json_and_is_inert() -> None:
+    """A report must be as safe to look at as to parse."""
+    text = msgspec.json.encode({"name": HOSTILE}).decode()
+
+    shown = printed(f"output.json({text!r})")
+
+    assert msgspec.json.decode(shown) == {"name": HOSTILE}
+    assert not any(character in shown for character in "\x1b\r\x07\u202e\u200b\x9b\U000e0041")
+
+
+STYLES: tuple[tuple[Style, str], ...] = (
+    ("create", "\x1b[32m"),
+    ("update", "\x1b[33m"),
+    ("delete", "\x1b[31m"),
+    ("warn", "\x1b[35m"),
+)
+
+
+@pytest.mark.parametrize(("style", "code"), STYLES)
+def test_colour_is_for_terminals(style: Style, code: str) -> None:
+    """A file full of escape codes is of no use to anybody."""
+    program = f"output.lines([line(('x', {style!r}), ' y')])"
+
+    assert printed(program) == "x y\n"
+    assert seen(program) == f"{code}x\x1b[0m y\r\n"
+
+
+@pytest.mark.parametrize(
+    ("env", "terminal", "pipe"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False, False),
+        ({"NO_COLOR": ""}, True, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "0"}, True, False),
+        ({"CI": "true"}, False, False),
+        ({"CI": "true", "FORCE_COLOR": "1"}, True, True),
+        ({"TERM": "dumb"}, False, False),
+    ],
+)
+def test_colour_follows_the_environment(env: dict[str, str], *, terminal: bool, pipe: bool) -> None:
+    """NO_COLOR, FORCE_COLOR and CI mean here what they mean everywhere."""
+    program = "output.lines([line(('x', 'delete'))])"
+
+    assert ("\x1b[31m" in seen(program, env=env)) is terminal
+    assert ("\x1b[31m" in printed(program, env=env)) is pipe
+
+
+def test_long_lines_are_not_broken() -> None:
+    """An address that was cut in two cannot be copied."""
+    assert seen("output.lines([line('x' * 500, ('y' * 500, 'delete'))])").count("\n") == 1
+
+
+def test_progress_is_for_terminals_alone() -> None:
+    """A log would keep every step of the bar."""
+    program = "with output.progress() as advance: advance('contacts in [ops]', 3, 10)"
+
+    assert printed(program) == ""
+    assert "contacts in [ops]" in seen(program)
+    assert seen(program, env={"CI": "1"}) == ""
+
+
+def test_a_reader_who_left_is_no_error() -> None:
+    """`reconciler plan | head -1` must not end in a traceback, nor change what the command found."""
+    program = (
+        "from reconciler.cli import output\nfor _ in range(9999): output.data('x' * 99)\nraise SystemExit(2)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+
+    assert (process.returncode, said) == (2, "")
+
+
+def test_a_full_disk_under_stdout_is_an_error() -> None:
+    """A plan that was redirected and lost must not look like success."""
+    program = """
+from reconciler.cli import output
+from reconciler.errors import FileError
+try:
+    output.data('x')
+except FileError as error:
+    output.failure(error, as_json=False)
+    raise SystemExit(1)
+"""
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device, not a path of ours
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        "standard output cannot be written: no space left on device.\n"
+        "  next: make room, or write to another place\n"
+    )
+
+
+def test_letters_that_the_terminal_does_not_know_are_escaped() -> None:
+    """An old locale must not turn a name into a traceback."""
+    shown = printed("output.data('Zoë 漢')", env={"PYTHONIOENCODING": "ascii"})
+
+    assert shown == "Zo\\xeb \\u6f22\n"
+
+
+def test_only_the_word_yes_is_yes() -> None:
+    """Enter, y and the end of input are all no."""
+    answers = []
+    for answer in ("yes\n", "YES \n", "y\n", "\n", ""):
+        done = subprocess.run(
+            [sys.executable, "-c", "from reconciler.cli import output; print(output.confirm('Go?'))"],
+            input=answer,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        assert done.stderr == "Go? [yes/no] "
+        answers.append(done.stdout.strip())
+
+    assert answers == ["True", "True", "False", "False", "False"]
+
+
+def test_an_error_says_problems_sentence_and_next() -> None:
+    """The last line is what a person sees first: it is the way on."""
+    problem = Problem("a.yaml", 3, 7, "fristName is not a field.", "did you mean firstName?")
+    error = ManifestError("the manifests hold 1 mistake.", next="mend it", problems=(problem,))
+
+    assert shown(error) == (
+        "a.yaml:3:7: fristName is not a field.\n  next: did you mean firstName?\n"
+        "the manifests hold 1 mistake.\n  next: mend it\n"
+    )
+
+
+def test_a_refused_plan_shows_every_reason() -> None:
+    """One consent for one reason must not come as a surprise at the next."""
+    error = UnsafePlan("the plan is refused.", next="look", reasons=("12 deletes of 20.", "9 creates of 10."))
+
+    assert shown(error) == "the plan is refused.\n  12 deletes of 20.\n  9 creates of 10.\n  next: look\n"
+
+
+def shown(error: ReconcilerError) -> str:
+    from reconciler.report.lines import plain  # noqa: PLC0415 - beside its one use
+
+    return plain(output.error_lines(error))
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            InputError("no.", next="yes", problems=(Problem("a", 1, 2, "w", "n"),)),
+            {
+                "outcome": "invalid",
+                "exit_code": 3,
+                "error": {"kind": "InputError", "message": "no.", "next": "yes"},
+                "problems": [{"file": "a", "line": 1, "column": 2, "what": "w", "next": "n"}],
+            },
+        ),
+        (
+            Rejected("no.", method="PUT", path="/contacts/1", status=422, code="X"),
+            {
+                "outcome": "failed",
+                "exit_code": 1,
+                "error": {
+                    "kind": "Rejected",
+                    "message": "no.",
+                    "next": "",
+                    "method": "PUT",
+                    "path": "/contacts/1",
+                    "status": 422,
+                    "code": "X",
+                },
+                "problems": [],
+            },
+        ),
+        (
+            UnsafePlan("no.", reasons=("r",)),
+            {
+                "outcome": "refused",
+                "exit_code": 7,
+                "error": {"kind": "UnsafePlan", "message": "no.", "next": "", "reasons": ["r"]},
+                "problems": [],
+            },
+        ),
+    ],
+)
+def test_an_error_in_json_has_one_form(error: ReconcilerError, expected: object) -> None:
+    """Programs read the outcome's word and the next step, not a sentence."""
+    assert msgspec.json.decode(output.error_json(error)) == expected
+
+
+def test_a_stream_without_a_descriptor_can_be_silenced() -> None:
+    """Streams are replaced in tests and in notebooks."""
+    output.silence(io.StringIO())
+    output.silence(None)
+
+
+def test_plain_lines_need_no_colour_library() -> None:
+    """Rich takes 60 ms, and most output goes to pipes."""
+    program = "output.lines([line('x')]); import sys; print('rich' in sys.modules)"
+
+    assert printed(program) == "x\nFalse\n"

@@ -1,0 +1,109 @@
+import base64
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@contextmanager
+def sandbox(*options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The sandbox in a process of its own; its host and port, and the process."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "reconciler", "sandbox", "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            ready = process.stdout.readline()
+            assert ready.startswith("sandbox ready at http://127.0.0.1:")
+            yield ready.split("//")[1].strip(), process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+
+
+def contacts(host: str, *, user: str = "demo:demo", key: str = "demo-key") -> tuple[int, dict[str, object]]:
+    connection = HTTPConnection(host, timeout=10)
+    headers = {
+        "Authorization": "Basic " + base64.b64encode(user.encode()).decode(),
+        "X-Api-Key": key,
+        "Accept": "application/vnd.service.contact-v1+json",
+    }
+    connection.request("GET", "/contacts", headers=headers)
+    answer = connection.getresponse()
+    body = json.loads(answer.read())
+    connection.close()
+    return answer.status, body
+
+
+def test_the_sandbox_serves_until_it_is_stopped() -> None:
+    """It prints its address as data, how to use it beside it, and ends well."""
+    with sandbox("--contacts", "3") as (host, process):
+        status, body = contacts(host)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert process.wait(30) == 0
+
+    assert status == 200
+    assert body["status"] == "1 to 3 of 3    "
+    assert f"RECONCILER_SERVICE_BASE_URL=http://{host}" in said
+    assert said.endswith("sandbox stopped.\n")
+
+
+def test_the_sandbox_takes_the_credentials_it_was_given() -> None:
+    """And no others."""
+    with sandbox("--username", "u", "--password", "p", "--api-key", "k") as (host, _):
+        assert contacts(host, user="u:p", key="k")[0] == 200
+        assert contacts(host, user="u:x", key="k")[0] == 401
+        assert contacts(host, user="u:p", key="x")[0] == 403
+
+
+def test_the_sandbox_names_its_workspaces() -> None:
+    """Their ids are what settings need."""
+    with sandbox("--workspace", "Operations=4C8FE1A2", "--workspace", "People") as (_, process):
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        said = process.stderr.read()
+
+    assert "workspace Operations has the id 4C8FE1A2" in said
+    assert "workspace People has the id " in said
+
+
+def test_a_port_in_use_is_a_clear_error(run: Run) -> None:
+    """The commonest accident: a sandbox that still runs in another window."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        done = run("sandbox", "--port", str(port))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"the port {port} of 127.0.0.1 is in use.\n"
+        "  next: stop what runs there, or choose another: reconciler sandbox --port 0\n"
+    )
+
+
+def test_a_data_file_that_cannot_be_used_is_a_clear_error(run: Run, tmp_path: Path) -> None:
+    """A folder that is not there, a file that is something else."""
+    (tmp_path / "text").write_text("this is no database, and it stays as it is")
+
+    gone = run("sandbox", "--port", "0", "--data", str(tmp_path / "gone" / "data"))
+    text = run("sandbox", "--port", "0", "--data", str(tmp_path / "text"))
+
+    for done in (gone, text):
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "Traceback" not in done.stderr
+        assert "  next: name another file with --data" in done.stderr
+    assert (tmp_path / "text").read_text() == "this is no database, and it stays as it is"

@@ -1,0 +1,128 @@
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from reconciler.cli.values import DEFAULTS
+from reconciler.manifest.schemas import check, read_schema
+from reconciler.manifest.tree import read_tree
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_schemas_are_listed_and_printed(run: Run) -> None:
+    """Editors get them from here, for exactly the version that runs."""
+    listed = run("schema").stdout.split()
+    as_json = msgspec.json.decode(run("schema", "--format", "json").stdout)
+
+    assert {"common", "manifest", "settings"} <= set(listed)
+    assert as_json == {"outcome": "done", "exit_code": 0, "schemas": listed}
+    shipped = Path(__file__).parents[2] / "schemas" / "settings.schema.json"
+    assert run("schema", "settings").stdout == shipped.read_text()
+
+
+def test_an_unknown_schema_is_an_error_that_lists_them(run: Run) -> None:
+    """What, and what there is."""
+    done = run("schema", "manifst")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("there is no schema 'manifst'.\n  next: name one of common, manifest, ")
+
+
+def leaves(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every setting of the settings' schema that is one value or one list, with its schema."""
+    whole = read_schema("settings")
+    reference = schema.get("$ref", "").removeprefix("#/$defs/")
+    merged = {**(whole["$defs"][reference] if reference else {}), **schema}
+    if "properties" in merged and reference != "secret":
+        for name, below in merged["properties"].items():
+            yield from leaves(below, f"{path}.{name}" if path else name)
+    else:
+        yield path, merged
+
+
+def test_schema_and_table_name_the_same_settings_and_defaults() -> None:
+    """Two lists of one thing stay equal only where a test compares them."""
+    found = dict(leaves(read_schema("settings")))
+    others = {"version", "workspaces", "environments"}
+
+    assert found.keys() - others == DEFAULTS.keys()
+    for name, default in DEFAULTS.items():
+        shown = found[name].get("default")
+        as_text = (
+            list(default)
+            if isinstance(default, tuple)
+            else f"{default:g}"
+            if isinstance(default, float)
+            else default
+        )
+        assert shown == (str(as_text) if isinstance(as_text, int) else as_text), name
+
+
+def written(default: object) -> object:
+    """A default as the file would write it."""
+    match default:
+        case tuple():
+            return list(default)
+        case int() | float():
+            return f"{default:g}"
+        case _:
+            return default
+
+
+def test_a_section_may_hold_all_that_the_file_holds() -> None:
+    """But its own language's version, and further sections."""
+    schema = read_schema("settings")
+
+    assert (
+        schema["properties"].keys() - {"version", "environments"}
+        == schema["$defs"]["environment"]["properties"].keys()
+    )
+
+
+def described(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(node, dict):
+        for key, below in node.items():
+            if key in ("properties", "$defs") and isinstance(below, dict):
+                yield from ((f"{path}.{name}", one) for name, one in below.items() if isinstance(one, dict))
+            yield from described(below, f"{path}.{key}")
+
+
+def test_an_editor_shows_what_each_setting_is() -> None:
+    """Title, description and an example for everything that can be hovered over."""
+    for path, one in described(read_schema("settings")):
+        if "$ref" not in one:
+            assert one.get("title"), path
+            assert one.get("description"), path
+            assert one.get("examples") or "properties" in one, path
+
+
+def test_examples_of_the_schema_are_valid() -> None:
+    """An example that is refused teaches the wrong thing."""
+    schema = read_schema("settings")
+    validator = jsonschema.Draft202012Validator(schema)
+
+    validator.check_schema(schema)
+    for example in schema["examples"]:
+        assert list(validator.iter_errors(example)) == []
+    for path, one in described(schema):
+        for example in one.get("examples", ()):
+            checked = {**one, "$defs": schema["$defs"]}
+            assert list(jsonschema.Draft202012Validator(checked).iter_errors(example)) == [], path
+
+
+@pytest.mark.parametrize("text", ["version: 1", "version: '1'", '{"version": 1}'])
+def test_editor_and_reader_agree_on_numbers(text: str) -> None:
+    """Editors see numbers where our reader sees text; the schema takes both."""
+    tree = read_tree(text.encode(), "reconciler.yaml")
+
+    assert (*tree.problems, *check("settings", tree)) == ()
+    validator = jsonschema.Draft202012Validator(read_schema("settings"))
+    assert validator.is_valid(
+        {"version": 1, "device_limit": 3, "guard": {"deletes_max": 25}, "plan_expires_h": 0.5}
+    )
+    assert not validator.is_valid({"version": 1, "device_limit": 11})

@@ -1,0 +1,493 @@
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.settings import Read, read_settings
+from reconciler.cli.values import DEFAULTS
+from reconciler.cli.variables import variable
+from reconciler.errors import SettingsError
+from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRef
+
+MINIMAL = "version: 1\n"
+ENVIRON = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}
+
+
+def read(
+    folder: Path,
+    text: str | None = None,
+    *,
+    environment: str | None = None,
+    environ: Mapping[str, str] = ENVIRON,
+    service: bool = False,
+    config: str | None = None,
+) -> Read:
+    if text is not None:
+        (folder / "reconciler.yaml").write_text(text)
+    return read_settings(config=config, environment=environment, cwd=folder, environ=environ, service=service)
+
+
+def refusal(folder: Path, text: str | None = None, **options: object) -> str:
+    """What a user reads when these settings are refused."""
+    with pytest.raises(SettingsError) as caught:
+        read(folder, text, **options)  # type: ignore[arg-type]  # the options of `read`, passed on
+    error = caught.value
+    last = f"{error}\n  next: {error.next}" if error.next else str(error)
+    return "\n".join([*(str(problem) for problem in error.problems), last])
+
+
+def test_settings_need_nothing_but_their_version(repository: Path) -> None:
+    """What has a safe default needs no line; only calls need to know the service."""
+    settings = read(repository, MINIMAL).settings
+
+    assert settings.root == str(repository)
+    assert settings.manifests == (str(repository / "manifests"),)
+    assert settings.workspaces == {"default": WorkspaceRef()}
+    assert settings.store == f"sqlite:///{repository}/.reconciler/store.db"
+    assert (settings.stack, settings.mark, settings.adopt) == ("default", "", "always")
+    assert (settings.identity, settings.guard) == (Identity(), GuardLimits())
+    assert settings.service.limits == Limits()
+
+
+def test_every_setting_arrives_typed(repository: Path) -> None:
+    """The file holds text; numbers and lists are made here and nowhere else."""
+    settings = read(
+        repository,
+        """\
+version: 1
+stack: ops
+manifests: [manifests/, more/one.yaml]
+service:
+  base_url: https://api.example.com/v1/
+  profile: service
+  format: json
+  auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_KEY}, send_key: query}
+  limits: {requests_per_second: 2.5, concurrency: 4, timeout_s: 5, deadline_s: 60, settle_s: 0}
+workspaces: {default: {}, ops: {id: 4C8FE1A2B3D4E5F6, name: Operations}}
+identity: {contacts: [custom.employeeId, costCentre], devices: [appId], resources: [name]}
+ownership: {mark: custom_managedBy}
+adopt: never
+store: sqlite:////var/lib/reconciler/ops.db
+guard:
+  {deletes_max: 1, deletes_max_percent: 2, creates_max_percent: 3, updates_max: 4, updates_max_percent: 5}
+variables: [JANE_*]
+fields: {contacts: [costCentre]}
+device_limit: 5
+plan_expires_h: 0.5
+""",
+        service=True,
+    ).settings
+
+    service = settings.service
+    assert service.base_url == "https://api.example.com/v1"
+    assert service.auth.send_key == "query"
+    assert service.auth.password.reveal() == "canary-pass"
+    assert service.limits == Limits(2.5, 4, 5.0, 60.0, 0.0)
+    assert settings.workspaces["ops"] == WorkspaceRef("4C8FE1A2B3D4E5F6", "Operations")
+    assert settings.identity == Identity(("custom.employeeId", "costCentre"), ("appId",), ("name",))
+    assert (settings.mark, settings.adopt, settings.stack) == ("managedBy", "never", "ops")
+    assert settings.store == "sqlite:////var/lib/reconciler/ops.db"
+    assert settings.guard == GuardLimits(1, 2, 3, 4, 5)
+    assert (settings.variables, settings.contact_fields) == (("JANE_*",), ("costCentre",))
+    assert (settings.device_limit, settings.plan_expires_h) == (5, 0.5)
+    assert settings.manifests == (str(repository / "manifests"), str(repository / "more/one.yaml"))
+
+
+def test_the_stronger_source_wins(repository: Path) -> None:
+    """Variable over section over file over default: the order that the documentation promises."""
+    text = """\
+version: 1
+service: {base_url: https://file.example.com, limits: {concurrency: 2, timeout_s: 7}}
+environments:
+  staging: {service: {base_url: https://section.example.com, limits: {concurrency: 3}}}
+"""
+    environ = {"RECONCILER_SERVICE_BASE_URL": "https://variable.example.com"}
+
+    plain = read(repository, text, environ={})
+    section = read(repository, environment="staging", environ={})
+    variable_ = read(repository, environment="staging", environ=environ)
+
+    assert plain.settings.service.base_url == "https://file.example.com"
+    assert section.settings.service.base_url == "https://section.example.com"
+    assert variable_.settings.service.base_url == "https://variable.example.com"
+    limits = variable_.settings.service.limits
+    assert (limits.concurrency, limits.timeout_s, limits.settle_s) == (3, 7.0, 10.0)
+    origins = {value.name: value.origin for value in variable_.layers.values.values()}
+    assert origins["service.base_url"] == "environment RECONCILER_SERVICE_BASE_URL"
+    assert origins["service.limits.concurrency"] == "reconciler.yaml:4"
+    assert origins["service.limits.timeout_s"] == "reconciler.yaml:2"
+    assert origins["service.limits.settle_s"] == "default"
+
+
+def test_a_flag_goes_over_the_variable_that_names_the_environment(repository: Path) -> None:
+    """A person at the keyboard knows better than a profile file."""
+    environ = {"RECONCILER_ENVIRONMENT": "staging"}
+
+    by_variable = read(repository, environ=environ).layers
+    by_flag = read(
+        repository, environ=environ | {"RECONCILER_ENVIRONMENT": "gone"}, environment="staging"
+    ).layers
+
+    assert (by_variable.environment, by_variable.environment_origin) == (
+        "staging",
+        "environment RECONCILER_ENVIRONMENT",
+    )
+    assert (by_flag.environment, by_flag.environment_origin) == ("staging", "--environment")
+
+
+def test_every_setting_has_a_variable_of_its_own() -> None:
+    """Dots and underscores become the same sign: two settings must never meet in one name."""
+    names = [variable(name) for name in DEFAULTS]
+
+    assert len(set(names)) == len(names)
+
+
+def test_a_variable_holds_lists_with_commas(repository: Path) -> None:
+    """CI systems know only text."""
+    settings = read(repository, environ={"RECONCILER_MANIFESTS": "a, b"}).settings
+
+    assert settings.manifests == (str(repository / "a"), str(repository / "b"))
+
+
+def test_a_secret_may_stand_in_its_own_variable(repository: Path) -> None:
+    """The simplest way in CI: no line in the file at all."""
+    environ = {
+        "RECONCILER_SERVICE_BASE_URL": "https://api.example.com",
+        "RECONCILER_SERVICE_AUTH_USERNAME": "u",
+        "RECONCILER_SERVICE_AUTH_PASSWORD": "p",
+        "RECONCILER_SERVICE_AUTH_API_KEY": "k",
+    }
+
+    auth = read(repository, MINIMAL, environ=environ, service=True).settings.service.auth
+
+    assert [auth.username.reveal(), auth.password.reveal(), auth.api_key.reveal()] == ["u", "p", "k"]
+
+
+def test_a_section_replaces_secrets_and_workspaces_whole(repository: Path) -> None:
+    """Half of one workspace and half of another would be a third that nobody meant."""
+    settings = read(
+        repository,
+        """\
+version: 1
+service: {auth: {password: {env: SVC_USER}}}
+workspaces: {ops: {id: AAAA, name: Operations}, hr: {name: People}}
+environments:
+  staging: {service: {auth: {password: {file: pw}}}, workspaces: {ops: {name: Staging}}}
+""",
+        environment="staging",
+    )
+
+    assert settings.settings.workspaces == {
+        "default": WorkspaceRef(),
+        "ops": WorkspaceRef("", "Staging"),
+        "hr": WorkspaceRef("", "People"),
+    }
+    assert settings.layers.values["service", "auth", "password"].raw == {"file": "pw"}
+
+
+def test_the_default_workspace_is_always_there(repository: Path) -> None:
+    """Its alias is part of the language: no line of the settings gives or takes it."""
+    read_ = read(repository, "version: 1\nworkspaces: {ops: {name: Ops}}\n")
+
+    assert set(read_.settings.workspaces) == {"default", "ops"}
+    assert set(read(repository, MINIMAL).settings.workspaces) == {"default"}
+
+
+def test_settings_are_found_upwards_to_the_repository_root(repository: Path) -> None:
+    """People work in subfolders; a file above the repository belongs to somebody else."""
+    deep = repository / "a" / "b"
+    deep.mkdir(parents=True)
+    other = repository / "a" / "other"
+    (other / ".git").mkdir(parents=True)
+
+    assert read(deep).layers.file == repository / "reconciler.yaml"
+    assert read(deep).layers.shown == "../../reconciler.yaml"
+    assert refusal(other).startswith(
+        f"no reconciler.yaml in {other}, nor in a folder above it up to {other}."
+    )
+
+
+def test_a_file_with_another_ending_is_pointed_at(repository: Path) -> None:
+    """Half the world writes .yml."""
+    (repository / "reconciler.yaml").rename(repository / "reconciler.yml")
+
+    assert "next: rename reconciler.yml to reconciler.yaml" in refusal(repository)
+
+
+def test_config_names_the_file_and_paths_start_there(repository: Path, tmp_path: Path) -> None:
+    """The folder of the settings is the root, wherever the command runs."""
+    settings = read(tmp_path, config="repository/reconciler.yaml").settings
+
+    assert settings.root == str(repository)
+    assert settings.manifests == (str(repository / "manifests"),)
+
+
+def test_settings_that_cannot_be_read_are_named(repository: Path) -> None:
+    """A missing file and a folder in its place are no traceback."""
+    missing = refusal(repository, config="gone.yaml")
+    folder = refusal(repository, config=".git")
+
+    assert missing.startswith("gone.yaml: the settings cannot be read: no such file or directory.")
+    assert folder.startswith(".git: the settings cannot be read: is a directory.")
+
+
+def test_all_mistakes_are_told_at_once(repository: Path) -> None:
+    """One round trip, not six."""
+    said = refusal(
+        repository,
+        """\
+version: 2
+stak: ops
+service:
+  base_url: https://api.example.com
+  limits: {concurrency: many, timeout_s: 0}
+workspaces: {Ops: {id: A}}
+""",
+    )
+
+    assert [line.split(": ")[0] for line in said.splitlines() if line.startswith("reconciler.yaml")] == [
+        "reconciler.yaml:1:1",
+        "reconciler.yaml:2:1",
+        "reconciler.yaml:5:12",
+        "reconciler.yaml:5:31",
+        "reconciler.yaml:6:14",
+    ]
+    assert "reconciler.yaml:2:1: stak is not a field of a settings file." in said
+    assert "next: did you mean stack?" in said
+    assert said.endswith("the settings cannot be used: 5 mistakes.")
+
+
+REFUSED = {
+    "no version": ("stack: ops", "version is missing"),
+    "a list": ("- a", "the file does not hold a mapping of keys to values."),
+    "nothing": ("", "the file is empty."),
+    "not yaml": ("version: [1", "reconciler.yaml:"),
+    "a duplicate key": ("version: 1\nstack: a\nstack: b", "reconciler.yaml:3:1: "),
+    "an alias": ("version: 1\nstack: &a ops\nstore: *a", "reconciler.yaml:2:8: "),
+    "another version": ("version: 2", "version must be 1. It is '2'."),
+    "a stack with a space": ("version: 1\nstack: my ops", "stack is not a stack name. It is 'my ops'."),
+    "an empty stack": ("version: 1\nstack: ''", "stack is not a stack name."),
+    "no manifests": ("version: 1\nmanifests: []", "manifests must have at least one, not 0."),
+    "manifests as text": ("version: 1\nmanifests: a", "manifests must be a list, not text."),
+    "xml": ("version: 1\nservice: {format: xml}", "service.format must be json. It is 'xml'."),
+    "a key in the body": (
+        "version: 1\nservice: {auth: {send_key: body}}",
+        "service.auth.send_key must be header or query. It is 'body'.",
+    ),
+    "no requests at a time": (
+        "version: 1\nservice: {limits: {concurrency: 0}}",
+        "service.limits.concurrency is not a whole number from 1 to 256. It is '0'.",
+    ),
+    "no time": (
+        "version: 1\nservice: {limits: {timeout_s: 0.0}}",
+        "service.limits.timeout_s is not a time above 0.",
+    ),
+    "endless time": (
+        "version: 1\nservice: {limits: {deadline_s: inf}}",
+        "service.limits.deadline_s is not a time",
+    ),
+    "a negative rate": (
+        "version: 1\nservice: {limits: {requests_per_second: -1}}",
+        "is not a number. It is '-1'.",
+    ),
+    "a percentage over 100": ("version: 1\nguard: {deletes_max_percent: 101}", "whole number from 0 to 100"),
+    "a percent sign": ("version: 1\nguard: {deletes_max_percent: 20%}", "whole number from 0 to 100"),
+    "many deletes": ("version: 1\nguard: {deletes_max: 1e3}", "guard.deletes_max is not a whole number."),
+    "too many devices": ("version: 1\ndevice_limit: 11", "device_limit is not a whole number from 1 to 10."),
+    "plans for ever": ("version: 1\nplan_expires_h: 0", "plan_expires_h is not a time above 0."),
+    "adopt sometimes": ("version: 1\nadopt: sometimes", "adopt must be always or never. It is 'sometimes'."),
+    "a mark that is no custom field": (
+        "version: 1\nownership: {mark: managedBy}",
+        "ownership.mark is not a name of a custom field. It is 'managedBy'.",
+    ),
+    "every variable": (
+        "version: 1\nvariables: ['*']",
+        "variables[1] is not a name of environment variables.",
+    ),
+    "an identity that is no field": (
+        "version: 1\nidentity: {contacts: [workEmailAdress1]}",
+        "workEmailAdress1 is not a field of a contact.\n  next: did you mean workEmailAddress1?",
+    ),
+    "the mark as identity": (
+        "version: 1\nidentity: {contacts: [custom.by]}\nownership: {mark: custom_by}",
+        "custom.by is the mark of ownership",
+    ),
+    "an unknown field of an environment": (
+        "version: 1\nenvironments: {staging: {stck: a}}",
+        "stck is not a field of an environment.\n  next: did you mean stack?",
+    ),
+    "environments inside of one": (
+        "version: 1\nenvironments: {staging: {environments: {}}}",
+        "environments is not a field of an environment.",
+    ),
+    "another database": (
+        "version: 1\nstore: postgresql://u:canary@db/x",
+        "store: 'postgresql://(secret)@db/x' is not a store.\n  next: write sqlite:/// and a path",
+    ),
+    "a store in memory": ("version: 1\nstore: 'sqlite:///:memory:'", "'sqlite:///:memory:' is not a store."),
+    "a store without a path": ("version: 1\nstore: sqlite:///", "'sqlite:///' is not a store."),
+    "an id for the default workspace": (
+        "version: 1\nworkspaces: {default: {id: A}}",
+        "workspaces.default: the alias default is the service's default workspace and takes no id or name.",
+    ),
+    "a workspace without id and name": (
+        "version: 1\nworkspaces: {ops: {}}",
+        "workspaces.ops: it has neither id nor name; only the alias default may have none.",
+    ),
+    "a workspace with an empty id": (
+        "version: 1\nworkspaces: {ops: {id: ''}}",
+        "workspaces.ops.id is not a workspace id.",
+    ),
+    "a workspace id that climbs": (
+        "version: 1\nworkspaces: {ops: {id: ../x}}",
+        "is not a workspace id. It is '../x'.",
+    ),
+    "no workspace": ("version: 1\nworkspaces: {}", "workspaces needs at least one"),
+    "one workspace under two aliases": (
+        "version: 1\nworkspaces: {a: {id: X}, b: {id: X}}",
+        "workspaces.b: it has the same id as workspaces.a (reconciler.yaml:2)",
+    ),
+    "two ways to a secret": (
+        "version: 1\nservice: {auth: {password: {env: A, file: b}}}",
+        "service.auth.password needs only one of env, file, command.",
+    ),
+    "no way to a secret": (
+        "version: 1\nservice: {auth: {password: {}}}",
+        "service.auth.password needs at least one",
+    ),
+    "a variable with a dash": (
+        "version: 1\nservice: {auth: {password: {env: my-pw}}}",
+        "environment variable",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.replace(" ", "-"))
+def test_a_mistake_is_named_with_its_place(case: str, repository: Path) -> None:
+    """What, where, and a way on, for every class of mistake in settings."""
+    text, expected = REFUSED[case]
+
+    said = refusal(repository, text + "\n")
+
+    assert expected in said
+    assert said.startswith("reconciler.yaml")
+    assert "canary" not in said
+    assert "  next: " in said
+
+
+ADDRESSES = {
+    "ftp://api.example.com": "is not an http(s) address",
+    "api.example.com": "is not an http(s) address",
+    "https://": "is not an http(s) address",
+    "https://api.example.com:0": "is not an http(s) address",
+    "https://api.example.com:65536": "is not an http(s) address",
+    "https://api.example.com/../x": "is not an http(s) address",
+    "https://api..example.com": "is not an http(s) address",
+    "https://api.example.com\\\\@evil.example.com": "names a user",
+    "https://canary:canary@api.example.com": "names a user",
+    "https://api.example.com?apikey=canary": "has a query",
+    "https://api.example.com#x": "has a query",
+    "https://exämple.com": "is not an http(s) address",
+    "HTTPS://api.example.com": "is not an http(s) address",
+    "http://api.example.com": "would send the credentials readable by everyone on the way",
+    "http://localhost.example.com": "would send the credentials readable",
+    "http://0.0.0.0:8480": "would send the credentials readable",
+    "http://127.0.0.1.example.com": "would send the credentials readable",
+    "http://[::2]:8480": "would send the credentials readable",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_that_could_leak_credentials_is_refused(address: str, repository: Path) -> None:
+    """The address decides who gets the password: nothing about it is guessed or mended."""
+    said = refusal(repository, f'version: 1\nservice: {{base_url: "{address}"}}\n')
+
+    assert ADDRESSES[address] in said
+    assert "canary" not in said
+    assert said.startswith("reconciler.yaml:2:11: service.base_url: ")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.example.com",
+        "https://api.example.com:8443/v1/x",
+        "http://127.0.0.1:8480",
+        "http://127.9.9.9",
+        "http://localhost:1",
+        "http://[::1]:8480",
+    ],
+)
+def test_an_address_that_is_safe_is_taken(address: str, repository: Path) -> None:
+    """Encrypted anywhere, plain on this machine."""
+    assert (
+        read(repository, f"version: 1\nservice: {{base_url: '{address}'}}\n").settings.service.base_url
+        == address
+    )
+
+
+def test_what_calls_need_is_asked_for_only_where_calls_are_made(repository: Path) -> None:
+    """Validating in a fork has neither secrets nor an address, and needs none."""
+    read(repository, MINIMAL, environ={})
+
+    said = refusal(repository, MINIMAL, environ={}, service=True)
+
+    assert (
+        "reconciler.yaml: service.base_url is not set.\n  next: write base_url: https://api.example.com"
+        in said
+    )
+    assert "or set RECONCILER_SERVICE_AUTH_PASSWORD" in said
+    assert said.endswith("the settings cannot be used: 4 mistakes.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("RECONCILER_SERVICE_BASEURL", "https://x.example.com", "did you mean RECONCILER_SERVICE_BASE_URL?"),
+        ("RECONCILER_FLAVOUR", "x", "no setting has this name."),
+        ("RECONCILER_STORE", "", "it is set, and empty."),
+        ("RECONCILER_ENVIRONMENT", "", "it is set, and empty."),
+        ("RECONCILER_CONFIG", "", "it is set, and empty."),
+        ("RECONCILER_MANIFESTS", "", "it is set, and empty."),
+        ("RECONCILER_MANIFESTS", "a,,b", "manifests[2] must not be empty."),
+        ("RECONCILER_SERVICE_LIMITS_CONCURRENCY", "x", "is not a whole number from 1 to 256"),
+        ("RECONCILER_STACK", "ops\n", "stack is not a stack name."),
+        ("RECONCILER_STACK", "o\x1bps", "control character U+001B"),
+        ("RECONCILER_SERVICE_BASE_URL", "http://evil.example.com", "would send the credentials readable"),
+    ],
+)
+def test_a_variable_with_a_mistake_is_named(name: str, value: str, expected: str, repository: Path) -> None:
+    """A variable that is ignored would act on the wrong service without a word."""
+    said = refusal(repository, MINIMAL, environ={name: value})
+
+    assert said.startswith(f"environment {name}: ")
+    assert expected in said
+
+
+def test_names_that_others_set_are_left_alone(repository: Path) -> None:
+    """Secrets may be called RECONCILER_X, and container platforms invent names of their own."""
+    text = """\
+version: 1
+service: {auth: {api_key: {env: RECONCILER_KEY}}}
+variables: [RECONCILER_TOKEN_*]
+environments: {staging: {service: {auth: {api_key: {env: RECONCILER_STAGING_KEY}}}}}
+"""
+    names = (
+        "RECONCILER_KEY",
+        "RECONCILER_STAGING_KEY",
+        "RECONCILER_TOKEN_JANE",
+        "RECONCILER_SERVICE_HOST",
+        "RECONCILER_SERVICE_PORT",
+        "RECONCILER_PORT_80_TCP_ADDR",
+    )
+
+    assert read(repository, text, environ=dict.fromkeys(names, "x")).settings.stack == "default"
+
+
+def test_an_unknown_environment_is_an_error_that_lists_them(repository: Path) -> None:
+    """Going on with the file alone would act on production."""
+    said = refusal(repository, environment="stagin")
+
+    assert said.startswith("reconciler.yaml: no environment 'stagin' (--environment); there are staging.")
+    assert "next: did you mean staging?" in said
+    assert "it has none" in refusal(repository, MINIMAL, environment="x")
