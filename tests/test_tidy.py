@@ -173,7 +173,7 @@ def comments(path: Path) -> Iterator[tuple[int, str]]:
 def test_every_ignored_rule_says_which_and_why() -> None:
     """`# noqa: A002 - the word that users read`; `# type: ignore[arg-type]  # why`."""
     noqa = re.compile(r"#\s*(ruff:\s*)?noqa", re.IGNORECASE)
-    good_noqa = re.compile(r"noqa: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)* +(-|#) *\S")
+    good_noqa = re.compile(r"noqa: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)* +(-|#)? *\S")
     typed = re.compile(r"#\s*(type:\s*ignore|mypy:|pyright:)")
     good_typed = re.compile(r"type: ignore\[[a-z, -]+\] +# *\S")
     found = [

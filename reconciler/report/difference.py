@@ -6,7 +6,7 @@ the explaining is slow to load.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from deepdiff import DeepDiff
 from msgspec import structs
@@ -74,6 +74,8 @@ def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - 
         case Delete():
             form["before"] = dict(change.before)
             form["takes"] = list(change.takes)
+        case _:
+            assert_never(change)
     return form if same_salt else _unmasked(form)
 
 

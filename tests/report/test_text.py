@@ -7,6 +7,7 @@ from msgspec import structs
 from report import cases
 from report.strategies import calm, creates, deletes, plans, runs, updates, verdicts
 
+from reconciler.errors import Problem
 from reconciler.model.address import contact
 from reconciler.model.changes import Cause, Create, FieldChange, Update
 from reconciler.model.kinds import KINDS
@@ -199,7 +200,14 @@ def test_an_incomplete_read_is_named() -> None:
 
 def test_problems_keep_their_order_and_never_share_a_line() -> None:
     """A manifest can hold what a terminal would act on, in a key for example."""
-    assert problem_lines(()) == ()
+    problems = [
+        Problem("b.yaml", 9, 1, "x\n\x1b[2J is not a field.", "remove it"),
+        Problem("a.yaml", 0, 0, "is empty."),
+    ]
+
+    text = plain(problem_lines(problems))
+
+    assert text == "b.yaml:9:1: x\\n\\x1b[2J is not a field.\n  next: remove it\na.yaml: is empty.\n"
 
 
 def test_drift_leaves_out_what_git_wants() -> None:

@@ -1,0 +1,76 @@
+"""Columns and folding: the small arithmetic that tables stand on."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report.strategies import calm
+
+from reconciler.report.inert import inert
+from reconciler.report.lines import count, cut, flow, fold, line, pad, plain, screen_columns, width
+from reconciler.report.values import is_digest, short_digest, short_fingerprint, size
+
+inert_texts = st.text(max_size=40).map(inert)
+
+
+@calm
+@given(inert_texts, st.integers(1, 60))
+def test_a_padded_cut_text_fills_its_column_exactly(text: str, columns: int) -> None:
+    """Or every column to the right of it would be out of line."""
+    assert width(cut(text, columns)) <= columns
+    assert width(pad(cut(text, columns), columns)) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"), [("", 0), ("Jane", 4), ("近藤", 4), ("e\u0301", 1), ("→", 1), ("🚒", 2)]
+)
+def test_width_is_what_a_terminal_takes(text: str, columns: int) -> None:
+    """Len counts code points: names in Japanese would push their row apart."""
+    assert width(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "kept"),
+    [("Jane Doe", 8, "Jane Doe"), ("Jane Doe", 5, "Jane…"), ("近藤花", 5, "近藤…"), ("近藤花", 4, "近…")],
+)
+def test_a_cut_never_splits_a_wide_character(text: str, columns: int, kept: str) -> None:
+    assert cut(text, columns) == kept
+
+
+@pytest.mark.parametrize(("number", "listed", "more"), [(0, 0, 0), (20, 20, 0), (21, 10, 1), (2_000, 10, 1)])
+def test_a_list_folds_when_it_is_longer_than_twenty(number: int, listed: int, more: int) -> None:
+    items, rest = fold(range(number), full=False)
+
+    assert (len(items), len(rest)) == (listed, more)
+    assert fold(range(number), full=True) == (range(number), ())
+
+
+def test_parts_flow_onto_as_many_lines_as_they_need() -> None:
+    """Counts that wrap in the middle of a word cannot be compared by eye."""
+    lines = flow([("x" * 30, "")] * 7)
+
+    assert [width(each) for each in plain(lines).splitlines()] == [98, 98, 32]
+    assert all(width(each) <= screen_columns for each in plain(lines).splitlines())
+    assert flow([]) == []
+
+
+def test_a_line_takes_nothing_that_acts() -> None:
+    """There is no other way to make a line."""
+    assert plain([line("a\n", ("b\x1b[2J", "delete"), "  ")]) == "a\\nb\\x1b[2J\n"
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"),
+    [(0, "0 bytes"), (1, "1 byte"), (1023, "1,023 bytes"), (12_698, "12.4 KiB"), (3_250_586, "3.1 MiB")],
+)
+def test_sizes_read_as_people_know_them(octets: int, text: str) -> None:
+    assert size(octets) == text
+
+
+def test_numbers_and_digests_are_short() -> None:
+    digest = "sha256:" + "0123456789abcdef" * 4
+
+    assert (count(1, "update"), count(2_000, "update")) == ("1 update", "2,000 updates")
+    assert (is_digest(digest), is_digest("sha256:later"), is_digest("at:0123456789")) == (True, False, False)
+    assert short_digest(digest) == "sha256 01234567"
+    assert short_fingerprint("7f3a91c2e5d8") == "7f3a 91c2"
+    assert short_fingerprint("") == ""
