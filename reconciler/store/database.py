@@ -110,10 +110,8 @@ class Store:
         self.record([Batch(forget=tuple(addresses))], workspaces)
 
     def rename(self, names: Iterable[tuple[Address, Address]], workspaces: Workspaces) -> None:
-        """Carry each record from its old address to its new one."""
-        with self._database.writing() as connection:
-            for old, new in names:
-                recorded.rename(connection, self._owner, _ids(workspaces), old, new)
+        """Carry each record from its old address to its new one, replacing what was there."""
+        self.record([Batch(renames=tuple(names))], workspaces)
 
     def doubt(self, address: Address, until: str) -> None:
         """Record that a create was sent and its answer lost: until then it must not be sent again."""

@@ -22,8 +22,12 @@ _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What one transaction changes. Remembering an address, or settling it, ends its doubt."""
+    """What one transaction changes, in this order. Remembering an address, or settling it, ends its doubt.
 
+    `renames` carry a record from its old address to its new one, replacing what was there.
+    """
+
+    renames: tuple[tuple[Address, Address], ...] = ()
     remember: tuple[RecordedEntity, ...] = ()
     forget: tuple[Address, ...] = ()
     doubts: Mapping[Address, str] = {}
@@ -84,6 +88,8 @@ def write(
 ) -> None:
     """Carry out the batches in their order. `stamp` holds `updated_at` and `run`."""
     for batch in batches:
+        for old, new in batch.renames:
+            _rename(connection, owner, ids, old, new)
         gone = (*batch.forget, *(entity.address for entity in batch.remember))
         _delete_entities(connection, owner, ids, gone)
         rows = [{**owner.key(), **stamp, **_row(entity, ids)} for entity in batch.remember]
@@ -96,21 +102,6 @@ def write(
         ]
         if doubted:
             connection.execute(DOUBTS.insert(), doubted)
-
-
-def rename(connection: Connection, owner: Owner, ids: Mapping[str, str], old: Address, new: Address) -> None:
-    """Carry the record of `old` over to `new`; what was recorded for `new` is replaced."""
-    _delete_entities(connection, owner, ids, [new])
-    connection.execute(
-        ENTITIES.update()
-        .where(
-            ENTITIES.c.origin == owner.origin,
-            ENTITIES.c.stack == owner.stack,
-            ENTITIES.c.workspace_id == ids[old.workspace],
-            ENTITIES.c.address == str(old),
-        )
-        .values(address=str(new))
-    )
 
 
 # Replacing is deleting and inserting in one transaction: every database has its own words for
@@ -138,6 +129,20 @@ def _delete_doubts(connection: Connection, owner: Owner, settled: Iterable[Addre
     rows = [{"settled": str(address)} for address in settled]
     if rows:
         connection.execute(statement, rows)
+
+
+def _rename(connection: Connection, owner: Owner, ids: Mapping[str, str], old: Address, new: Address) -> None:
+    _delete_entities(connection, owner, ids, [new])
+    connection.execute(
+        ENTITIES.update()
+        .where(
+            ENTITIES.c.origin == owner.origin,
+            ENTITIES.c.stack == owner.stack,
+            ENTITIES.c.workspace_id == ids[old.workspace],
+            ENTITIES.c.address == str(old),
+        )
+        .values(address=str(new))
+    )
 
 
 def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:

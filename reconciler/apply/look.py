@@ -1,0 +1,178 @@
+"""The look right before every write: is everything still as the plan saw it?
+
+A scan suggests, it never decides (planning rule R2). Only GET here. What a difference means for the
+change is said by `NotDone`; nothing is written.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from reconciler.apply.session import NotDone, Session
+from reconciler.core.match import same_identity
+from reconciler.core.normalize import live, masked
+from reconciler.errors import NotFound
+from reconciler.model.address import Address, parse
+from reconciler.model.changes import Delete, Update
+from reconciler.model.documents import Scalar
+from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
+from reconciler.service.client import Found
+from reconciler.service.found import remote_id
+
+PLAN_AGAIN = "plan again, and review what it shows"
+names_max = 5  # names of fields in one sentence
+
+
+class Hit(Struct, frozen=True):
+    """A live entity that is the declared one, and the identity by which it is."""
+
+    found: Found
+    by: str
+
+
+async def absent(run: Session, entity: Entity, parent_id: str) -> None:
+    """Return when nothing live is this entity; raise NotDone where something is."""
+    hits = await same(run, entity, parent_id)
+    if len(hits) == 1:
+        what = f"it exists now (id {hits[0].found.remote_id}, the same {hits[0].by}); nothing was sent."
+        raise NotDone("conflict", what, "plan again: what exists is adopted")
+    if hits:
+        ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
+        what = f"{len(hits)} like it exist now (ids {ids}); nothing was sent."
+        raise NotDone("conflict", what, "leave one of them, then plan again")
+
+
+async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
+    """Return the fresh entity, whose fields are what the plan saw wherever we change them."""
+    found = await fresh(run, change, parent_id)
+    if found is None:
+        raise NotDone("conflict", "it is not there any more; nothing was sent.", PLAN_AGAIN)
+    kind = change.address.kind
+    now = shown(run, kind, found.body)
+    mark = str(now.get(run.options.rules.mark_path, ""))
+    if kind == "contact" and mark and not mark.startswith(f"{run.options.rules.stack}/"):
+        raise NotDone("conflict", "it carries the mark of another owner now; nothing was sent.", PLAN_AGAIN)
+    moved = [
+        field.path
+        for field in change.fields
+        if field.path not in KINDS[kind].write_only and now.get(field.path) != field.before
+    ]
+    if moved:
+        raise NotDone("conflict", f"{names(moved)} changed since the plan; nothing was sent.", PLAN_AGAIN)
+    return found
+
+
+async def untouched(run: Session, change: Delete, parent_id: str) -> None:
+    """Return when the whole entity is what the plan saw, devices that go with it included."""
+    found = await fresh(run, change, parent_id)
+    if found is None:
+        raise Gone
+    now, before = shown(run, change.address.kind, found.body), dict(change.before)
+    if now != before:
+        moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))
+        raise NotDone("conflict", f"{names(moved)} changed since the plan; nothing was deleted.", PLAN_AGAIN)
+    if change.address.kind == "contact":
+        _no_new_device(run, change, found)
+
+
+class Gone(Exception):
+    """What a delete is meant for is not there any more."""
+
+
+async def fresh(run: Session, change: Update | Delete, parent_id: str) -> Found | None:
+    """Return the whole live entity of a change, or None where it is gone."""
+    try:
+        return await get(run, change.address, change.remote_id, parent_id)
+    except NotFound:
+        return None
+
+
+async def get(run: Session, address: Address, one: str, parent_id: str) -> Found:
+    """Return a whole live entity. Raises NotFound."""
+    return await run.collection(address).get(one, workspace=run.workspace(address), parent=parent_id)
+
+
+def shown(run: Session, kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return a body in the form that the plan's values have."""
+    return masked(kind, live(kind, body), run.plan.salt)
+
+
+async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+    """Return every live entity that is this one by any of its identities, compared exactly.
+
+    Raises NotDone where it has no identity to be looked for by, or its contact is gone.
+    """
+    if entity.address.kind == "device":
+        return await _same_device(run, entity, parent_id)
+    keys = [
+        key for key in run.options.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)
+    ]
+    if not keys:
+        what = "it has none of the fields by which it could be recognized; nothing was sent."
+        raise NotDone("failed", what, "declare an identity field, or name another one in the settings")
+    hits: dict[str, Hit] = {}
+    for key in keys:
+        filters = {path: str(entity.fields[path]).strip() for path in key}
+        for found in await _search(run, entity.address, filters):
+            if found.remote_id not in hits:
+                hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, found)}
+    return tuple(hits.values())
+
+
+async def _search(run: Session, address: Address, filters: Mapping[str, str]) -> tuple[Found, ...]:
+    plain = tuple(path for path in filters if "." not in path) if address.kind == "contact" else ()
+    rows = await run.collection(address).search(filters, workspace=run.workspace(address), fields=plain)
+    if not rows.complete:
+        what = f"whether it exists already cannot be told ({rows.trouble}); nothing was sent."
+        raise NotDone("failed", what, "run it again when less is being written there")
+    return rows
+
+
+async def _confirmed(run: Session, entity: Entity, row: Found) -> tuple[Hit, ...]:
+    """Return the row as a hit if it is the entity: a row that does not tell is looked at whole."""
+    keys = run.options.rules.keys(entity.address.kind)
+    fields = live(entity.address.kind, row.body)
+    by = same_identity(entity.fields, fields, keys)
+    if not by and any(path not in fields for key in keys for path in key if entity.fields.get(path)):
+        try:
+            row = await get(run, entity.address, row.remote_id, "")
+        except NotFound:
+            return ()
+        by = same_identity(entity.fields, live(entity.address.kind, row.body), keys)
+    return (Hit(row, by),) if by else ()
+
+
+async def _same_device(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+    workspace = run.workspace(entity.address)
+    try:
+        rows = await run.client.devices.list(workspace=workspace, parent=parent_id)
+    except NotFound:
+        raise NotDone(
+            "conflict", "its contact is not there any more; nothing was sent.", PLAN_AGAIN
+        ) from None
+    keys = run.options.rules.keys("device")
+    hits = ((row, same_identity(entity.fields, live("device", row.body), keys)) for row in rows)
+    return tuple(Hit(row, by) for row, by in hits if by)
+
+
+def _no_new_device(run: Session, change: Delete, contact: Found) -> None:
+    """Raise NotDone where the contact has a device that the plan did not show going with it."""
+    expected = set(change.takes)
+    recorded = (run.records.get(address) for address in map(parse, change.takes) if address)
+    expected |= {record.remote_id for record in recorded if record}
+    devices = contact.body.get("devices")
+    for device in devices if isinstance(devices, list) else ():
+        if (
+            isinstance(device, dict)
+            and not {remote_id(device, "devices"), device.get("deviceName")} & expected
+        ):
+            what = "it has a device that the plan does not show; nothing was deleted."
+            raise NotDone("conflict", what, PLAN_AGAIN)
+
+
+def names(paths: list[str]) -> str:
+    """Return some names of fields as one phrase: values are people's, names are not."""
+    more = len(paths) - names_max
+    return ", ".join(paths[:names_max]) + (f" and {more} more" if more > 0 else "")

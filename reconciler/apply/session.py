@@ -1,0 +1,165 @@
+"""What the changes of one run share: the inputs, the ids that are known, what is in doubt, whether to go on.
+
+No call is made here.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from reconciler.apply.ledger import Ledger
+from reconciler.apply.stop import Halt, StopFlag
+from reconciler.core.plan import Rules
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Create, Update
+from reconciler.model.outcomes import Outcome, Result
+from reconciler.model.plans import Plan
+from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
+from reconciler.service.client import Collection, ServiceClient
+from reconciler.service.timing import Timing
+
+
+class ApplyOptions(Struct, frozen=True):
+    """How a plan is carried out. Seconds; `concurrency` is how many changes are under way at once."""
+
+    run: str
+    rules: Rules
+    fail_fast: bool = False
+    concurrency: int = 8
+    settle_s: float = 10.0
+    deadline_s: float = 3600.0
+
+
+class NotDone(Exception):
+    """The change ends so, and nothing was sent for it."""
+
+    def __init__(self, result: Result, what: str, next: str = "") -> None:  # noqa: A002 - the word that users read
+        super().__init__(what)
+        self.result = result
+        self.what = what
+        self.next = next
+
+
+class Doubt(Struct, frozen=True):
+    """A write that was sent and whose answer is unknown. `parent_id` is the contact of a device."""
+
+    change: Change
+    parent_id: str
+    sent_at: datetime
+    what: str
+
+
+@dataclass(slots=True)
+class Session:
+    """One run. `salt` is the store's; `records` are what we own, by the addresses of the plan."""
+
+    plan: Plan
+    desired: Desired
+    client: ServiceClient
+    ledger: Ledger
+    options: ApplyOptions
+    timing: Timing
+    now: Callable[[], datetime]
+    stop: StopFlag
+    salt: str
+    records: dict[Address, RecordedEntity]
+    ids: dict[str, str]  # alias of a workspace -> the service's id
+    contacts: dict[Address, str]  # contacts that the plan found -> remote id
+    devices: dict[Address, tuple[Address, ...]]  # contacts -> their recorded devices
+    ends_at: float  # on the monotonic clock
+    outcomes: dict[Address, Outcome] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
+    halted: Halt | None = None
+
+    def collection(self, address: Address) -> Collection:
+        """The collection that an address belongs to."""
+        return self.client.of(address.kind)
+
+    def workspace(self, address: Address) -> str:
+        """The service's id of an address's workspace."""
+        return self.ids[address.workspace]
+
+    def parent_id(self, change: Change) -> str:
+        """The remote id of the contact a device belongs to, "" for every other kind.
+
+        Raises NotDone where the contact should have been made in this run, and was not (rule A6).
+        """
+        above = change.address.above
+        if above is None:
+            return ""
+        outcome = self.outcomes.get(above)
+        made = outcome is not None and outcome.action == "create"
+        if outcome is not None and made and outcome.result != "applied":
+            raise NotDone("skipped", f"its contact {above} was not created: {outcome.result}.", "plan again")
+        planned = "" if isinstance(change, Create) else change.parent_id
+        found = outcome.remote_id if outcome is not None and made else planned or self.contacts.get(above)
+        if not found:
+            raise NotDone("failed", f"its contact {above} is not known at the service.", "plan again")
+        return found
+
+    def halt(self, halt: Halt) -> None:
+        """Begin nothing new. The first reason stays."""
+        self.halted = self.halted or halt
+
+    def over(self) -> Halt | None:
+        """Why nothing new may begin, or None."""
+        broken = self.ledger.broken
+        if broken is not None:
+            self.halt(Halt("store", str(broken), broken.next))
+        if self.stop.asked:
+            self.halt(Halt("interrupted", "the run was asked to stop.", "plan again, and apply"))
+        if self.timing.monotonic() >= self.ends_at:
+            what = f"the run's deadline of {self.options.deadline_s:g} s has passed."
+            self.halt(Halt("deadline", what, "plan again, and apply; or raise service.limits.deadline_s"))
+        return self.halted
+
+    def before_call(self) -> None:
+        """Nothing is sent before this has returned. Raises NotDone, LockHeld, StoreError."""
+        halt = self.over()
+        if halt is not None:
+            raise NotDone("not attempted", halt.what, halt.next)
+        self.ledger.before_call()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but not past the moment in which the run is asked to stop."""
+        sleeping = asyncio.ensure_future(self.timing.sleep(seconds))
+        asked = asyncio.ensure_future(self.stop.wait_asked())
+        try:
+            await asyncio.wait({sleeping, asked}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sleeping, asked):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    def until(self, moment: datetime) -> str:
+        """Until when a write that was in doubt at `moment` may still land (ISO 8601, UTC)."""
+        return (moment + timedelta(seconds=self.options.settle_s)).isoformat(timespec="seconds")
+
+
+def known_contacts(plan: Plan, records: dict[Address, RecordedEntity]) -> dict[Address, str]:
+    """Return the remote ids of the contacts that the plan found, recorded or not."""
+    known = {address: record.remote_id for address, record in records.items() if address.kind == "contact"}
+    known |= {one.address: one.remote_id for one in plan.adoptions if one.address.kind == "contact"}
+    for change in plan.changes:
+        if change.address.kind == "contact" and isinstance(change, Update):
+            known[change.address] = change.remote_id
+    return known
+
+
+def renamed(recorded: Recorded, plan: Plan) -> dict[Address, RecordedEntity]:
+    """Return the records under the addresses that the plan knows them by."""
+    return {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
+
+
+def by_contact(records: Iterable[Address]) -> dict[Address, tuple[Address, ...]]:
+    """Return the recorded devices of every contact that has some."""
+    devices: dict[Address, tuple[Address, ...]] = {}
+    for address in records:
+        if address.above is not None:
+            devices[address.above] = (*devices.get(address.above, ()), address)
+    return devices

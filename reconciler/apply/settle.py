@@ -1,0 +1,175 @@
+"""What is in doubt: settled by looking, never by sending again (planning rule A9).
+
+A request can land late. Looking at once and then sending again still makes two; so what may yet
+land is waited out first, looked for once, and adopted or left in doubt. Only GET here.
+"""
+
+import asyncio
+from datetime import timedelta
+from typing import assert_never
+
+from msgspec import Struct, structs
+
+from reconciler.apply import look
+from reconciler.apply.session import Doubt, NotDone, Session
+from reconciler.apply.workers import work_through
+from reconciler.core.observe import observed
+from reconciler.core.records import record_of
+from reconciler.errors import NotFound, ReconcilerError
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Create, Delete, Update, action
+from reconciler.model.documents import Fields
+from reconciler.model.kinds import KINDS
+from reconciler.model.outcomes import Outcome
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.service.client import Found
+from reconciler.store.recorded import Batch
+
+# How long to wait between two looks at the lock. Seconds: well within its lease.
+slice_s = 60.0
+
+
+class Landed(Struct, frozen=True):
+    """A write that was carried out after all: the id, what to record, and how it was told."""
+
+    remote_id: str
+    batch: Batch
+    what: str
+
+
+async def settle(run: Session) -> tuple[Outcome, ...]:
+    """Return how every doubt of the run ends: applied where it is found, else in doubt.
+
+    Waits until the last of them can no longer land, then looks at each once. A run that has to end
+    does neither: its doubts stay, and the store keeps the next plan from creating them again.
+    """
+    doubts = run.doubts
+    if not doubts or not await _waited_out(run):
+        return tuple(_open(run, doubt) for doubt in doubts)
+    results: dict[Address, Outcome] = {doubt.change.address: _open(run, doubt) for doubt in doubts}
+
+    async def look_at(doubt: Doubt) -> None:
+        results[doubt.change.address] = await _settled(run, doubt)
+
+    await work_through(run, doubts, look_at)
+    return tuple(results.values())
+
+
+async def landed(run: Session, change: Change, parent_id: str) -> Landed | None:
+    """Return what a write has done, or None where nothing shows that it was carried out.
+
+    Raises NotDone where that cannot be told.
+    """
+    match change:
+        case Create():
+            return await _created(run, change, parent_id)
+        case Update():
+            return await _updated(run, change, parent_id)
+        case Delete():
+            found = await look.fresh(run, change, parent_id)
+            gone = Landed(change.remote_id, Batch(forget=taken_along(run, change)), "it is gone.")
+            return gone if found is None else None
+        case never:
+            assert_never(never)
+
+
+def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
+    """Return what is owned no longer after a delete: the entity, and a contact's devices."""
+    return (change.address, *run.devices.get(change.address, ()))
+
+
+async def _waited_out(run: Session) -> bool:
+    """Whether the settle window of every doubt is over now, and the run may still look."""
+    last = max(doubt.sent_at for doubt in run.doubts)
+    left_s = (last + timedelta(seconds=run.options.settle_s) - run.now()).total_seconds()
+    while _may_look(run) and left_s > 0:
+        await run.pause(min(left_s, slice_s))
+        left_s -= slice_s
+        try:
+            run.ledger.before_call()
+        except ReconcilerError:
+            return False
+    return _may_look(run)
+
+
+def _may_look(run: Session) -> bool:
+    halt = run.over()
+    return halt is None or halt.reason == "fail-fast"
+
+
+async def _settled(run: Session, doubt: Doubt) -> Outcome:
+    change = doubt.change
+    try:
+        found = await landed(run, change, doubt.parent_id)
+        if found is not None:
+            await run.ledger.after_call(found.batch)
+            what = f"its answer was lost; {found.what}"
+            return Outcome(change.address, action(change), "applied", what, remote_id=found.remote_id)
+    except asyncio.CancelledError:
+        return _open(run, doubt)
+    except NotDone as told:
+        return _open(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
+    except ReconcilerError as error:
+        return _open(run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}"))
+    until = run.now()
+    if isinstance(change, Create):
+        run.ledger.later(Batch(doubts={change.address: run.until(until)}))
+    return _open(run, structs.replace(doubt, sent_at=until))
+
+
+def _open(run: Session, doubt: Doubt) -> Outcome:
+    step = (
+        f"plan again after {run.until(doubt.sent_at)}: what landed is recognized, and nothing is sent twice"
+    )
+    return Outcome(doubt.change.address, action(doubt.change), "in doubt", doubt.what, step)
+
+
+async def _created(run: Session, change: Create, parent_id: str) -> Landed | None:
+    entity = run.desired.entities[change.address]
+    hits = await look.same(run, entity, parent_id)
+    if len(hits) > 1:
+        ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
+        raise NotDone("conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again")
+    if not hits:
+        return None
+    try:
+        found = await look.get(run, change.address, hits[0].found.remote_id, parent_id)
+    except NotFound:
+        return None
+    record = _recorded(run, change, found, parent_id)
+    return Landed(found.remote_id, Batch(remember=(record,)), f"it is there, recognized by {hits[0].by}.")
+
+
+async def _updated(run: Session, change: Update, parent_id: str) -> Landed | None:
+    found = await look.fresh(run, change, parent_id)
+    if found is None:
+        return None
+    now = look.shown(run, change.address.kind, found.body)
+    readable = [f for f in change.fields if f.path not in KINDS[change.address.kind].write_only]
+    if not readable or any(now.get(field.path) != field.after for field in readable):
+        return None
+    record = _recorded(run, change, found, parent_id)
+    return Landed(change.remote_id, Batch(remember=(record,)), "it shows what was sent.")
+
+
+def _recorded(run: Session, change: Create | Update, found: Found, parent_id: str) -> RecordedEntity:
+    """Return a record that claims as sent only what the service shows just so.
+
+    Whoever made what we found, a field that differs has to be seen by the next plan.
+    """
+    address = change.address
+    entity = run.desired.entities[address]
+    row = observed(
+        address.kind, address.workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id
+    )
+    before = run.records.get(address)
+    record = record_of(entity, row, salt=run.salt, before=before, created=isinstance(change, Create))
+    old: Fields = before.sent if before else {}
+    kept = {
+        path: value
+        for path, value in record.sent.items()
+        if record.shown.get(path, "") == value
+        or (before and old.get(path) == value and before.shown.get(path) == record.shown.get(path))
+    }
+    shown = {path: value for path, value in record.shown.items() if path in kept}
+    return structs.replace(record, sent=kept, shown=shown)

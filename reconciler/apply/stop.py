@@ -1,0 +1,60 @@
+"""Why a run ends before its plan does: asked from outside, out of time, or because going on is wrong.
+
+Values and a flag; what follows from them is in `engine.py` and `exits.py`.
+"""
+
+import asyncio
+from typing import Literal
+
+from msgspec import Struct
+
+Reason = Literal[
+    "interrupted",  # a signal
+    "deadline",  # the run's own time is over
+    "credentials",  # refused, or the day's quota is spent: every further call would be too
+    "lock",  # somebody else is the writer now
+    "store",  # what is done could not be recorded
+    "fail-fast",  # asked for with --fail-fast
+    "mistake",  # ours: a program that is wrong must not go on writing
+]
+
+
+class Halt(Struct, frozen=True):
+    """What ended the run, in a sentence, and what to do next."""
+
+    reason: Reason
+    what: str
+    next: str = ""
+
+
+class StopFlag:
+    """Set from outside by signals. First: finish what is under way. Second: stop at once.
+
+    Belongs to one event loop, once a run has begun; `signal` may be called before that too.
+    """
+
+    def __init__(self) -> None:
+        self._asked = asyncio.Event()
+        self._now = asyncio.Event()
+
+    def signal(self) -> None:
+        """Ask the run to end; asked a second time, it ends at once."""
+        (self._now if self._asked.is_set() else self._asked).set()
+
+    @property
+    def asked(self) -> bool:
+        """Whether nothing new may begin."""
+        return self._asked.is_set()
+
+    @property
+    def now(self) -> bool:
+        """Whether what is under way may not be finished either."""
+        return self._now.is_set()
+
+    async def wait_asked(self) -> None:
+        """Return when the run is asked to end."""
+        await self._asked.wait()
+
+    async def wait_now(self) -> None:
+        """Return when the run has to end at once."""
+        await self._now.wait()
