@@ -8,11 +8,13 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from reconciler.core import zones
 from reconciler.core.normalize import custom_name, rows
 from reconciler.model.changes import FieldChange, Update
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import RecordedEntity
 
 Body = dict[str, Any]
 
@@ -24,8 +26,10 @@ def create_body(entity: Entity) -> Body:
     )
 
 
-def update_body(fresh: Mapping[str, Any], entity: Entity, change: Update) -> Body:
-    """Return the body to PUT: `fresh` with exactly the changed paths overlaid.
+def update_body(
+    fresh: Mapping[str, Any], entity: Entity, change: Update, before: RecordedEntity | None = None
+) -> Body:
+    """Return the body to PUT: `fresh` with exactly the changed paths overlaid. `before` is our record of it.
 
     `entity` gives the values (a change holds secrets only as digests); a changed path that it does
     not declare is cleared. A device's status is the one just read, unless the change says otherwise.
@@ -33,6 +37,8 @@ def update_body(fresh: Mapping[str, Any], entity: Entity, change: Update) -> Bod
     kind = KINDS[change.address.kind]
     base = {key: value for key, value in fresh.items() if key not in kind.server_owned}
     values: dict[str, Scalar] = {field.path: _value(entity, field) for field in change.fields}
+    if kind.name == "contact" and zones.PATH in base and zones.PATH not in values:
+        base[zones.PATH] = zones.writable(base[zones.PATH], entity, before)
     # What cannot be read back would be lost by a PUT without it; where declared, it always travels along.
     values |= {path: entity.fields[path] for path in kind.write_only if path in entity.fields}
     return _overlay(kind.name, base, values, entity)
