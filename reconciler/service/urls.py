@@ -19,7 +19,8 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 shown_max = 40  # characters of a refused value that a message shows
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_.~-]+", re.ASCII)
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\]", re.ASCII)
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,30}}|\[[0-9A-Fa-f:.]{{2,45}}\]", re.ASCII)
 _PORTS = {"http": 80, "https": 443}
 _port_max = 65_535
 
@@ -54,7 +55,7 @@ def base(base_url: str) -> Base:
     if "?" in base_url or "#" in base_url:
         raise _bad_base("", "it holds a query or a fragment; keys belong under service.auth")
     host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
-    if not _HOST.fullmatch(host) or ".." in host or port == 0:
+    if not _HOST.fullmatch(host) or port == 0:
         raise _bad_base(base_url, "its host or port cannot be read")
     return Base(parts.scheme, host.lower(), port or _PORTS[parts.scheme], _prefix(base_url, parts.path))
 

@@ -1,0 +1,306 @@
+"""Claims about real sockets: every way a connection can fail lands in its row of table A8.
+
+The library's names for failures are its own affair; what counts is what it raises when a server on the
+other end of a real connection refuses, resets, stalls, cuts or talks nonsense.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from service.socket_server import Peer, Play, Server, free_port
+from service.support import CALLS, ID, service
+
+from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
+from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.timing import Timing
+
+BODY = b'{"id":"' + ID.encode() + b'","firstName":"Jane","link":[]}'
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+CREATED = b"HTTP/1.1 201 Created\r\nLocation: /contacts/%b\r\nContent-Length: 0\r\n\r\n" % ID.encode()
+NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
+ANSWERS = {"GET": GOOD, "POST": CREATED, "PUT": NO_CONTENT, "DELETE": NO_CONTENT}
+
+
+async def good(peer: Peer) -> None:
+    while line := await peer.request():
+        await peer.send(ANSWERS[line.split()[0].decode()])
+
+
+async def reset_at_accept(peer: Peer) -> None:
+    peer.reset()
+
+
+async def close_at_accept(_peer: Peer) -> None:
+    return
+
+
+async def close_after_request(peer: Peer) -> None:
+    await peer.request()
+
+
+async def reset_after_request(peer: Peer) -> None:
+    await peer.request()
+    peer.reset()
+
+
+async def half_headers(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(b"HTTP/1.1 200 OK\r\nContent-Le")
+
+
+async def close_mid_body(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(GOOD[:-10])
+
+
+async def close_mid_chunks(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(BODY), BODY))
+
+
+async def cut_without_length(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(b"HTTP/1.1 200 OK\r\n\r\n" + BODY[:-1])
+
+
+async def stall(peer: Peer) -> None:
+    await peer.request()
+    await asyncio.sleep(60)
+
+
+async def stall_mid_body(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(GOOD[:-10])
+    await asyncio.sleep(60)
+
+
+async def drip(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    for _ in range(6000):
+        await peer.send(b" ")
+        await asyncio.sleep(0.01)
+
+
+async def no_http(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(b"SSH-2.0-OpenSSH_9.6\r\n")
+
+
+async def garbage(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(bytes(range(256)) * 8)
+
+
+async def endless_headers(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(b"HTTP/1.1 200 OK\r\n" + b"X-Filler: %b\r\n" % (b"x" * 1000) * 400)
+
+
+async def two_lengths(peer: Peer) -> None:
+    await peer.request()
+    await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\n{}     ")
+
+
+SENT: dict[str, Play] = {
+    play.__name__: play
+    for play in (
+        reset_at_accept,
+        close_at_accept,
+        close_after_request,
+        reset_after_request,
+        half_headers,
+        close_mid_body,
+        close_mid_chunks,
+        cut_without_length,
+        stall,
+        stall_mid_body,
+        drip,
+        no_http,
+        garbage,
+        endless_headers,
+        two_lengths,
+    )
+}
+# For a write the answer's body does not matter once its first line has said yes.
+DECIDED_BY_BODY = {"cut_without_length"}
+
+Work = Callable[[ServiceClient], Awaitable[object]]
+
+
+async def played(
+    script: list[Play], work: Work, *, scheme: str = "http", timeout_s: float = 20.0
+) -> tuple[object, int, int]:
+    """What `work` gives against a server that plays `script`: result or error, connections, requests counted."""
+    server = Server(script)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    settings = service(f"{scheme}://127.0.0.1:{port}", timeout_s=timeout_s)
+    quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.05)
+    async with listening, open_client(settings, timing=quick) as client:
+        try:
+            result: object = await work(client)
+        except ServiceError as error:
+            result = error
+        counted = sum(client.calls.values())
+        for task in server.tasks:
+            task.cancel()
+    return result, server.accepted, counted
+
+
+def play(
+    script: list[Play], work: Work, *, scheme: str = "http", timeout_s: float = 20.0
+) -> tuple[object, int, int]:
+    return asyncio.run(played(script, work, scheme=scheme, timeout_s=timeout_s))
+
+
+def time_for(name: str) -> float:
+    """Seconds for a call: few where only the deadline ends it, plenty everywhere else."""
+    return 0.8 if name in ("stall", "stall_mid_body", "drip") else 20.0
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_a_get_survives_one_lost_answer(name: str) -> None:
+    result, accepted, counted = play([SENT[name], good], CALLS["GET"], timeout_s=time_for(name))
+
+    assert not isinstance(result, Exception), result
+    assert (accepted, counted) == (2, 2)
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_a_get_without_any_answer_ends_and_is_never_empty(name: str) -> None:
+    result, accepted, _ = play([SENT[name]], CALLS["GET"], timeout_s=time_for(name))
+
+    assert isinstance(result, Unavailable | Malformed)
+    assert accepted <= 3
+
+
+@pytest.mark.parametrize("name", [name for name in SENT if name not in DECIDED_BY_BODY])
+def test_a_write_whose_answer_is_lost_is_in_doubt_and_arrives_once(name: str) -> None:
+    """A reset at accept looks exactly like one after the work was done: both are doubts."""
+
+    async def main() -> list[tuple[object, int, int]]:
+        writes = (CALLS[method] for method in ("POST", "PUT", "DELETE"))
+        runs = (played([SENT[name], good], work, timeout_s=time_for(name)) for work in writes)
+        return await asyncio.gather(*runs)
+
+    for result, accepted, counted in asyncio.run(main()):
+        assert isinstance(result, InDoubt), result
+        assert (accepted, counted) == (1, 1)
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_a_refused_connection_is_never_sent_and_tried_three_times(method: str) -> None:
+    """Nothing can have arrived: even a POST is repeated, and is no doubt in the end."""
+
+    async def main() -> tuple[ServiceError, int]:
+        settings = service(f"http://127.0.0.1:{free_port()}")
+        quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.01)
+        async with open_client(settings, timing=quick) as client:
+            with pytest.raises(Unavailable) as raised:
+                await CALLS[method](client)
+            return raised.value, sum(client.calls.values())
+
+    error, counted = asyncio.run(main())
+    assert counted == 0
+    assert "refused; tried 3 times" in str(error)
+    assert "nothing was sent" in error.next
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_a_tls_handshake_that_fails_is_never_sent(method: str) -> None:
+    """The certificate is looked at before the first byte of a request leaves."""
+
+    async def no_tls(peer: Peer) -> None:
+        await peer.reader.read(100)
+        await peer.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    result, accepted, counted = play([no_tls], CALLS[method], scheme="https")
+
+    assert isinstance(result, Unavailable)
+    assert "the TLS handshake failed" in str(result)
+    assert (accepted, counted) == (3, 0)
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_a_tls_handshake_that_stalls_is_never_sent(method: str) -> None:
+    async def silent(peer: Peer) -> None:
+        await peer.reader.read(-1)
+
+    result, accepted, counted = play([silent], CALLS[method], scheme="https", timeout_s=0.8)
+
+    assert isinstance(result, Unavailable), result
+    assert "no connection" in str(result)
+    assert (accepted >= 2, counted) == (True, 0)
+
+
+def test_a_name_that_does_not_exist_says_so() -> None:
+    """`.invalid` is reserved: no resolver knows a name below it."""
+
+    async def main() -> None:
+        quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.01)
+        async with open_client(service("http://service.invalid", timeout_s=4), timing=quick) as client:
+            with pytest.raises(Unavailable, match=r"no connection to service\.invalid"):
+                await client.contacts.get(ID)
+
+    asyncio.run(main())
+
+
+def test_a_body_that_ends_with_its_connection_is_good_when_it_is_whole() -> None:
+    """Without a length only the body itself can say that it is complete; an object does."""
+
+    async def no_length(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(b"HTTP/1.1 200 OK\r\n\r\n" + BODY)
+
+    result, _, counted = play([no_length], CALLS["GET"])
+
+    assert not isinstance(result, Exception)
+    assert counted == 1
+
+
+def test_connections_are_used_again() -> None:
+    """A handshake for every call would double the time of a plan."""
+
+    async def work(client: ServiceClient) -> None:
+        for _ in range(20):
+            await client.contacts.get(ID)
+
+    result, accepted, counted = play([good], work)
+
+    assert result is None
+    assert (accepted, counted) == (1, 20)
+
+
+def test_a_connection_that_the_server_closed_while_idle_is_not_used_for_a_write() -> None:
+    """Servers drop idle connections; a POST into one would be a doubt for nothing."""
+
+    async def once(peer: Peer) -> None:
+        line = await peer.request()
+        await peer.send(ANSWERS[line.split()[0].decode()])
+
+    async def work(client: ServiceClient) -> None:
+        for _ in range(5):
+            await CALLS["POST"](client)
+            await asyncio.sleep(0.05)
+
+    result, accepted, counted = play([once], work)
+
+    assert result is None
+    assert (accepted, counted) == (5, 5)
+
+
+def test_no_more_connections_than_the_concurrency_allows() -> None:
+    async def slow(peer: Peer) -> None:
+        while line := await peer.request():
+            await asyncio.sleep(0.01)
+            await peer.send(ANSWERS[line.split()[0].decode()])
+
+    async def work(client: ServiceClient) -> None:
+        await asyncio.gather(*(client.contacts.get(ID) for _ in range(60)))
+
+    result, accepted, counted = play([slow], work)
+
+    assert result is None
+    assert (accepted <= 8, counted) == (True, 60)
