@@ -45,6 +45,8 @@ def _scopes(plan: Plan) -> list[Scope]:
 
 def _incomplete(plan: Plan) -> Iterator[Reason]:
     unread = {read.scope for read in plan.reads if not read.complete}
+    # Devices are read with their contacts.
+    unread |= {Scope("device", scope.workspace) for scope in unread if scope.kind == "contact"}
     for scope in sorted(unread):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
         if count:
@@ -68,9 +70,10 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
     for scope in _scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
         owned = plan.owned.get(str(scope), 0)
+        gone = sum(1 for address in plan.gone if Scope(address.kind, address.workspace) == scope)
         where = f"the plan deletes {_of(count, owned, scope)}"
-        if count > 1 and count >= owned:
-            yield Reason("G1", str(scope), count, owned - 1, f"{where}: none would be left.", flag)
+        if count and owned > 1 and count + gone >= owned:
+            yield Reason("G1", str(scope), count, owned - gone - 1, f"{where}: none would be left.", flag)
         elif count > _FEW and _over(count, owned, limits.deletes_max_percent):
             limit = owned * limits.deletes_max_percent // 100
             what = f"{where} ({_percent(count, owned)}; the limit is {limits.deletes_max_percent} %)."
@@ -95,13 +98,9 @@ def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
 def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
     total = plan.count("update")
     for scope in _scopes(plan):
-        updates = [change for change in plan.scoped(scope) if isinstance(change, Update)]
-        base = (
-            plan.owned.get(str(scope), 0)
-            + sum(1 for change in updates if change.adopts)
-            + _adopted(plan, scope)
-        )
-        count = len(updates)
+        count = sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
+        # Without a store everything live is adopted, and little or nothing of it is known to be owned.
+        base = max(plan.owned.get(str(scope), 0), plan.unchanged.get(str(scope), 0) + count)
         if count > limits.updates_max and _over(count, base, limits.updates_max_percent):
             limit = max(limits.updates_max, base * limits.updates_max_percent // 100)
             what = (
@@ -110,14 +109,6 @@ def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
             )
             step = f"read the plan; if this is meant, apply with --allow-updates {total}"
             yield Reason("G2", str(scope), count, limit, what, step)
-
-
-def _adopted(plan: Plan, scope: Scope) -> int:
-    return sum(
-        1
-        for one in plan.adoptions
-        if (one.address.kind, one.address.workspace) == (scope.kind, scope.workspace)
-    )
 
 
 def _of(count: int, base: int, scope: Scope) -> str:

@@ -34,9 +34,9 @@ class Found(Struct, frozen=True):
 class Matches(Struct, frozen=True):
     """Every declared entity that is live, or whose match is in question.
 
-    `ambiguous` maps to the remote ids of all candidates; `claimed` to the address that the one
-    candidate already belongs to; `contested` holds groups of declared addresses that match one
-    live entity (an input error, rule M4).
+    `ambiguous` maps to the remote ids of all candidates; `claimed` to the declared address that the
+    one candidate belongs to by its record or by a stronger identity; `contested` holds groups of
+    declared addresses that match one live entity alike (an input error, rule M4).
     """
 
     found: Mapping[Address, Found]
@@ -59,7 +59,6 @@ def match(
     address to the one it was recorded under before a rename. Source: planning rules M1 to M4, M6.
     """
     by_id = {row.remote_id: row for row in live}
-    declared = {entity.address for entity in entities}
     owner = {record.remote_id: address for address, record in records.items()}
     found: dict[Address, Found] = {}
     for entity in entities:
@@ -68,21 +67,22 @@ def match(
         if record and row:
             found[entity.address] = Found(row, "record", record.address)
 
-    index = Index(live, keys)
+    # A page walk may show one row twice: that is one entity, and no ambiguity.
+    index = Index(by_id.values(), keys)
+    open_ = [(index.candidates(one.fields), one.address) for one in entities if one.address not in found]
+    held = {hit.live.remote_id: ("record", address) for address, hit in found.items()}
     ambiguous: dict[Address, tuple[str, ...]] = {}
     claimed: dict[Address, Address] = {}
-    for entity in entities:
-        if entity.address in found:
-            continue
-        by, rows = index.candidates(entity.fields)
+    strength = ["+".join(key) for key in keys]
+    for (by, rows), address in sorted(open_, key=lambda one: strength.index(one[0][0]) if one[0][1] else -1):
         if len(rows) > 1:
-            ambiguous[entity.address] = tuple(sorted(row.remote_id for row in rows))
+            ambiguous[address] = tuple(sorted(row.remote_id for row in rows))
         elif rows:
-            holder = owner.get(rows[0].remote_id)
-            if holder in found and holder in declared:
-                claimed[entity.address] = holder
+            reason, holder = held.setdefault(rows[0].remote_id, (by, address))
+            if reason == by:
+                found[address] = Found(rows[0], by, owner.get(rows[0].remote_id))
             else:
-                found[entity.address] = Found(rows[0], by, holder)
+                claimed[address] = holder
     return Matches(found, ambiguous, claimed, _contested(found))
 
 

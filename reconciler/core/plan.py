@@ -105,7 +105,8 @@ class _Draft:
         self.records = _records(recorded)
         self.device_rows = _by_parent(live)
         self.contacts: dict[Address, LiveEntity] = {}  # declared contacts that are live, for their devices
-        self.new: set[Address] = set()  # declared contacts that are not
+        self.new: set[Address] = set()  # declared contacts that are not, and will be made
+        self.moved: dict[Address, Address] = {}  # devices of renamed contacts -> where they are recorded
         self.changes: list[Change] = []
         self.adoptions: list[Adoption] = []
         self.skips: list[Skip] = []
@@ -115,17 +116,14 @@ class _Draft:
         self.unchanged: Counter[str] = Counter()
         self.unmanaged: Counter[str] = Counter()
         self.owned: Counter[str] = Counter()
+        self.held = Counter(str(_scope(address)) for address in recorded.entities)
 
     def plan_scope(self, scope: Scope) -> None:
         """Plan the contacts, or the resources, of one workspace."""
         rows = self.live.entities.get(scope, ())
         records = self.records.get((scope.kind, scope.workspace), {})
         entities = self.groups.get((scope.kind, scope.workspace), [])
-        former = {
-            e.address: _sibling(e.address, e.controls.renamed_from)
-            for e in entities
-            if e.controls.renamed_from
-        }
+        former = _former(entities)
         total = max([read.total for read in self.live.reads if read.scope == scope], default=-1)
         self._plan(scope, entities, rows, records, former=former, total=max(total, len(rows)))
 
@@ -133,8 +131,8 @@ class _Draft:
         """Plan the devices of one contact whose entry has a `devices:` key."""
         address = entity.address
         devices = self.groups.get((address,), [])
-        recorded = self.records.get((address,), {})
-        if not (any(map(self._takes, devices)) or any(self.selection.takes(one, {}) for one in recorded)):
+        records = self.records.get((address,), {})
+        if not (any(map(self._takes, devices)) or any(self.selection.takes(one, {}) for one in records)):
             return
         row = self.contacts.get(address)
         if row is None and address not in self.new:
@@ -142,15 +140,7 @@ class _Draft:
                 what = f"belongs to {address}, which is not acted on."
                 self._skip(device_entity, Skip(device_entity.address, "ambiguous", what))
             return
-        before = next((old for old, new in self.renames.items() if new == address), None)
-        records = {**self.records.get((before,), {}), **self.records.get((address,), {})}
-        former = {}
-        for one in devices:
-            old = device(
-                address.workspace, (before or address).name, one.controls.renamed_from or one.address.name
-            )
-            if old != one.address:
-                former[one.address] = old
+        former = _former(devices)
         rows = self.device_rows.get((address.workspace, row.remote_id), []) if row else []
         assert row is None or row.devices_known, f"{address}: devices are in scope and were not read"  # noqa: S101 - our own mistake
         self._plan(Scope("device", address.workspace), devices, rows, records, former=former, total=len(rows))
@@ -171,13 +161,13 @@ class _Draft:
         for entity in entities:
             self._entity(entity, matches, records, former)
         taken = {hit.live.remote_id for hit in matches.found.values()}
-        marked = self._orphans(rows, records, matches, taken)
+        marked = self._orphans(scope, rows, records, matches)
         by_mark = sum(
             1 for hit in matches.found.values() if hit.record is None and hit.by == self.rules.mark_path
         )
         ours = {record.remote_id for record in records.values()}
         name = str(scope)
-        self.owned[name] += len(records) + marked + by_mark
+        self.owned[name] = max(self.owned[name], self.held[name]) + marked + by_mark
         if self.options.only or self.options.excluded:
             return  # only what was selected was read: who the others are is not known
         self.unmanaged[name] += max(
@@ -197,7 +187,7 @@ class _Draft:
             step = "change or remove the others at the service, so that one is left; then plan again"
             self._skip(entity, Skip(address, "ambiguous", what, step))
         elif holder := matches.claimed.get(address):
-            what = f"looks like the live {address.kind} that is recorded as {holder}."
+            what = f"looks like the live {address.kind} that is {holder}."
             self._skip(entity, Skip(address, "ambiguous", what, "apply what is planned, then plan again"))
         elif found := matches.found.get(address):
             self._found(entity, found, records)
@@ -208,8 +198,7 @@ class _Draft:
     def _found(self, entity: Entity, found: Found, records: Mapping[Address, RecordedEntity]) -> None:
         address, row = entity.address, found.live
         record = records.get(found.record) if found.record else None
-        mark = str(row.fields.get(self.rules.mark_path, ""))
-        if mark and not mark.startswith(f"{self.rules.stack}/"):
+        if mark := self._foreign(row):
             what = f"carries the mark of another owner ({mark}); never written."
             self._skip(entity, Skip(address, "foreign mark", what, "remove it here, or its mark there"))
             return
@@ -219,10 +208,10 @@ class _Draft:
             return
         if address.kind == "contact":
             self.contacts[address] = row
+        if found.record and self.moved.get(found.record, found.record) != address:
+            self._renamed(found.record, address, selected=self._takes(entity))
         if not self._takes(entity):
             return
-        if found.record and found.record != address:
-            self.renames[found.record] = address
         result = diff(
             entity, row, record, salts=self.salts, reactivate=str(address) in self.options.reactivate
         )
@@ -243,46 +232,83 @@ class _Draft:
             what = "was sent by an earlier run and its answer was lost; it may still appear."
             self._skip(entity, Skip(address, "in doubt", what, f"plan again after {until}"))
             return
-        if address.kind == "contact":
-            self.new.add(address)
         if self._takes(entity):
+            self.new.add(address)
             wanted = {path: v for path, v in declared(address.kind, entity.fields).items() if v != ""}
             fields = masked(address.kind, wanted, self.moment.salt)
             self.changes.append(
                 Create(address, str(entity.place), fields, "gone" if recorded else "declared")
             )
 
+    def _renamed(self, old: Address, new: Address, *, selected: bool) -> None:
+        """Carry a record, and those of a contact's devices, to the new address (rule M6)."""
+        if selected:
+            self.renames[self.moved.get(old, old)] = new
+        if new.kind != "contact":
+            return
+        own = self.records.setdefault((new,), {})
+        for one, record in self.records.get((old,), {}).items():
+            address = device(new.workspace, new.name, one.name)
+            if address not in own:
+                own[address] = structs.replace(record, address=address)
+                self.moved[address] = one
+                if selected:
+                    self.renames[one] = address
+
     def _orphans(
         self,
+        scope: Scope,
         rows: Sequence[LiveEntity],
         records: Mapping[Address, RecordedEntity],
         matches: Matches,
-        taken: set[str],
     ) -> int:
         """Plan what is ours and no longer declared; return how many of those only our mark tells."""
-        by_id = {row.remote_id: row for row in rows}
+        taken = {hit.live.remote_id for hit in matches.found.values()}
         renamed = {hit.record for hit in matches.found.values()}
-        for address, record in sorted(records.items()):
+        in_question = {one for ids in matches.ambiguous.values() for one in ids}
+        by_id = {row.remote_id: row for row in rows}
+        marked = self._marks(by_id, taken | {record.remote_id for record in records.values()})
+        for address in sorted(records.keys() | marked.keys()):
             if (
                 address in self.desired.entities
                 or address in renamed
                 or not self.selection.takes(address, {})
             ):
                 continue
-            row = by_id.get(record.remote_id)
-            if row is None:
-                self.gone.append(address)
-            elif row.remote_id not in taken:
-                self._orphan(address, row, protected=record.protected)
-        recorded = {record.remote_id for record in records.values()}
-        marked = [row for row in rows if row.remote_id not in taken | recorded and self._marked(row)]
-        for row in marked:
-            address = contact(row.workspace, self._marked(row))
-            if self.selection.takes(address, {}):
-                self._orphan(address, row, protected=False)
-        return len(marked)
+            record = records.get(address)
+            row = by_id.get(record.remote_id) if record else None
+            candidates = [*([row] if row else []), *marked.get(address, [])]
+            if not candidates:
+                self._gone(scope, address)
+            elif len(candidates) > 1 or candidates[0].remote_id in in_question:
+                ids = ", ".join(sorted(one.remote_id for one in candidates))
+                what = f"is no longer declared, and it is not certain which it is ({ids}); left alone."
+                self.skips.append(Skip(address, "ambiguous", what, "remove at the service what is too many"))
+            elif candidates[0].remote_id not in taken:
+                self._orphan(address, candidates[0], protected=record is not None and record.protected)
+        return sum(map(len, marked.values()))
+
+    def _marks(self, rows: Mapping[str, LiveEntity], known: set[str]) -> dict[Address, list[LiveEntity]]:
+        """Return what only our mark tells to be ours, by the address in the mark."""
+        marked: dict[Address, list[LiveEntity]] = {}
+        for remote_id in sorted(rows.keys() - known):
+            if name := self._marked(rows[remote_id]):
+                marked.setdefault(contact(rows[remote_id].workspace, name), []).append(rows[remote_id])
+        return marked
+
+    def _gone(self, scope: Scope, address: Address) -> None:
+        """Forget what is not there any more, and the devices that went with it."""
+        unread = {read.scope for read in self.live.reads if not read.complete}
+        if not unread & {scope, Scope("contact", scope.workspace)}:
+            self.gone += [address, *self.records.get((address,), {})]
 
     def _orphan(self, address: Address, row: LiveEntity, *, protected: bool) -> None:
+        if mark := self._foreign(row):
+            what = f"is no longer declared, and carries the mark of another owner ({mark}); left alone."
+            self.skips.append(
+                Skip(address, "foreign mark", what, "leave it to its owner, or remove it by hand")
+            )
+            return
         devices = self.records.get((address,), {})
         guarded = sorted(str(one) for one, record in devices.items() if record.protected)
         if protected or guarded:
@@ -299,6 +325,11 @@ class _Draft:
         )
         before = masked(address.kind, row.fields, self.moment.salt)
         self.changes.append(Delete(address, row.remote_id, before, row.parent_id, tuple(takes)))
+
+    def _foreign(self, row: LiveEntity) -> str:
+        """Return the mark of somebody else, or "" (rule X5)."""
+        mark = str(row.fields.get(self.rules.mark_path, ""))
+        return "" if mark.startswith(f"{self.rules.stack}/") else mark
 
     def _marked(self, row: LiveEntity) -> str:
         """Return the name in our mark, when no declared contact has that name; else ""."""
@@ -339,7 +370,7 @@ class _Draft:
             unchanged=dict(sorted(self.unchanged.items())),
             unmanaged=dict(sorted(self.unmanaged.items())),
             owned=dict(sorted(self.owned.items())),
-            reads=tuple(sorted(self.live.reads, key=lambda read: read.scope)),
+            reads=tuple(sorted(self.live.reads, key=structs.astuple)),
             created_at=self.moment.now,
             expires_at=self.moment.expires,
         )
@@ -350,8 +381,12 @@ def _scope(address: Address) -> Scope:
     return Scope(address.kind, address.workspace)
 
 
-def _sibling(address: Address, name: str) -> Address:
-    return Address(f"{address.rpartition('/')[0]}/{name}")
+def _former(entities: Sequence[Entity]) -> dict[Address, Address]:
+    return {
+        one.address: Address(f"{one.address.rpartition('/')[0]}/{one.controls.renamed_from}")
+        for one in entities
+        if one.controls.renamed_from
+    }
 
 
 def _later(one: str, other: str) -> bool:
