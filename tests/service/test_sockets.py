@@ -132,7 +132,7 @@ Work = Callable[[ServiceClient], Awaitable[object]]
 async def played(
     script: list[Play], work: Work, *, scheme: str = "http", timeout_s: float = 20.0
 ) -> tuple[object, int, int]:
-    """What `work` gives against a server that plays `script`: result or error, connections, requests counted."""
+    """What `work` gives against a server that plays `script`; connections accepted; requests counted."""
     server = Server(script)
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
@@ -232,7 +232,7 @@ def test_a_tls_handshake_that_stalls_is_never_sent(method: str) -> None:
 
     assert isinstance(result, Unavailable), result
     assert "no connection" in str(result)
-    assert (accepted >= 2, counted) == (True, 0)
+    assert (accepted >= 1, counted) == (True, 0)
 
 
 def test_a_name_that_does_not_exist_says_so() -> None:
