@@ -18,12 +18,13 @@ read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60
 _NEXT = {
     "ENOSPC": "make room on the disk; the file that was there before is untouched",
     "EDQUOT": "make room in your quota; the file that was there before is untouched",
+    "EFBIG": "write it where files may be larger; the file that was there before is untouched",
     "ENOENT": "make the folder first",
     "ENOTDIR": "name a place inside a folder",
     "EACCES": "get the right to write there, or name another place",
     "EPERM": "get the right to write there, or name another place",
     "EROFS": "name a place that can be written",
-    "EISDIR": "name a file, not a folder",
+    "EISDIR": "name a file",
 }
 
 
@@ -32,8 +33,7 @@ def write_private(path: Path, data: bytes, *, sync: Callable[[int], None] = os.f
 
     A link at `path` is replaced, never followed. `sync` makes a descriptor's content durable.
     """
-    if path.is_dir():
-        raise _file_error(path, "written", "it is a folder", _NEXT["EISDIR"])
+    _require_file(path)
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
     try:
         _write_new(temporary, data, sync)
@@ -46,6 +46,18 @@ def write_private(path: Path, data: bytes, *, sync: Callable[[int], None] = os.f
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _require_file(path: Path) -> None:
+    """Refuse to take the place of a folder, a device or a pipe: an administrator could do it by a slip."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # nothing there, or nothing that could be looked at: writing will tell
+        return
+    if stat.S_ISDIR(mode):
+        raise _file_error(path, "written", "it is a folder", _NEXT["EISDIR"])
+    if not stat.S_ISREG(mode):
+        raise _file_error(path, "written", "it is a device or a pipe, not a file", _NEXT["EISDIR"])
 
 
 def _write_new(path: Path, data: bytes, sync: Callable[[int], None]) -> None:

@@ -75,9 +75,9 @@ def selection_options(command: Command) -> Command:
 def consent_options(command: Command) -> Command:
     """`allow_deletes`, `allow_creates`, `allow_updates`: a number, or None; `reactivate`: addresses."""
     return _together(
-        _consent("deletes"),
-        _consent("creates"),
-        _consent("updates"),
+        _consent("deletes", "deletes"),
+        _consent("creates", "creates of what was there and is gone"),
+        _consent("updates", "updates"),
         click.option(
             "--reactivate",
             multiple=True,
@@ -88,12 +88,12 @@ def consent_options(command: Command) -> Command:
     )(command)
 
 
-def _consent(what: str) -> Callable[[Any], Any]:
+def _consent(word: str, what: str) -> Callable[[Any], Any]:
     return click.option(
-        f"--allow-{what}",
+        f"--allow-{word}",
         type=click.IntRange(min=0),
         metavar="N",
-        help=f"Allow exactly up to N {what} in this run, beyond the guard's limit.",
+        help=f"Agree to up to N {what}, in this run, where the guard refuses.",
     )
 
 

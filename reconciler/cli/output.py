@@ -7,8 +7,9 @@ is said (report/ renders, the commands decide). Text may hold live data, so ever
 
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,6 +18,7 @@ from reconciler.report.inert import inert, is_hidden
 
 if TYPE_CHECKING:  # rich and msgspec are imported where they are used: start-up is a promise
     from rich.console import Console
+    from rich.progress import Progress, TaskID
 
     from reconciler.report.lines import Line
 
@@ -29,8 +31,6 @@ _STYLES = {
     "dim": "dim",
     "bold": "bold",
 }
-
-Advance = Callable[[str, int, int | None], None]
 
 
 def data(text: str) -> None:
@@ -128,29 +128,64 @@ def can_ask() -> bool:
 
 
 def confirm(question: str) -> bool:
-    """Ask on stderr; only the word yes is yes. End of input is no."""
+    """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
     _send(sys.stderr, inert(question) + " [yes/no] ")
-    return sys.stdin.readline().strip().lower() == "yes"
+    with _interruptible():
+        return sys.stdin.readline().strip().lower() == "yes"
 
 
 @contextmanager
-def progress() -> Iterator[Advance]:
-    """Yield `advance(what, done, total)`, which moves a bar for each `what`, on a terminal only."""
-    if not is_terminal(sys.stderr):
-        yield lambda _what, _done, _total: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - 60 ms
+def _interruptible() -> Iterator[None]:
+    """Let signals end a wait for a person: an event loop's own handlers run only when it runs."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=_console(sys.stderr, colour=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
 
-        def advance(what: str, done: int, total: int | None) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(inert(what), total=total)
-            bars.update(tasks[what], completed=done, total=total)
+class Bars:
+    """Progress on stderr, one bar for each thing that advances; on a terminal only, else nothing."""
 
-        yield advance
+    def __init__(self) -> None:
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def advance(self, what: str, done: int, total: int | None) -> None:
+        """Show that `done` of `total` are done; without a total the bar only shows that work goes on."""
+        if not is_terminal(sys.stderr):
+            return
+        if self._bars is None:
+            self._bars = self._started()
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(inert(what), total=total)
+        self._bars.update(self._tasks[what], completed=done, total=total)
+
+    def clear(self) -> None:
+        """Take all bars away, so that text or a question may follow. They may come again."""
+        if self._bars is not None:
+            self._bars.stop()
+        self._bars, self._tasks = None, {}
+
+    def _started(self) -> "Progress":
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - 60 ms
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        bars = Progress(*columns, console=_console(sys.stderr), transient=True)
+        bars.start()
+        return bars
+
+
+@contextmanager
+def progress() -> Iterator[Bars]:
+    """Yield bars that are gone at the end, whatever happens."""
+    bars = Bars()
+    try:
+        yield bars
+    finally:
+        bars.clear()
 
 
 def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
@@ -172,7 +207,7 @@ def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> None:
         return
     from rich.text import Text  # noqa: PLC0415 - 60 ms, only where colour is shown
 
-    console = _console(stream, colour=True)
+    console = _console(stream)
     with console.capture() as captured:
         for spans in rendered:
             text = Text.assemble(*((span.text, _STYLES.get(span.style, "")) for span in spans))
@@ -180,12 +215,12 @@ def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> None:
     _send(stream, captured.get())
 
 
-def _console(stream: TextIO, *, colour: bool) -> "Console":
+def _console(stream: TextIO) -> "Console":
     from rich.console import Console  # noqa: PLC0415 - 60 ms, only where colour or bars are shown
 
     return Console(
         file=stream,
-        force_terminal=colour,
+        force_terminal=True,
         color_system="standard",
         no_color=False,
         markup=False,

@@ -108,12 +108,24 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         f"{tmp_path}/gone/plan.json: cannot be written: no such file or directory."
         "\n  next: make the folder first"
     )
-    assert "it is a folder.\n  next: name a file, not a folder" in refusal(tmp_path / "folder")
+    assert "it is a folder.\n  next: name a file" in refusal(tmp_path / "folder")
     assert "not a directory.\n  next: name a place inside a folder" in refusal(
         tmp_path / "file" / "plan.json"
     )
     assert (tmp_path / "file").read_text() == "old"
     assert names(tmp_path) == ["file", "folder"]
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    """An administrator who writes a plan to /dev/null must not lose /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+
+    assert "it is a device or a pipe, not a file." in refusal(tmp_path / "pipe")
+    assert "it is a device or a pipe, not a file." in refusal(tmp_path / "link")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert (tmp_path / "link").is_symlink()
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
 def test_a_file_of_the_system_that_refuses_is_named() -> None:

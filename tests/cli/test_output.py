@@ -122,7 +122,7 @@ def test_long_lines_are_not_broken() -> None:
 
 def test_progress_is_for_terminals_alone() -> None:
     """A log would keep every step of the bar."""
-    program = "with output.progress() as advance: advance('contacts in [ops]', 3, 10)"
+    program = "with output.progress() as bars: bars.advance('contacts in [ops]', 3, 10)"
 
     assert printed(program) == ""
     assert "contacts in [ops]" in seen(program)

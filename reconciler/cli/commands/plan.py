@@ -1,0 +1,112 @@
+"""`reconciler plan`: what apply would do, and why. Sends nothing but GET."""
+
+import os
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli import options, output
+
+if TYPE_CHECKING:
+    from reconciler.model.address import Address
+    from reconciler.pipeline import Planned
+
+
+@click.command(short_help="Show what apply would do, and why.")
+@options.settings_options
+@options.selection_options
+@options.consent_options
+@click.option("--output", "-o", "file", metavar="FILE", help="Write the plan to FILE, readable by you alone.")
+@options.detailed_option
+@options.full_option
+@options.format_option
+def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+    """Compare the manifests with what is live, and show what would change and why.
+
+    Nothing is written to the service, whatever the plan says. With -o the plan can be reviewed and
+    then carried out with `reconciler apply FILE`, which refuses it when anything has moved since.
+
+    \b
+    Reads settings, manifests, the store and the service; writes FILE with -o.
+    Exit codes: 0 planned, 1 failed, 2 changes found (--detailed-exitcode),
+    3 input invalid, 7 refused by a guard.
+
+    \b
+    Examples:
+        reconciler plan
+        reconciler plan -o plan.json --only workspace:ops
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    from reconciler.cli.planfile import write_plan  # noqa: PLC0415 - loads much that --help does not need
+    from reconciler.report.json import plan_json  # noqa: PLC0415 - the same
+    from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
+
+    before = time.monotonic()
+    planned = planned_for(**given)
+    if file is not None:
+        write_plan(Path(file), planned.plan)
+    code = exit_code(planned, detailed=detailed_exitcode)
+    if format == "json":
+        output.json(plan_json(planned.plan, planned.verdict, code))
+        return code
+    output.lines(
+        plan_lines(
+            planned.plan,
+            planned.verdict,
+            full=full,
+            next_step=f"reconciler apply {shlex.quote(file)}" if file else "reconciler apply",
+            seconds=time.monotonic() - before,
+            sizes=sizes(planned),
+        )
+    )
+    return code
+
+
+def planned_for(
+    *,
+    config: str | None,
+    environment: str | None,
+    only: tuple[str, ...],
+    excluded: tuple[str, ...],
+    reactivate: tuple[str, ...] = (),
+    allow_deletes: int | None = None,
+    allow_creates: int | None = None,
+    allow_updates: int | None = None,
+) -> "Planned":
+    """Return the plan that these options ask for."""
+    from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
+    from reconciler.cli.running import finish, outside, settings_of  # noqa: PLC0415 - the same
+    from reconciler.core.guard import Consent  # noqa: PLC0415 - the same
+    from reconciler.model.plans import Options  # noqa: PLC0415 - the same
+
+    settings = settings_of(config, environment, service=True)
+    desired = pipeline.validate(settings, os.environ)
+    with output.progress() as bars:
+        bars.advance("reading the service", 0, None)
+        return finish(
+            lambda _signals: pipeline.plan(
+                settings,
+                desired,
+                outside(),
+                options=Options(only, excluded, reactivate),
+                consent=Consent(allow_deletes or 0, allow_creates or 0, allow_updates or 0),
+            )
+        )
+
+
+def exit_code(planned: "Planned", *, detailed: bool) -> int:
+    """Return 7 for a plan that the guard refuses, 2 for changes where that was asked for, else 0."""
+    if not planned.verdict.safe:
+        return 7
+    return 2 if detailed and planned.plan.changes else 0
+
+
+def sizes(planned: "Planned") -> "dict[Address, int]":
+    """Return the octets of content by address, which the plan itself does not hold."""
+    return {
+        address: len(entity.content.data)
+        for address, entity in planned.desired.entities.items()
+        if entity.content is not None
+    }
