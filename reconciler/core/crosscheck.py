@@ -184,6 +184,8 @@ def spellings(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
     for one in group.values():
         for path, words in KINDS[one.document.kind].folds.items():
             value = one.entity.fields.get(path)
+            if value == "" and path in KINDS[one.document.kind].required:
+                continue  # said already
             if value is not None and str(value).casefold() not in words:
                 known = ", ".join(dict.fromkeys(words.values()))
                 yield one.problem(path, f"{path} must be one of {known}.", "correct the value")
@@ -193,8 +195,9 @@ def media_types(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
     """A private resource has one of the types that the service takes there."""
     for one in group.values():
         fields = one.entity.fields
-        if fields.get("scope") == "private" and fields.get("mimeType", "text/csv") not in PRIVATE_TYPES:
-            what = f"mimeType {fields['mimeType']} is not possible with scope private."
+        media = fields.get("mimeType")
+        if fields.get("scope") == "private" and media and media not in PRIVATE_TYPES:
+            what = f"mimeType {media} is not possible with scope private."
             yield one.problem("mimeType", what, f"use one of {', '.join(PRIVATE_TYPES)}, or scope public")
 
 

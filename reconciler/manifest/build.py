@@ -104,12 +104,12 @@ class Builder:
 
     def scalar(self, text: str, line: int, column: int, *, null: bool = False, checked: bool = True) -> None:
         """Take a scalar: a key where one is due, else a value. `checked`: it holds no escapes."""
+        found = None if checked else UNFIT.search(text)
+        if found:
+            self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT)
+            self.refused(line, column)
+            return
         self._count(line, column)
-        if not checked:
-            found = UNFIT.search(text)
-            if found:
-                self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT)
-                text = ""
         top = self._top
         if top is None:
             self._bad_root(line, column, empty=null)

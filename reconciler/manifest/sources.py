@@ -46,8 +46,7 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[Source, ...], tuple
 def read(source: Source) -> bytes | Problem:
     """Return the bytes of a manifest, or why they cannot be read."""
     try:
-        # One byte over the limit is let through, for the reader to refuse with its own message.
-        return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX + 1)
+        return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX)
     except Unreadable as error:
         return Problem(source.name, 0, 0, str(error), error.hint)
 

@@ -1,0 +1,55 @@
+"""A project folder to write manifests into, and the calls that read it as the program does."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reconciler.core.resolve import Resolved, ResolveRules, resolve
+from reconciler.errors import Problem
+from reconciler.manifest.load import Loaded, load
+from reconciler.model.documents import Document
+
+RULES = ResolveRules(workspaces=frozenset({"ops", "default"}))
+
+
+class Project:
+    """A root folder with a `manifests` folder in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environ: dict[str, str] = {}
+        self.variables: list[str] = []
+        (root / "manifests").mkdir(parents=True)
+
+    def write(self, name: str, data: bytes | str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    def manifest(self, body: bytes | str, name: str = "ops.yaml") -> None:
+        text = body.encode() if isinstance(body, str) else body
+        self.write(f"manifests/{name}", b"version: 1\nworkspace: ops\n" + text)
+
+    def load(self, sources: Sequence[str] = ("manifests",), extra: Sequence[str] = ()) -> Loaded:
+        return load(
+            [Path(source) for source in sources],
+            root=self.root,
+            environ=self.environ,
+            variables=self.variables,
+            extra_contact_fields=extra,
+        )
+
+    def resolve(self, rules: ResolveRules = RULES) -> Resolved:
+        loaded = self.load()
+        assert loaded.problems == ()
+        return resolve(loaded.manifests, rules)
+
+    def problems(self, rules: ResolveRules = RULES) -> tuple[Problem, ...]:
+        """What `validate` would show."""
+        loaded = self.load()
+        return loaded.problems or resolve(loaded.manifests, rules).problems
+
+    def documents(self) -> Mapping[str, Document]:
+        loaded = self.load()
+        assert loaded.problems == ()
+        return {document.name: document for manifest in loaded.manifests for document in manifest.documents}

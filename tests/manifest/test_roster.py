@@ -1,0 +1,345 @@
+"""Rosters: templates over columns, one contact a row, every mistake at its row and cell."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manifest.project import Project
+
+from reconciler.core.resolve import ResolveRules
+from reconciler.manifest.template import Template, compiled, slug
+from reconciler.model.address import NAME
+from reconciler.model.documents import Place
+from reconciler.model.settings import Identity
+
+EXPORT = Path(__file__).with_name("hr-export.csv")
+ROSTER = """rosters:
+  - file: staff.csv
+    name: "{ID}"
+    contacts:
+      firstName: "{First}"
+      workEmailAddress1: "{Mail}"
+"""
+HEADER = "ID,First,Mail\n"
+
+
+def _roster(project: Project, csv: str | bytes, manifest: str = ROSTER) -> None:
+    project.write("manifests/staff.csv", csv)
+    project.manifest(manifest)
+
+
+def _told(project: Project) -> list[tuple[str, str, str]]:
+    return [(problem.where, problem.what, problem.next) for problem in project.load().problems]
+
+
+def test_the_hr_export_gives_500_contacts(project: Project) -> None:
+    """An export as it comes: byte order mark, semicolons, quotes, leading zeros, names of the world."""
+    manifest = """rosters:
+  - file: staff.csv
+    name: "{Employee ID}"
+    contacts:
+      firstName: "{First name}"
+      lastName: "{Surname}"
+      workEmailAddress1: "{E-mail}"
+      workMobilePhone1: "{Mobile}"
+      department: "{Department}"
+      timezone: "{Time zone}"
+      custom: {employeeId: "{Employee ID}"}
+      messagingOptions:
+        sms: {primary: WorkMobilePhone1, enabled: "{On call}"}
+      meta: {tags: {office: "{Office}"}}
+"""
+    _roster(project, EXPORT.read_bytes(), manifest)
+    rules = ResolveRules(
+        workspaces=frozenset({"ops"}), identity=Identity(contacts=("custom.employeeId", "workEmailAddress1"))
+    )
+
+    resolved = project.resolve(rules)
+
+    assert len(resolved.desired.entities) == 500
+    assert resolved.problems == ()
+    first = project.documents()["0010000"]
+    assert first.place == Place("manifests/staff.csv", 2, 1)
+    assert first.places["workMobilePhone1"] == Place("manifests/staff.csv", 2, 5)
+    assert first.places["messagingOptions.sms.primary"] == Place("manifests/staff.csv", 2, 0)
+    assert first.fields["custom.employeeId"] == "0010000"
+    assert first.fields["messagingOptions.sms.enabled"] is True
+    assert first.controls.tags == {"office": "New Davidmouth"}
+    assert project.documents()["0010007"].fields["department"] == 'IT "Run"'
+
+
+def test_an_empty_cell_is_absent_and_never_clears(project: Project) -> None:
+    """A half-filled spreadsheet must not wipe what people typed elsewhere."""
+    _roster(project, HEADER + "1,,jane@example.com\n2,  ,sam@example.com\n")
+
+    documents = project.documents()
+
+    assert documents["1"].fields == {"workEmailAddress1": "jane@example.com"}
+    assert documents["2"].fields == {"workEmailAddress1": "sam@example.com"}
+    assert set(documents["1"].places) == {"workEmailAddress1"}
+
+
+def test_text_without_columns_stands_for_every_row(project: Project) -> None:
+    """Also "", which then clears the field in every row, because somebody wrote it."""
+    _roster(project, HEADER + "1,A,a@example.com\n", ROSTER + '      jobTitle: ""\n      title: Dr\n')
+
+    assert project.documents()["1"].fields["jobTitle"] == ""
+    assert project.documents()["1"].fields["title"] == "Dr"
+
+
+def test_columns_put_together_are_trimmed(project: Project) -> None:
+    """An empty cell beside a full one leaves no stray space."""
+    _roster(project, HEADER + "1,,a@example.com\n", ROSTER + '      title: "{First} {ID}"\n')
+
+    assert project.documents()["1"].fields["title"] == "1"
+
+
+def test_a_cell_is_never_changed(project: Project) -> None:
+    """Formulas, leading zeros, plus signs and spaces arrive as they stand in the file."""
+    cells = ["=1+1", "+61491570156", "007", " x ", "@home", "-1", "1,5", "NO", "${env:HOME}", "{Mail}"]
+    rows = "".join(f'{number},"{cell}",\n' for number, cell in enumerate(cells))
+    _roster(project, HEADER + rows)
+
+    assert [document.fields["firstName"] for document in project.documents().values()] == cells
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_delimiter_mark_and_line_ends_are_recognized(
+    project: Project, delimiter: str, mark: str, end: str
+) -> None:
+    """Spreadsheets of different countries and systems write different files."""
+    lines = ['"ID"', '"First"', "Mail"], ["1", '"a,b;c"', "a@example.com"]
+    _roster(project, (mark + end.join(delimiter.join(line) for line in lines) + end).encode())
+
+    assert project.documents()["1"].fields["firstName"] == "a,b;c"
+
+
+def test_empty_rows_are_no_rows_but_count(project: Project) -> None:
+    """Spreadsheets leave rows of delimiters behind; the row numbers stay those of the spreadsheet."""
+    _roster(project, HEADER + "\n,,\n1,A,a@example.com\n,,\n")
+
+    assert project.documents()["1"].place.line == 4
+
+
+def test_several_rosters_and_entries_share_a_workspace(project: Project) -> None:
+    """A roster's contact and a written one with the same name are named with both places."""
+    _roster(
+        project,
+        HEADER + "1,A,a@example.com\n",
+        ROSTER + "contacts:\n  '1': {workEmailAddress1: b@example.com}\n",
+    )
+
+    (problem,) = project.problems()
+
+    assert problem.where == "manifests/staff.csv:2:1"
+    assert (
+        "contact/ops/1: this name is declared twice; the first time at manifests/ops.yaml:10" in problem.what
+    )
+
+
+def test_a_roster_alone_puts_contacts_in_scope(project: Project) -> None:
+    """An emptied roster means that none of its people is wanted any more."""
+    _roster(project, HEADER)
+
+    (manifest,) = project.load().manifests
+    assert manifest.documents == ()
+    assert manifest.kinds == {"contact"}
+
+
+@pytest.mark.parametrize(
+    ("csv", "where", "what", "hint"),
+    [
+        (
+            "",
+            "1",
+            "the roster is empty; it has no header.",
+            "write the names of the columns into the first row",
+        ),
+        ("\n\n", "1", "the roster is empty; it has no header.", "write the names of the columns"),
+        (
+            "ID,First,Mail,First\n",
+            "1:4",
+            "the column 'First' occurs twice; the first one is cell 2.",
+            "rename one",
+        ),
+        ("ID,First,Mail, First \n", "1:4", "the column 'First' occurs twice", "rename one"),
+        ("ID,First,Mail,\n", "1:4", "a column has no name.", "name it, or remove the column"),
+        ("ID,First,Mail,{x}\n", "1:4", "holds a brace or an invisible character", "rename it"),
+        ("ID,First,Mail\n1,A\n", "2:3", "the row has 2 cells; the header has 3.", "put quotes around a cell"),
+        ("ID,First,Mail\n1,A,b,c\n", "2:4", "the row has 4 cells; the header has 3.", "put quotes around"),
+        ("ID,First,Mail\n1,a\x0b,c\n", "2:2", "the cell holds the control character U+000B.", "remove it"),
+        (
+            "ID,First,Mail\n1,a\u202e,c\n",
+            "2:2",
+            "the cell holds the bidirectional control character",
+            "remove it",
+        ),
+        ("ID,First,Mail\n1,a\x00,c\n", "2:2", "the cell holds the character NUL", "remove it"),
+        ('ID,First,Mail\n1,"a,c\n', "2", "this is not CSV", "close the quotation marks"),
+        ('ID,First,Mail\n1,"a"b,c\n', "2", "this is not CSV", "close the quotation marks"),
+        (
+            "ID,First,Mail\n1,A,x\n1,B,y\n",
+            "3:1",
+            "the name 1 is that of row 2 already.",
+            "correct one of the rows",
+        ),
+        ("ID,First,Mail\na b,A,x\nA-B,B,y\n", "3:1", "the name a-b is that of row 2 already.", "correct one"),
+        (
+            "ID,First,Mail\n,A,x\n",
+            "2:1",
+            "the name of this row would be empty",
+            "another column: First, Mail",
+        ),
+        (
+            "ID,First,Mail\n李,A,x\n",
+            "2:1",
+            "the name of this row would be empty",
+            "another column: First, Mail",
+        ),
+        (
+            f"ID,First,Mail\n{'x' * 101},A,x\n",
+            "2:1",
+            "would have 101 characters; the limit is 100.",
+            "another column",
+        ),
+        ("Id,First,Mail\n1,A,x\n", "", "the roster has no column 'ID'.", "did you mean Id?"),
+        ("a\tb\n1\t2\n", "", "the roster has no column 'ID'.", "the columns are"),
+        (
+            "ID,First,Mail\n1,Jos\xe9,x\n".encode("latin-1"),
+            "2",
+            "the roster is not UTF-8.",
+            "export it as UTF-8",
+        ),
+        ("ID,First\n".encode("utf-16"), "1", "the roster is not UTF-8.", "export it as UTF-8"),
+    ],
+)
+def test_a_mistake_in_a_roster_is_told_at_its_row_and_cell(
+    project: Project, csv: str | bytes, where: str, what: str, hint: str
+) -> None:
+    """File, row and column, as the spreadsheet numbers them; templates at their line of the manifest."""
+    _roster(project, csv)
+
+    told = _told(project)
+
+    assert any(
+        place == (f"manifests/staff.csv:{where}" if where else "manifests/ops.yaml:5:5")
+        and what in said
+        and hint in way
+        for place, said, way in told
+    ), told
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "hint"),
+    [
+        (('"{First}"', '"{Frist}"'), "the roster has no column 'Frist'.", "did you mean First?"),
+        (('"{First}"', '"{}"'), "the roster has no column ''.", "the columns are: ID, First, Mail"),
+        (('"{First}"', '"{First"'), "a brace is left alone", "write {Column}, or {{ for a brace"),
+        (('"{First}"', '"First}"'), "a brace is left alone", "write {Column}, or {{ for a brace"),
+        (('name: "{ID}"', 'name: "staff"'), "the name is the same for every row.", "differs in every row"),
+    ],
+)
+def test_a_mistake_in_a_template_is_told_at_its_line(
+    project: Project, change: tuple[str, str], what: str, hint: str
+) -> None:
+    """The column that is meant is suggested."""
+    _roster(project, HEADER + "1,A,a@example.com\n", ROSTER.replace(*change))
+
+    (told,) = _told(project)
+
+    assert (
+        told[0] == f"manifests/ops.yaml:{5 if 'name' in change[0] else 7}:{5 if 'name' in change[0] else 7}"
+    )
+    assert what in told[1]
+    assert hint in told[2]
+
+
+def test_a_flag_in_a_cell_must_be_yes_or_no(project: Project) -> None:
+    """Spreadsheet people write yes; anything else is no guess of ours."""
+    manifest = ROSTER + '      messagingOptions: {sms: {enabled: "{First}"}}\n'
+    _roster(project, HEADER + "1,yes,a\n2,NO,b\n3,True,c\n4,,d\n5,perhaps,e\n", manifest)
+
+    (told,) = _told(project)
+
+    assert told == (
+        "manifests/staff.csv:6:2",
+        "messagingOptions.sms.enabled must be true or false, yes or no. It is 'perhaps'.",
+        "write yes or no into the cell",
+    )
+
+
+def test_a_status_in_a_cell_is_checked(project: Project) -> None:
+    """The schema sees only the template; the value is looked at afterwards."""
+    _roster(project, HEADER + "1,gone,a@example.com\n", ROSTER + '      status: "{First}"\n')
+
+    (problem,) = project.problems()
+
+    assert problem.where == "manifests/staff.csv:2:2"
+    assert "contact/ops/1: status must be one of A, D." in problem.what
+
+
+def test_a_long_tag_is_told_at_its_cell(project: Project) -> None:
+    """Tag values have a limit wherever they come from."""
+    _roster(project, HEADER + f"1,{'x' * 257},a\n", ROSTER + '      meta: {tags: {team: "{First}"}}\n')
+
+    assert [told[:2] for told in _told(project)] == [
+        ("manifests/staff.csv:2:2", "the tag team has 257 characters; the limit is 256.")
+    ]
+
+
+def test_many_collisions_are_folded(project: Project) -> None:
+    """A wrong column would be a message for every row."""
+    _roster(project, HEADER + "".join(f"same,A{n},x\n" for n in range(500)))
+
+    told = _told(project)
+
+    assert len(told) == 21
+    assert "479 more rows have a name that is taken." in told[0][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Jane Doe", "jane-doe"),
+        ("  Ÿvonne  O'Neil ", "yvonne-o-neil"),
+        ("ŁUKASZ Straße", "lukasz-strasse"),
+        ("thành phố Huế", "thanh-pho-hue"),
+        ("a__b..c", "a-b-c"),
+        ("--x--", "x"),
+        ("ﬁ ①", "fi-1"),
+        ("李", ""),
+        ("", ""),
+        ("0010000", "0010000"),
+    ],
+)
+def test_a_slug_is_plain(text: str, name: str) -> None:
+    """NFKD, ASCII, lower case, hyphens: what can be typed into a terminal."""
+    assert slug(text) == name
+
+
+@given(st.text(max_size=60))
+def test_a_slug_is_empty_or_a_name_and_stays_as_it_is(text: str) -> None:
+    """Made once more it is the same, so that an address copied into a cell keeps its meaning."""
+    made = slug(text)
+
+    assert made == "" or len(made) > 100 or NAME.fullmatch(made)
+    assert slug(made) == made
+
+
+@given(st.text(max_size=30))
+def test_no_template_raises_anything(text: str) -> None:
+    """A template is compiled or explained."""
+    result = compiled(text, ("a", "b"))
+
+    assert isinstance(result, Template) or all(result)
+
+
+def test_braces_are_written_twice() -> None:
+    """There is a way to write every text."""
+    template = compiled("{{{a}}} {{b}}", ("a",))
+
+    assert isinstance(template, Template)
+    assert template.render(["x"]) == "{x} {b}"
