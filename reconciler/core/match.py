@@ -86,6 +86,15 @@ def match(
     return Matches(found, ambiguous, claimed, _contested(found))
 
 
+def former_names(entities: Iterable[Entity]) -> dict[Address, Address]:
+    """Return the address before its rename of every entity that says `meta.renamedFrom` (rule M6)."""
+    return {
+        one.address: Address(f"{one.address.rpartition('/')[0]}/{one.controls.renamed_from}")
+        for one in entities
+        if one.controls.renamed_from
+    }
+
+
 def same_identity(fields: Fields, live_fields: Fields, keys: tuple[Key, ...]) -> str:
     """Return the first identity by which the two are the same (its paths joined by `+`), or ""."""
     for key in keys:

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from reconciler.core.diff import Salts, diff
 from reconciler.core.fingerprint import fingerprint, manifest_digest
-from reconciler.core.match import Found, Key, Matches, match
+from reconciler.core.match import Found, Key, Matches, former_names, match
 from reconciler.core.normalize import declared, instant, masked
 from reconciler.core.order import ordered
 from reconciler.core.select import Selection
@@ -123,7 +123,7 @@ class _Draft:
         rows = self.live.entities.get(scope, ())
         records = self.records.get((scope.kind, scope.workspace), {})
         entities = self.groups.get((scope.kind, scope.workspace), [])
-        former = _former(entities)
+        former = former_names(entities)
         total = max([read.total for read in self.live.reads if read.scope == scope], default=-1)
         self._plan(scope, entities, rows, records, former=former, total=max(total, len(rows)))
 
@@ -140,7 +140,7 @@ class _Draft:
                 what = f"belongs to {address}, which is not acted on."
                 self._skip(device_entity, Skip(device_entity.address, "ambiguous", what))
             return
-        former = _former(devices)
+        former = former_names(devices)
         rows = self.device_rows.get((address.workspace, row.remote_id), []) if row else []
         assert row is None or row.devices_known, f"{address}: devices are in scope and were not read"  # noqa: S101 - our own mistake
         self._plan(Scope("device", address.workspace), devices, rows, records, former=former, total=len(rows))
@@ -379,14 +379,6 @@ class _Draft:
 
 def _scope(address: Address) -> Scope:
     return Scope(address.kind, address.workspace)
-
-
-def _former(entities: Sequence[Entity]) -> dict[Address, Address]:
-    return {
-        one.address: Address(f"{one.address.rpartition('/')[0]}/{one.controls.renamed_from}")
-        for one in entities
-        if one.controls.renamed_from
-    }
 
 
 def _later(one: str, other: str) -> bool:

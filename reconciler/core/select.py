@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct, structs
 
+from reconciler.core.match import former_names
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
@@ -50,16 +51,17 @@ def check(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
 
 
 def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
-    """Return the part of both that has to be read for this selection: what it takes, and contacts above it."""
+    """Return the part of both that has to be read for this selection: what it takes, and contacts above."""
     if not (selection.only or selection.excluded):
         return desired, recorded
     chosen = {a for a, tags in known(desired, recorded).items() if selection.takes(a, tags)}
     chosen |= {address.above for address in chosen if address.above}
     scopes = {Scope(address.kind, address.workspace) for address in chosen}
-    return (
-        Desired({a: e for a, e in desired.entities.items() if a in chosen}, desired.scopes & scopes),
-        structs.replace(recorded, entities={a: r for a, r in recorded.entities.items() if a in chosen}),
-    )
+    entities = {a: e for a, e in desired.entities.items() if a in chosen}
+    # What was renamed is live under its old name: unread, it would be taken for gone and made twice.
+    chosen |= set(former_names(entities.values()).values())
+    records = {a: r for a, r in recorded.entities.items() if a in chosen}
+    return Desired(entities, desired.scopes & scopes), structs.replace(recorded, entities=records)
 
 
 def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 from core.build import (
+    PHONE,
     PLAN_SALT,
     SALTS,
     STORE_SALT,
@@ -17,6 +18,7 @@ from core.build import (
     row,
 )
 
+from reconciler.core import normalize
 from reconciler.core.diff import Difference, diff, paths
 from reconciler.core.normalize import mask
 from reconciler.model.changes import FieldChange
@@ -232,7 +234,7 @@ def test_a_device_that_the_manifest_disables_is_not_reactivated() -> None:
 )
 def test_spellings_of_the_status_make_no_change(declared_as: str, shown_as: str) -> None:
     """D4, D5: a needless PUT would reset the service's failure counter."""
-    there = phone("D1", "A1", status="ACTIVE" if shown_as == "Active" else shown_as)
+    there = row("device", "ops", "D1", normalize.live("device", {**PHONE, "status": shown_as}), parent="A1")
 
     assert compare(device("ops/jane/phone", status=declared_as), there) == Difference()
 
