@@ -52,11 +52,12 @@ def entry(
     )
 
 
-def person(name: str, *, line: int = 1, file: str = "a.yaml", **fields: str) -> Document:
-    """A contact with an address of its own."""
-    return entry(
-        "contact", name, {"workEmailAddress1": f"{name}@example.com", **fields}, line=line, file=file
-    )
+def person(
+    name: str, *, line: int = 1, file: str = "a.yaml", deep: Mapping[str, str] | None = None, **fields: str
+) -> Document:
+    """A contact with an address of its own; `deep` are fields whose paths are no words."""
+    every = {"workEmailAddress1": f"{name}@example.com", **fields, **(deep or {})}
+    return entry("contact", name, every, line=line, file=file)
 
 
 def manifest(
