@@ -10,6 +10,7 @@ import httpx2
 
 from reconciler.errors import ServiceError
 from reconciler.model.settings import Auth, Limits, Secret, Service
+from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.timing import Timing
 
@@ -138,6 +139,16 @@ CALLS: dict[str, Callable[[ServiceClient], Coroutine[Any, Any, object]]] = {
     "DELETE": lambda client: client.contacts.delete(ID),
 }
 """One call of each method."""
+
+
+def sandbox_config(**options: Any) -> SandboxConfig:
+    """A sandbox that knows our canaries."""
+    return SandboxConfig(username=USER, password=PASSWORD, api_key=KEY, **options)
+
+
+def sandbox(**options: Any) -> httpx2.ASGITransport:
+    """A sandbox in process."""
+    return httpx2.ASGITransport(app=create_app(sandbox_config(**options)))
 
 
 class Chunks(httpx2.AsyncByteStream):
