@@ -96,7 +96,7 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
 async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     entity = run.desired.entities[change.address]
     before = await look.unchanged(run, change, attempt.parent_id)
-    body = update_body(before.body, entity, change)
+    body = update_body(before.body, entity, change, run.records.get(change.address))
     _before_call(run, attempt)
     await run.collection(change.address).replace(
         change.remote_id, body, workspace=run.workspace(change.address), parent=attempt.parent_id

@@ -1,0 +1,326 @@
+"""SERVICE IN: what exists -> Live, for the kinds and workspaces in question, read completely and cheaply.
+
+The service allows a few requests a second, so the number of calls is the time. Each scope is read
+by whichever takes fewer: a scan of the whole list, or a look at each entity that is declared or
+recorded. A scan suggests, it never decides: what it did not show is looked up by its id before it
+counts as gone.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec import Struct, structs
+
+from reconciler.core import normalize
+from reconciler.core.diff import paths
+from reconciler.core.match import Index
+from reconciler.core.observe import observed
+from reconciler.core.plan import Rules
+from reconciler.errors import Malformed, NotFound
+from reconciler.model.address import Address
+from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
+from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.found import Found, Page, remote_id
+
+# A field of every whole contact that brief rows lack: a row that shows it has honoured `fields=`.
+WITNESS = "mri"
+# Fields of every whole contact that are never asked for by name: a row that shows one is whole.
+WHOLE = frozenset({"locations", "type"})
+# What any list row of a contact tells, however brief.
+BRIEF = frozenset({"firstName", "lastName", "status"})
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Wanted(Struct, frozen=True):
+    """What has to be known of one scope: what is declared, what is recorded, and under which rules."""
+
+    scope: Scope
+    workspace: str  # the service's id; empty: the default workspace
+    entities: Mapping[Address, Entity]
+    records: Mapping[Address, RecordedEntity]
+    rules: Rules
+
+    @property
+    def unrecorded(self) -> list[Entity]:
+        """Declared entities that no record points at: found by identity, or not there yet."""
+        return [entity for address, entity in self.entities.items() if address not in self.records]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Every path that a match or a comparison may look at."""
+        identities = {path for key in self.rules.keys(self.scope.kind) for path in key}
+        records = {str(address): record for address, record in self.records.items()}
+        return paths(self.entities.values(), records) | identities
+
+
+async def read_live(
+    reader: Reader,
+    desired: Desired,
+    recorded: Recorded,
+    *,
+    workspaces: Mapping[str, str],
+    rules: Rules,
+    concurrency: int = 8,
+) -> Live:
+    """Return everything live that the plan has to know, with the devices of contacts that have them in scope.
+
+    `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
+    by side. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
+    """
+    wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
+    readers = [_ScopeReader(reader, one, concurrency) for one in wanted]
+    results = await _together(readers, lambda one: one.read(), len(readers) or 1)
+    entities: dict[Scope, tuple[LiveEntity, ...]] = {}
+    for one, (rows, _) in zip(wanted, results, strict=True):
+        entities[one.scope] = tuple(row for row in rows if row.kind == one.scope.kind)
+        if one.scope.kind == "contact":
+            devices = Scope("device", one.scope.workspace)
+            entities[devices] = tuple(row for row in rows if row.kind == "device")
+    return Live(entities, tuple(result for _, result in results))
+
+
+def _wanted(
+    scope: Scope, desired: Desired, recorded: Recorded, workspaces: Mapping[str, str], rules: Rules
+) -> Wanted:
+    entities = {
+        a: e for a, e in desired.entities.items() if (a.kind, a.workspace) == (scope.kind, scope.workspace)
+    }
+    records = {
+        a: r for a, r in recorded.entities.items() if (a.kind, a.workspace) == (scope.kind, scope.workspace)
+    }
+    return Wanted(scope, workspaces[scope.workspace], entities, records, rules)
+
+
+class _ScopeReader:
+    """Reads one scope by the cheaper way, and counts its calls."""
+
+    def __init__(self, reader: Reader, wanted: Wanted, concurrency: int) -> None:
+        self.wanted = wanted
+        self.kind = KINDS[wanted.scope.kind]
+        self.collection: ReadCollection = reader.of(self.kind.name)
+        self.concurrency = concurrency
+        self.calls = 0
+        self.complete = True
+        self.owners = {record.remote_id: address for address, record in wanted.records.items()}
+        self.strangers = Index(wanted.unrecorded, wanted.rules.keys(self.kind.name))
+        # Only a contact's rows can be brief; those of a resource are whole but for what is never shown.
+        self.briefly = self.kind.name == "contact"
+        self.fields = _list_fields(wanted) if self.briefly else ()
+
+    async def read(self) -> tuple[list[LiveEntity], Read]:
+        """Return the rows that matter, devices among them, and how they were read."""
+        first = await self._page()
+        direct = self._cost_of_each(first) < self._cost_of_scan(first)
+        rows = await (self._each() if direct else self._scan(first))
+        shown = {row.remote_id for row in rows}
+        hidden = await self._get([one for one in self.owners if one not in shown])
+        if hidden and not direct:
+            self.complete = False  # the list did not show what is there: it was not all of it
+        total = -1 if first.total is None else first.total
+        naive = total + -(-total // _size(first)) if total > 0 else 0
+        how = "search" if direct else "scan"
+        read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
+        return [*rows, *hidden], read
+
+    # Which way is cheaper: calls that each would still take, after the first page.
+
+    def _cost_of_scan(self, first: Page) -> float:
+        if first.total is None or first.last:
+            return 0
+        return -(-first.total // _size(first)) - 1 + self._looks(first, first.total)
+
+    def _looks(self, first: Page, total: int) -> int:
+        """Return how many rows of a scan would need a look of their own."""
+        told = self._told(first.rows)
+        if told is None:
+            return 0
+        poor = [e for e in self.wanted.entities.values() if e.devices_in_scope or not self._needs(e) <= told]
+        if told == BRIEF and self.wanted.unrecorded:
+            # Brief rows do not show who they are: each that is not recorded might be one of ours.
+            return max(len(poor), total - len(self.wanted.records))
+        remembered = sum(1 for record in self.wanted.records.values() if record.modified)
+        return max(0, len(poor) - remembered)
+
+    def _cost_of_each(self, first: Page) -> float:
+        if first.total is None:
+            return float("inf")
+        looks = 0 if self._told(first.rows) is None else 1
+        marks = 1 if self.wanted.rules.mark and self.briefly else 0
+        return len(self.wanted.records) + len(self.wanted.unrecorded) * (1 + looks) + marks
+
+    # The two ways.
+
+    async def _scan(self, first: Page) -> list[LiveEntity]:
+        """Read the whole list, then look at the rows that tell too little."""
+        found: dict[str, Found] = {row.remote_id: row for row in first.rows}
+        if not first.last:
+            async for page in self._pages({}, first):
+                found |= {row.remote_id: row for row in page.rows}
+        return await self._known(found.values(), self._told(first.rows))
+
+    async def _each(self) -> list[LiveEntity]:
+        """Look at every recorded entity by its id, and search every other by its identity."""
+        rows = await self._get(list(self.owners))
+        known = {row.remote_id for row in rows}
+        lost = {address for remote_id, address in self.owners.items() if remote_id not in known}
+        nameless = [e for a, e in self.wanted.entities.items() if a in lost or a not in self.wanted.records]
+        searches = [search for entity in nameless for search in self._searches(entity)]
+        if self.wanted.rules.mark and self.briefly:
+            searches.append({self.wanted.rules.mark_path: f"{self.wanted.rules.stack}/"})
+        hits: dict[str, Found] = {}
+        for found in await _together(searches, self._search, self.concurrency):
+            hits |= {one.remote_id: one for one in found if one.remote_id not in known}
+        return rows + await self._known(hits.values(), self._told(tuple(hits.values())))
+
+    async def _known(self, found: Iterable[Found], told: frozenset[str] | None) -> list[LiveEntity]:
+        """Return list rows as live entities, each looked at by its id where the row tells too little."""
+        rows: list[LiveEntity] = []
+        looks: list[str] = []
+        for one in found:
+            row = self._row(one, told)
+            rows += row or []
+            looks += [one.remote_id] if row is None else []
+        return rows + await self._get(looks)
+
+    def _searches(self, entity: Entity) -> list[dict[str, str]]:
+        """Return a filter for every identity that the entity has, in order of preference."""
+        return [
+            {path: str(entity.fields[path]).strip() for path in key}
+            for key in self.wanted.rules.keys(self.kind.name)
+            if all(entity.fields.get(path) for path in key)
+        ]
+
+    # Calls, each counted once.
+
+    async def _page(self) -> Page:
+        self.calls += 1
+        return await self.collection.page(workspace=self.wanted.workspace, fields=self.fields)
+
+    async def _pages(self, filters: Mapping[str, str], first: Page | None = None) -> AsyncIterator[Page]:
+        walk = self.collection.pages(
+            first, workspace=self.wanted.workspace, filters=filters, fields=self.fields
+        )
+        async for page in walk:
+            self.calls += page is not first
+            self.complete = self.complete and not page.trouble
+            yield page
+
+    async def _search(self, filters: Mapping[str, str]) -> list[Found]:
+        return [row async for page in self._pages(filters) for row in page.rows]
+
+    async def _get(self, remote_ids: Iterable[str]) -> list[LiveEntity]:
+        """Return whole entities by id; what is not there is left out."""
+        rows: list[LiveEntity] = []
+        for found in await _together(list(remote_ids), self._one, self.concurrency):
+            rows += self._entities(found) if found else []
+        return rows
+
+    async def _one(self, remote_id: str) -> Found | None:
+        self.calls += 1
+        try:
+            return await self.collection.get(remote_id, workspace=self.wanted.workspace)
+        except NotFound:
+            return None
+
+    # What a row tells.
+
+    def _told(self, rows: Sequence[Found]) -> frozenset[str] | None:
+        """Return the paths that such list rows show, or None where they show everything."""
+        if not self.briefly or any(WHOLE & row.body.keys() for row in rows):
+            return None
+        if not any(WITNESS in row.body for row in rows):
+            return BRIEF
+        told = BRIEF.union(self.fields)
+        if any("customFields" in row.body for row in rows):
+            # No row with custom fields: nobody has any, or the list ignores them. One that has some tells.
+            told |= {path for path in self.wanted.paths if path.startswith("custom.")}
+        return told
+
+    def _row(self, found: Found, told: frozenset[str] | None) -> list[LiveEntity] | None:
+        """Return what a list row tells, or None when it tells too little and needs a look of its own."""
+        if told is None:
+            return self._entities(found)
+        row = structs.replace(self._entity(found), known=told, devices_known=False)
+        record = self.wanted.records.get(self.owners.get(found.remote_id, Address("")))
+        entity = self.wanted.entities.get(record.address) if record else None
+        if record:
+            # What is ours and no longer declared may be deleted, and that is planned against the whole of it.
+            return self._recorded_row(row, entity, record) if entity else None
+        if told == BRIEF:
+            return None if self.wanted.unrecorded or self.wanted.rules.mark else [row]
+        if str(row.fields.get(self.wanted.rules.mark_path, "")).startswith(f"{self.wanted.rules.stack}/"):
+            return None
+        _, same = self.strangers.candidates(row.fields)
+        enough = all(not entity.devices_in_scope and self._needs(entity) <= told for entity in same)
+        return [row] if enough else None
+
+    def _recorded_row(
+        self, row: LiveEntity, entity: Entity, record: RecordedEntity
+    ) -> list[LiveEntity] | None:
+        needs = self._needs(entity) | record.sent.keys()
+        if entity.devices_in_scope:
+            return None
+        if needs <= (row.known or frozenset()):
+            return [row]
+        # Not touched since we looked: what it showed then is what it shows now.
+        same = record.modified and normalize.instant(record.modified) == normalize.instant(row.modified)
+        if same and needs <= record.sent.keys():
+            return [structs.replace(row, fields=record.shown, known=frozenset(record.sent))]
+        return None
+
+    def _needs(self, entity: Entity) -> frozenset[str]:
+        return frozenset(entity.fields) - self.kind.write_only
+
+    def _entity(self, found: Found) -> LiveEntity:
+        return observed(
+            self.kind.name, self.wanted.scope.workspace, found.remote_id, found.body, seen=found.date
+        )
+
+    def _entities(self, found: Found) -> list[LiveEntity]:
+        """Return a whole entity, and a contact's devices after it."""
+        workspace = self.wanted.scope.workspace
+        devices = [
+            observed("device", workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id)
+            for one in (devices_of(found) if self.kind.name == "contact" else ())
+        ]
+        return [self._entity(found), *devices]
+
+
+async def _together(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:
+    """Return the results in the order of the items, with at most `limit` of them under way."""
+    results: dict[int, R] = {}
+    queue = iter(enumerate(items))
+
+    async def worker() -> None:
+        for index, item in queue:
+            results[index] = await work(item)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(limit, len(items))):
+            group.create_task(worker())
+    return [results[index] for index in range(len(items))]
+
+
+def devices_of(contact: Found) -> list[Found]:
+    """Return the devices that a contact's whole body shows. Raises Malformed for one without an id."""
+    rows = contact.body.get("devices")
+    bodies = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    devices = [Found(remote_id(body, "devices"), body, contact.date) for body in bodies]
+    if not all(device.remote_id for device in devices):
+        raise Malformed(f"contact {contact.remote_id}: the service shows a device without an id.")
+    return devices
+
+
+def _list_fields(wanted: Wanted) -> tuple[str, ...]:
+    """Return the contact fields to ask a list for: what will be compared, and the witness."""
+    plain = {path for path in wanted.paths if "." not in path} - KINDS["contact"].write_only
+    return tuple(sorted(plain | {WITNESS}))
+
+
+def _size(page: Page) -> int:
+    return len(page.rows) or 1

@@ -1,0 +1,156 @@
+"""One project against one sandbox in process: the real client, store, planner and engine, no network.
+
+For tests of more than one part. `World` counts what is sent at the transport, below everything
+that could miscount.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from msgspec import structs
+
+from reconciler import pipeline
+from reconciler.apply.stop import StopFlag
+from reconciler.core.guard import Consent
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.plans import Options, Plan
+from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
+from reconciler.sandbox.app import SandboxConfig, create_app
+from reconciler.service.client import open_client
+from reconciler.service.timing import Timing
+
+BASE = "http://127.0.0.1:8480"
+AUTH = Auth(Secret("demo"), Secret("demo"), Secret("demo-key"))
+ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
+
+
+class Clock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_s(self, seconds: float) -> None:
+        """Let this much time pass."""
+        self.now += timedelta(seconds=seconds)
+
+
+class Counting(httpx2.AsyncBaseTransport):
+    """Passes requests on, and keeps (method, path) of each."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self.inner = inner
+        self.sent: list[tuple[str, str]] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append((request.method, request.url.path))
+        return await self.inner.handle_async_request(request)
+
+
+@dataclass
+class World:
+    """A folder with a project, a sandbox, and everything between them."""
+
+    root: Path
+    config: SandboxConfig = field(default_factory=SandboxConfig)
+    workspaces: Mapping[str, WorkspaceRef] = field(default_factory=lambda: {"default": WorkspaceRef()})
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock()
+        self.config = replace(self.config, clock=self.clock)
+        self.wire = Counting(httpx2.ASGITransport(app=create_app(self.config)))
+        self.tokens = iter(f"token-{number:04d}" for number in range(100_000))
+        self.settings = Settings(
+            root=str(self.root),
+            manifests=("manifests",),
+            service=Service(base_url=BASE, auth=AUTH, limits=Limits(requests_per_second=0, settle_s=0)),
+            workspaces=self.workspaces,
+            store="sqlite:///store.db",
+            stack="test",
+        )
+        self.settings = structs.replace(self.settings, **self.changes)
+        self.outside = pipeline.Outside(
+            now=self.clock,
+            token=self.tokens.__next__,
+            timing=Timing(monotonic=self._monotonic, sleep=self._sleep, random=lambda: 0.5),
+            connections=self.wire,
+        )
+
+    def _monotonic(self) -> float:
+        return self.clock.now.timestamp()
+
+    async def _sleep(self, seconds: float) -> None:
+        self.clock.pass_s(seconds)
+        await asyncio.sleep(0)
+
+    def write(self, manifest: Mapping[str, Any], name: str = "main.json") -> None:
+        """Make this the project's manifest; JSON is the same language as YAML."""
+        folder = self.root / "manifests"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps({"version": "1", "workspace": "default", **manifest}), "utf-8")
+
+    def plan(self, *, options: Options | None = None, consent: Consent = ALLOWED) -> pipeline.Planned:
+        """Plan, and claim that nothing but GET was sent."""
+        before = len(self.wire.sent)
+        desired = pipeline.validate(self.settings, {})
+        planned = asyncio.run(
+            pipeline.plan(self.settings, desired, self.outside, options=options or Options(), consent=consent)
+        )
+        assert {method for method, _ in self.wire.sent[before:]} <= {"GET"}, "a plan has written"
+        return planned
+
+    def apply(
+        self, *, options: Options | None = None, consent: Consent = ALLOWED, saved: Plan | None = None
+    ) -> tuple[pipeline.Planned, Run]:
+        """Apply, agreeing to whatever the plan is."""
+        desired = pipeline.validate(self.settings, {})
+        outcomes: list[Outcome] = []
+        planned, run = asyncio.run(
+            pipeline.apply(
+                self.settings,
+                desired,
+                self.outside,
+                options=options or Options(),
+                consent=consent,
+                saved=saved,
+                fail_fast=False,
+                stop=StopFlag(),
+                agree=lambda _: True,
+                on_outcome=outcomes.append,
+            )
+        )
+        assert run is not None
+        assert sorted(o.address for o in outcomes) == sorted(o.address for o in run.outcomes)
+        return planned, run
+
+    def client(self) -> Any:
+        """Open a client of one's own, to be somebody who edits behind our back."""
+        return open_client(self.settings.service, timing=self.outside.timing, connections=self.wire)
+
+    def behind_our_back(self, edit: Any) -> Any:
+        """Run `edit(client)`, a coroutine function, and let a minute pass."""
+
+        async def work() -> Any:
+            async with self.client() as client:
+                return await edit(client)
+
+        result = asyncio.run(work())
+        self.clock.pass_s(60)
+        return result
+
+    def sent(self) -> Counter[str]:
+        """How many requests left, by method, since the last call of this."""
+        counts = Counter(method for method, _ in self.wire.sent)
+        self.wire.sent.clear()
+        return counts
