@@ -6,7 +6,7 @@ alike. It knows nothing of either syntax and nothing of what a manifest means.
 
 import unicodedata
 from array import array
-from typing import Any
+from typing import Any, NoReturn
 
 from reconciler.errors import Problem
 from reconciler.manifest.characters import HINT, UNFIT, complaint
@@ -87,18 +87,13 @@ class Builder:
         self._nodes = 0
         self._shared: dict[str, str] = {}
 
-    @property
-    def open(self) -> bool:
-        """Whether a container is still open."""
-        return self._top is not None
-
     def refuse(self, position: Position, what: str, hint: str = "") -> None:
         """Record a mistake and go on, unless there are too many of them."""
         self.problems.append(Problem(self.file, *position, what, hint))
         if len(self.problems) >= PROBLEMS_MAX:
             self.stop(position, f"more than {PROBLEMS_MAX} mistakes; the rest of the file was not read.")
 
-    def stop(self, position: Position, what: str, hint: str = "") -> None:
+    def stop(self, position: Position, what: str, hint: str = "") -> NoReturn:
         """End the reading of this file here."""
         raise Stop(Problem(self.file, *position, what, hint))
 

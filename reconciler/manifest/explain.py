@@ -131,6 +131,8 @@ def _sentence(error: ValidationError, label: str) -> str:
             said = "must not be empty." if wanted == 1 else f"must have at least {wanted} characters."
         case "maxLength":
             said = f"has {len(value):,} characters; the limit is {wanted:,}."
+        case "minimum" | "maximum":
+            said = f"must be at {'least' if error.validator == 'minimum' else 'most'} {wanted}."
         case "minItems" | "maxItems":
             limit = "at least" if error.validator == "minItems" else "at most"
             said = f"must have {limit} {_number(wanted)}, not {len(value)}."
@@ -169,14 +171,35 @@ def _or(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}" if texts else "else"
 
 
+_WORDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+
 def _types(wanted: object) -> str:
-    words = {"object": "a mapping", "array": "a list"}
-    types = wanted if isinstance(wanted, list) else [wanted]
-    return _or(list(dict.fromkeys(words.get(str(name), "text") for name in types)))
+    types = [str(name) for name in wanted] if isinstance(wanted, list) else [str(wanted)]
+    if "string" in types:  # numbers and booleans beside it are what editors see in plain text
+        types = [name for name in types if name not in ("number", "integer", "boolean")]
+    return _or([_WORDS.get(name, name) for name in types])
 
 
 def _type_of(value: object) -> str:
-    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else "text"
+    match value:
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case _:
+            return "text"
 
 
 def _article(noun: str) -> str:

@@ -19,12 +19,18 @@ BYTES_MAX = 10 * 1024 * 1024  # bytes; the service takes no larger payload
 _PATH_MAX = 1024  # characters of a whole reference
 _PART_MAX = 255  # bytes of one name; more than any file system holds
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-_FILE = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-)
-_FOLDER = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-)
+
+
+def _flags(*names: str) -> int:
+    flags = os.O_RDONLY
+    for name in names:
+        flags |= getattr(os, name, 0)  # a system without one of them does not need it
+    return flags
+
+
+# Without O_NONBLOCK, opening a pipe would wait for its writer; without O_BINARY, Windows edits line ends.
+_FILE = _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+_FOLDER = _flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
 
 
 class Unreadable(Exception):

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 3.0, absent from the stubs
+from typing import NoReturn
 
 from reconciler.manifest.build import Builder, Position
 
@@ -72,9 +73,9 @@ class _Scanner:
             self.closers.pop()
             self.builder.end()
             return self._after()
-        if wanted in (_VALUE, _VALUE_OR_END):
-            return self._literal(wanted)
-        return self._fail(wanted)
+        if wanted not in (_VALUE, _VALUE_OR_END):
+            self._fail(wanted)
+        return self._literal(wanted)
 
     def _begin(self, character: str) -> int:
         self.builder.begin({} if character == "{" else [], *self._position())
@@ -97,7 +98,7 @@ class _Scanner:
     def _literal(self, wanted: int) -> int:
         found = _LITERAL.match(self.text, self.at)
         if found is None:
-            return self._fail(wanted)
+            self._fail(wanted)
         self.builder.scalar(found[0], *self._position(), null=found[0] == "null")
         self.at = found.end()
         return self._after()
@@ -113,9 +114,8 @@ class _Scanner:
         line = bisect_right(self.lines, self.at)
         return line, self.at - self.lines[line - 1] + 1
 
-    def _fail(self, wanted: int) -> int:
+    def _fail(self, wanted: int) -> NoReturn:
         end = self.at == len(self.text)
         seen = "the file ends" if end else f"{self.text[self.at]!r} stands"
         what = f"this is not JSON: {seen} where {_WANTED[wanted]} is due."
         self.builder.stop(self._position(), what, "JSON knows no comments, no trailing commas and no NaN")
-        return _NOTHING

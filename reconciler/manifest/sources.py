@@ -65,7 +65,8 @@ def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterat
         elif not real.is_dir():
             yield from _file(path, real, root, problems)
         elif depth == _DEPTH_MAX:
-            problems.append(Problem(named(path, root), 0, 0, "folders are nested too deeply here.", ""))
+            what = f"folders are nested more than {_DEPTH_MAX} levels deep here, which is the limit."
+            problems.append(Problem(named(path, root), 0, 0, what, "move the manifests further up"))
         else:
             entries = sorted(entry.name for entry in os.scandir(real))
             for name in entries:

@@ -341,3 +341,35 @@ def test_paths_are_named_relative_to_the_root(project: Project, tmp_path: Path) 
     absolute = project.load([str(tmp_path / "project" / "manifests")])
 
     assert absolute.problems[0].where == "manifests/ops.yaml:3:1"
+
+
+def test_a_manifest_outside_the_root_may_not_name_files(project: Project) -> None:
+    """What it names would be outside too, where no review sees it."""
+    project.write("../other/list.csv", "a")
+    project.write(
+        "../other/x.yaml", "version: 1\nworkspace: ops\nresources: {r: {content: {file: list.csv}}}\n"
+    )
+
+    (problem,) = project.load(["../other/x.yaml"]).problems
+
+    assert "a manifest outside the project root may not name files." in problem.what
+    assert problem.next == "move the manifest below the folder of reconciler.yaml"
+
+
+def test_folders_end_somewhere(project: Project) -> None:
+    """A tree without an end is reported, not walked for ever."""
+    project.write("manifests/" + "a/" * 31 + "x.yaml", "version: 1\nworkspace: ops\n")
+
+    (problem,) = project.load().problems
+
+    assert problem.what == "folders are nested more than 30 levels deep here, which is the limit."
+
+
+def test_a_rendered_payload_has_a_limit(project: Project) -> None:
+    """Quotation marks double in CSV, so a manifest within its limit can make a payload beyond it."""
+    cell = '"' * (6 * 1024 * 1024)
+    project.manifest(f"resources: {{r: {{content: {{rows: [['{cell}']]}}}}}}\n")
+
+    (problem,) = project.load().problems
+
+    assert "the limit is 10,485,760." in problem.what

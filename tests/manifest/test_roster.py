@@ -290,6 +290,16 @@ def test_a_long_tag_is_told_at_its_cell(project: Project) -> None:
     ]
 
 
+def test_mistakes_of_one_roster_have_a_limit(project: Project) -> None:
+    """A wrong delimiter would be one in every row."""
+    _roster(project, HEADER + "1,A\n" * 5000)
+
+    told = _told(project)
+
+    assert len(told) == 201
+    assert any(what == "the rest of the roster was not read." for _, what, _ in told)
+
+
 def test_many_collisions_are_folded(project: Project) -> None:
     """A wrong column would be a message for every row."""
     _roster(project, HEADER + "".join(f"same,A{n},x\n" for n in range(500)))

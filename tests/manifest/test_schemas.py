@@ -145,6 +145,19 @@ def test_fields_of_a_deployment_are_allowed_by_name() -> None:
     assert check("manifest", tree, extras={"contact": ("pagerNumber",)}) == ()
 
 
+def test_typed_values_are_named_by_their_types() -> None:
+    """A caller that has turned scalars into numbers gets words for numbers."""
+    tree = read_tree(b"version: 1\nworkspace: ops\n", "m.yaml")
+    typed = {"version": 1, "workspace": "ops", "contacts": 5, "resources": True}
+
+    told = [problem.what for problem in check("manifest", tree, value=typed)]
+
+    assert told == [
+        "contacts must be a mapping, not a number.",
+        "resources must be a mapping, not true or false.",
+    ]
+
+
 def test_an_unknown_schema_is_a_key_error() -> None:
     """The caller knows the names; it asked for one that is not there."""
     with pytest.raises(KeyError):
