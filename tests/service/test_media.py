@@ -1,0 +1,188 @@
+"""Claims about bodies: strict JSON only, nothing cut is accepted, nothing explodes, nothing is quoted."""
+
+import json
+import math
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from service.support import ID, contact, listing
+
+from reconciler.service import media
+from reconciler.service.media import BadBody, decode, depth_max, encode
+
+DEVICE = {
+    "id": ID,
+    "deviceName": "Jane's phone",
+    "appId": "com.example.oncall",
+    "pushToken": 't\u00f6ken\\"{[',
+}
+SAMPLES: dict[str, dict[str, Any]] = {
+    "a page": listing([contact("A1", note="caf\u00e9 \U0001f642"), contact("A2")], "1 to 2 of 2    "),
+    "the end": {"status": "No records found", "link": []},
+    "a contact": {**contact(ID), "devices": [DEVICE], "locations": [{"longitude": 0.0, "latitude": -1.5e-3}]},
+    "a resource": {"name": "staff.csv", "scope": "private", "mimeType": "text/csv", "link": []},
+    "an error": {"errorSummary": "No such record. ", "errorText": "Not Found", "link": []},
+    "numbers and words": {"a": 1, "b": -2.5, "c": True, "d": None, "e": [], "f": {}, "g": "\\u0041"},
+}
+
+NESTED = b'{"a":' * 5000 + b"1" + b"}" * 5000
+HOSTILE: dict[str, bytes] = {
+    "empty": b"",
+    "spaces": b" \r\n\t ",
+    "NUL": b"\x00",
+    "a page in HTML": b"<!DOCTYPE html><html><body>Welcome</body></html>",
+    "HTML after spaces": b"\n\n  <HTML><head></head></HTML>",
+    "an HTML comment": b"<!-- maintenance -->",
+    "XML": b'<?xml version="1.0"?><contacts/>',
+    "an entity bomb": b'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><x>&a;</x>',
+    "plain words": b"Your request has been accepted for processing",
+    "null": b"null",
+    "true": b"true",
+    "a number": b"42",
+    "a text": b'"No records found"',
+    "an empty array": b"[]",
+    "an array of rows": b'[{"id":"A1"}]',
+    "two documents": b'{"status":"No records found"}{"status":"No records found"}',
+    "two lines of JSON": b'{"a":1}\n{"b":2}',
+    "trailing words": b'{"contacts":[]} OK',
+    "a trailing comma": b'{"contacts":[],}',
+    "a trailing comma in an array": b'{"contacts":[1,]}',
+    "a comment": b'{"contacts":[] /* none */}',
+    "single quotes": b"{'contacts':[]}",
+    "bare keys": b"{contacts:[]}",
+    "a byte order mark": b'\xef\xbb\xbf{"status":"No records found"}',
+    "UTF-16": '{"status":"No records found"}'.encode("utf-16"),
+    "UTF-32": '{"status":"No records found"}'.encode("utf-32"),
+    "Latin-1": '{"firstName":"Ren\u00e9"}'.encode("latin-1"),
+    "overlong UTF-8": b'{"a":"\xc0\xaf"}',
+    "a raw surrogate": b'{"a":"\xed\xa0\x80"}',
+    "a lone high surrogate": b'{"a":"\\ud800"}',
+    "a lone low surrogate": b'{"a":"\\uDC00"}',
+    "a lone surrogate as a key": b'{"\\ud800":1}',
+    "a deep lone surrogate": b'{"a":[{"b":["\\udfff"]}]}',
+    "surrogates the wrong way round": b'{"a":"\\udc00\\ud800"}',
+    "a duplicate key": b'{"contacts":[],"contacts":[{"id":"A1"}]}',
+    "a duplicate key inside": b'{"contacts":[{"id":"A1","id":"A2"}]}',
+    "a duplicate key by escape": b'{"id":1,"\\u0069d":2}',
+    "NaN": b'{"a":NaN}',
+    "Infinity": b'{"a":Infinity}',
+    "minus Infinity": b'{"a":-Infinity}',
+    "a number beyond doubles": b'{"a":1e999}',
+    "a number below doubles": b'{"a":-1e999}',
+    "a number of 5,000 digits": b'{"a":' + b"9" * 5000 + b"}",
+    "a leading zero": b'{"a":007}',
+    "a plus sign": b'{"a":+1}',
+    "hexadecimal": b'{"a":0x10}',
+    "an underscore": b'{"a":1_0}',
+    "a bare point": b'{"a":.5}',
+    "a control character": b'{"a":"\x01"}',
+    "a line break in a text": b'{"a":"x\ny"}',
+    "a bad escape": b'{"a":"\\x41"}',
+    "half an escape": b'{"a":"\\u00"}',
+    "5,000 objects inside each other": NESTED,
+    "100,000 arrays inside each other": b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "100,000 open arrays": b'{"a":' + b"[" * 100_000,
+    "65 levels": b'{"a":' + b"[" * depth_max + b"]" * depth_max + b"}",
+    "65 levels behind bracketed texts": b'{"x":"]]]}}}","a":'
+    + b'["]",' * depth_max
+    + b"1"
+    + b"]" * depth_max
+    + b"}",
+    "gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
+    "random bytes": bytes(range(256)),
+    "a JSONP call": b'callback({"contacts":[]})',
+    "a guard": b')]}\',\n{"contacts":[]}',
+    "form data": b"status=No+records+found",
+    "MessagePack": b"\x81\xa8contacts\x90",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_body_is_refused_in_words_that_quote_nothing_of_it(name: str) -> None:
+    with pytest.raises(BadBody) as raised:
+        decode(HOSTILE[name])
+
+    assert str(raised.value).startswith(("it ", "a key "))
+    assert len(str(raised.value)) < 70
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_body_cut_at_any_byte_is_refused(name: str, *, ascii_only: bool) -> None:
+    """A connection that ends early must never make a list shorter: only the last brace completes it."""
+    whole = json.dumps(SAMPLES[name], ensure_ascii=ascii_only).encode()
+
+    assert decode(whole) == SAMPLES[name]
+    for end in range(len(whole)):
+        with pytest.raises(BadBody):
+            decode(whole[:end])
+
+
+def test_sixty_four_levels_are_read() -> None:
+    deep = b'{"a":' + b"[" * (depth_max - 1) + b"]" * (depth_max - 1) + b"}"
+
+    assert decode(deep)
+
+
+def test_brackets_inside_texts_are_no_levels() -> None:
+    texts = {"a": "[" * 500, "b": '"]]}}\\"' * 100, "c": "{" * 500}
+
+    assert decode(encode(texts)) == texts
+
+
+def test_a_surrogate_pair_is_one_character() -> None:
+    assert decode(b'{"a":"\\ud83d\\ude42"}') == {"a": "\U0001f642"}
+
+
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+)
+
+
+@given(st.dictionaries(st.text(), values))
+def test_what_is_encoded_is_decoded_to_the_same(document: dict[str, Any]) -> None:
+    """Law 6, in JSON: fields that nobody knows must survive a read and a write."""
+    assert decode(encode(document)) == document
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_give_anything_but_an_object_or_a_refusal(body: bytes) -> None:
+    with suppress(BadBody):
+        assert isinstance(decode(body), dict)
+
+
+def test_a_media_type_names_vendor_kind_version_and_form() -> None:
+    assert media.media_type("service", "contactdevice") == "application/vnd.service.contactdevice-v1+json"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        (
+            b'{"errorSummary":"Not accepted. ","errorText":"firstName is missing"}',
+            "Not accepted. firstName is missing",
+        ),
+        (b'{"errorSummary":"No","errorText":"","errorDetail":"e"}', "No e"),
+        (b'{"message":"Forbidden"}', "Forbidden"),
+        (b'{"status":"x","message":"m","detail":"d"}', "m d"),
+        (b'{"errorText":5}', ""),
+        (b"Request size limit exceeded", "Request size limit exceeded"),
+        (b"<html>Forbidden</html>", ""),
+        (b"[1,2]", ""),
+        (b'{"cut', ""),
+        (b"", ""),
+    ],
+)
+def test_the_services_own_words_are_found_in_every_form_of_error(body: bytes, wanted: str) -> None:
+    assert media.words(body) == wanted
+
+
+def test_floats_keep_their_value() -> None:
+    assert decode(b'{"a":0.1,"b":1e-7,"c":-0.0}') == {"a": 0.1, "b": 1e-7, "c": -0.0}
+    assert math.copysign(1, decode(b'{"c":-0.0}')["c"]) == -1
