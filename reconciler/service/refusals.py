@@ -150,7 +150,7 @@ class Seen:
 
 def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words."""
-    code = error_code(answer)
+    code = shown(conceal(error_code(answer)).upper())
     sense = next(row.sense for row in TABLE if row.fits(answer.status, code))
     if sense is _ABSENT and not _own_words(answer):
         sense = _FOREIGN_404
@@ -163,7 +163,7 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
         method=call.method,
         path=call.path,
         status=answer.status,
-        code=shown(conceal(code)),
+        code=code,
     )
     if not isinstance(error, Throttled):
         return Seen(sense.failure, error)
@@ -218,9 +218,8 @@ def given_up(error: ServiceError, why: str) -> ServiceError:
 
 
 def error_code(answer: Answer) -> str:
-    """The gateway's error code in upper case, or "". Source: facts 8, both header names."""
-    code = answer.headers.get("x-error-code") or answer.headers.get("x-mashery-error-code", "")
-    return code.upper()
+    """The gateway's error code, or "". Source: facts 8, both header names."""
+    return answer.headers.get("x-error-code") or answer.headers.get("x-mashery-error-code", "")
 
 
 def shown(text: str) -> str:

@@ -1,0 +1,214 @@
+"""Claims about silence: the key, the password and their encodings appear nowhere but on the wire."""
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import httpx2
+import pytest
+from service.socket_server import free_port
+from service.support import (
+    BASE,
+    CALLS,
+    ID,
+    KEY,
+    PASSWORD,
+    USER,
+    Wire,
+    answer,
+    app_wire,
+    contact,
+    failure,
+    listing,
+    sandbox,
+    sandbox_config,
+    service,
+    with_client,
+)
+
+from reconciler.errors import ReconcilerError, ServiceError
+from reconciler.model.settings import Auth, Secret
+from reconciler.sandbox.app import running
+from reconciler.service.auth import Credentials, hidden
+from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.timing import Timing
+from reconciler.service.transport import Transport
+
+BASIC = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+FORMS = (
+    *(
+        KEY,
+        quote(KEY, safe=""),
+        KEY.encode().hex(),
+        base64.b64encode(KEY.encode()).decode(),
+        KEY[:8],
+        KEY[::-1],
+    ),
+    *(PASSWORD, PASSWORD.encode().hex(), BASIC, BASIC[:12], USER),
+)
+
+FAILURES: dict[str, httpx2.Response | Exception] = {
+    **{
+        f"{status}": answer(status, {"errorText": f"no {KEY} {PASSWORD}"})
+        for status in (400, 401, 403, 404, 429, 500)
+    },
+    "redirect": answer(302, location=f"{BASE}/?apikey={KEY}"),
+    "HTML": answer(200, f"<html>{KEY}</html>".encode()),
+    "an error under a success": answer(200, {"errorText": KEY}),
+    "error code": answer(403, x_error_code=KEY),
+    "refused": httpx2.ConnectError(f"no {KEY}", request=httpx2.Request("GET", f"{BASE}?apikey={quote(KEY)}")),
+    "reset": httpx2.ReadError(f"no {KEY}", request=httpx2.Request("GET", f"{BASE}?apikey={quote(KEY)}")),
+    "protocol": httpx2.RemoteProtocolError(f"bad header {KEY}"),
+    "system": OSError(f"no {KEY}"),
+}
+
+
+@contextmanager
+def everything_logged() -> Iterator[list[logging.LogRecord]]:
+    """All records of all loggers at DEBUG, as a curious handler at the root would see them."""
+    records: list[logging.LogRecord] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    root, handler = logging.getLogger(), Keep()
+    before = root.level
+    root.setLevel(logging.DEBUG)
+    root.addHandler(handler)
+    try:
+        yield records
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+
+
+def texts_of(error: BaseException | None) -> Iterator[str]:
+    """Everything that an error and what led to it would print."""
+    while error is not None:
+        yield from (str(error), repr(error), repr(error.args), repr(vars(error)))
+        error = error.__cause__ or error.__context__
+
+
+def leaks(*texts: str) -> list[str]:
+    return [form for form in FORMS if any(form in text for text in texts)]
+
+
+@pytest.mark.parametrize("send_key", ["header", "query"])
+@pytest.mark.parametrize("method", CALLS)
+@pytest.mark.parametrize("name", FAILURES)
+def test_no_failure_shows_a_secret(name: str, method: str, send_key: str) -> None:
+    with everything_logged() as records:
+        error = failure(Wire(FAILURES[name]), CALLS[method], settings=service(send_key=send_key))
+
+    assert leaks(*texts_of(error), error.next, error.path, error.code) == []
+    assert leaks(*(record.getMessage() for record in records)) == []
+
+
+@pytest.mark.parametrize("send_key", ["header", "query"])
+def test_no_log_line_of_a_real_connection_shows_a_secret(send_key: str) -> None:
+    """The library logs whole URLs at INFO and every header of an answer at DEBUG."""
+
+    async def work(base_url: str) -> None:
+        settings = service(base_url, send_key=send_key)
+        async with open_client(settings, timing=Timing.real()) as client:
+            await client.contacts.list()
+            with pytest.raises(ServiceError):
+                await client.contacts.get("NOBODY")
+
+    with everything_logged() as records, running(sandbox_config(contacts=21)) as base_url:
+        asyncio.run(work(base_url))
+        asyncio.run(refused())
+
+    assert leaks(*(f"{record.getMessage()} {record.args}" for record in records)) == []
+    assert not [record for record in records if record.name.startswith(("httpx2", "httpcore2"))]
+
+
+async def refused() -> None:
+    async with open_client(service(f"http://127.0.0.1:{free_port()}"), timing=Timing.real()) as client:
+        with pytest.raises(ServiceError):
+            await client.contacts.get(ID)
+
+
+def test_no_repr_of_a_client_or_its_parts_shows_a_secret() -> None:
+    """A traceback with locals, a debugger, a crash report: they print reprs."""
+    settings = service(send_key="query")
+    transport = Transport(settings, sandbox(), timing=Timing.real(), vendor="service", read_only=True)
+    credentials = Credentials(settings.auth)
+
+    async def work(client: ServiceClient) -> str:
+        return f"{client!r} {vars(client)!r} {client.calls!r} {client.contacts!r} {vars(client.contacts)!r}"
+
+    texts = [repr(settings), repr(settings.auth), repr(transport), repr(vars(transport)), repr(credentials)]
+    assert leaks(*texts, str(credentials), with_client(sandbox(), work, settings=settings)) == []
+
+
+def test_the_key_in_a_link_does_not_come_back_in_a_body() -> None:
+    """The service writes our query into its links: from there it would reach plans and the store."""
+    uri = f"https://elsewhere.test/contacts/{ID}?apikey={quote(KEY, safe='')}&x=1"
+    link = [{"uri": uri, "rel": "self", "method": "GET"}]
+    body = {**contact(ID), "link": link, "devices": [{"id": "D1", "deviceName": "p", "link": link[0]}]}
+    wire = app_wire(
+        lambda request: answer(200, listing([body], "1 to 1 of 1") if "limit" in request.url.params else body)
+    )
+
+    async def work(client: ServiceClient) -> list[object]:
+        rows = await client.contacts.list()
+        return [rows[0].body, (await client.contacts.get(ID)).body, await client.devices.list(parent=ID)]
+
+    bodies = with_client(wire, work)
+
+    assert leaks(repr(bodies)) == []
+    assert "apikey" not in repr(bodies)
+
+
+def test_found_bodies_stay_out_of_reprs() -> None:
+    """They hold people's data and push tokens; a failing test or a traceback would print them."""
+    wire = Wire(answer(200, contact(ID, workEmailAddress1="jane.doe@example.com")))
+
+    found = with_client(wire, lambda client: client.contacts.get(ID))
+
+    assert "jane" not in repr(found)
+
+
+def test_credentials_are_concealed_in_every_spelling_and_the_longest_first() -> None:
+    credentials = Credentials(Auth(Secret("u"), Secret("pass word"), Secret("pass word/1")))
+
+    text = credentials.conceal("a pass word/1 b pass%20word%2F1 c pass word d pass%20word e")
+
+    assert text == f"a {hidden} b {hidden} c {hidden} d {hidden} e"
+
+
+def test_a_secret_of_three_letters_does_not_tear_up_every_text() -> None:
+    """Replacing `key` everywhere would tell it, and make sentences unreadable."""
+    credentials = Credentials(Auth(Secret("u"), Secret("key"), Secret("key")))
+
+    assert credentials.conceal("a key is a key") == "a key is a key"
+
+
+@pytest.mark.parametrize(
+    ("username", "key", "send_key", "works"),
+    [
+        ("user:name", "key", "header", False),
+        ("user", "k\u00e9y", "header", False),
+        ("user", "k\u00e9y", "query", True),
+        ("us\u00e9r", "key", "header", True),
+        ("user", "key with spaces", "header", True),
+    ],
+)
+def test_credentials_that_cannot_be_carried_are_refused_before_anything_is_sent(
+    username: str, key: str, send_key: str, *, works: bool
+) -> None:
+    make: Callable[[], Credentials] = lambda: Credentials(  # noqa: E731 - called twice below
+        Auth(Secret(username), Secret("p"), Secret(key), "query" if send_key == "query" else "header")
+    )
+    if works:
+        assert make().headers[0][0] == "Authorization"
+        return
+    with pytest.raises(ReconcilerError) as raised:
+        make()
+    assert username not in str(raised.value) or username == "user"
+    assert key not in str(raised.value) or key == "key"
