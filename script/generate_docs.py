@@ -1,0 +1,123 @@
+# noqa: INP001 - a script, started by script/generate-docs; part of no package
+"""Write docs/cli.md: the help of every command, exit codes and error classes, taken from the program itself.
+
+With --check nothing is written; exit code 1 and one line say that the page is stale. Another page than
+docs/cli.md may be named last. Nothing about what commands do is written here: that is their --help.
+"""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from reconciler import errors
+from reconciler.cli.main import COMMANDS
+from reconciler.model.outcomes import WORDS
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "cli.md"
+COLUMNS = "100"  # characters of a line of help; what fits beside the margin of most readers
+
+HEAD = """\
+# The command line
+
+Made by `script/generate-docs` from the program itself; a test holds the two together.
+
+Data goes to stdout, everything else to stderr. Progress bars and questions appear on a terminal only;
+colour there too, unless `NO_COLOR` is set, and elsewhere where `FORCE_COLOR` is. With `CI` set nothing is
+taken for a terminal.
+"""
+
+SELECTORS = """\
+## Selectors
+
+`--only` and `--except` take, as often as wanted:
+
+| selector | takes |
+|---|---|
+| `contact/ops/jane-doe` | one address |
+| `contact/ops/*` | addresses that fit; `*` and `?` stand for any characters |
+| `kind:device` | contacts, devices or resources |
+| `workspace:ops` | everything in a workspace, by its alias |
+| `tag:team=sre` | what is declared with this tag, the file's tags included |
+
+A selector that names nothing is an error. What is not selected is not changed, and keeps its record.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [HEAD, _contents(), *map(_command, ("", *COMMANDS)), SELECTORS, _exit_codes(), _errors()]
+    return "\n".join(parts)
+
+
+def _contents() -> str:
+    rows = [f"| [`{name}`](#reconciler-{name}) | {about} |" for name, about in COMMANDS.items()]
+    return "\n".join(["| command | does |", "|---|---|", *rows, ""])
+
+
+def _command(name: str) -> str:
+    title = f"reconciler {name}".strip()
+    words = [sys.executable, "-m", "reconciler", *([name] if name else []), "--help"]
+    told = subprocess.run(  # noqa: S603 - our own command
+        words,
+        env={"COLUMNS": COLUMNS},
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+        cwd=ROOT,
+    )
+    shown = "\n".join(line.rstrip() for line in told.stdout.strip().splitlines())
+    return f"## {title}\n\n```text\n{shown}\n```\n"
+
+
+def _exit_codes() -> str:
+    rows = [f"| {code} | `{word}` |" for code, word in sorted(WORDS.items())]
+    head = "With `--format json` the word stands beside the code, as `outcome` and `exit_code`."
+    return "\n".join(["## Exit codes", "", head, "", "| code | outcome |", "|---|---|", *rows, ""])
+
+
+def _errors() -> str:
+    head = (
+        "With `--format json` an error is `{outcome, exit_code, error: {kind, message, next}, problems}`, and\n"
+        "`kind` is one of these. Each is one thing that the reader does next; those below another are kinds of it."
+    )
+    rows = [
+        f"| {'&ensp;' * 2 * depth}`{kind.__name__}` | {kind.exit_code} | {_about(kind)} |"
+        for depth, kind in _tree()
+    ]
+    return "\n".join(["## Errors", "", head, "", "| kind | code | means |", "|---|---|---|", *rows, ""])
+
+
+def _tree(kind: type[errors.ReconcilerError] = errors.ReconcilerError, depth: int = 0) -> "Iterator[Row]":
+    yield depth, kind
+    for below in kind.__subclasses__():
+        yield from _tree(below, depth + 1)
+
+
+Row = tuple[int, type[errors.ReconcilerError]]
+
+
+def _about(kind: type[errors.ReconcilerError]) -> str:
+    return (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or look whether it is stale; return the exit code."""
+    check = "--check" in arguments
+    named = [word for word in arguments if word != "--check"]
+    file = Path(named[-1]) if named else PAGE
+    made = page()
+    if check:
+        if file.is_file() and file.read_text(encoding="utf-8") == made:
+            return 0
+        sys.stderr.write(f"{file.name} is stale.\n  next: script/generate-docs\n")
+        return 1
+    file.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
