@@ -165,14 +165,12 @@ class _Draft:
         by_mark = sum(
             1 for hit in matches.found.values() if hit.record is None and hit.by == self.rules.mark_path
         )
-        ours = {record.remote_id for record in records.values()}
+        ours = taken.union(record.remote_id for record in records.values())
         name = str(scope)
         self.owned[name] = max(self.owned[name], self.held[name]) + marked + by_mark
         if self.options.only or self.options.excluded:
             return  # only what was selected was read: who the others are is not known
-        self.unmanaged[name] += max(
-            0, total - sum(1 for row in rows if row.remote_id in taken | ours) - marked
-        )
+        self.unmanaged[name] += max(0, total - sum(1 for row in rows if row.remote_id in ours) - marked)
 
     def _entity(
         self,
