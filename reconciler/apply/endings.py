@@ -70,7 +70,7 @@ def cut_off(run: Session, attempt: Attempt) -> Outcome:
 
 
 def mistaken(run: Session, attempt: Attempt, error: Exception) -> Outcome:
-    """Return the outcome after a mistake of ours: its kind and place, because its text may hold people's data."""
+    """Return the outcome after a mistake of ours: its kind and place; its text may hold data of people."""
     what = f"a mistake in this program ({type(error).__name__} in {_place(error)})."
     run.halt(Halt("mistake", what, REPORT))
     if attempt.stage == "looking":

@@ -118,10 +118,10 @@ async def _settled(run: Session, doubt: Doubt) -> Outcome:
 
 
 def _open(run: Session, doubt: Doubt) -> Outcome:
-    step = (
-        f"plan again after {run.until(doubt.sent_at)}: what landed is recognized, and nothing is sent twice"
-    )
-    return Outcome(doubt.change.address, action(doubt.change), "in doubt", doubt.what, step)
+    change = doubt.change
+    known = "" if isinstance(change, Create) else change.remote_id
+    hint = f"plan again after {run.until(doubt.sent_at)}: what landed is recognized, not sent twice"
+    return Outcome(change.address, action(change), "in doubt", doubt.what, hint, known)
 
 
 async def _created(run: Session, change: Create, parent_id: str) -> Landed | None:

@@ -168,6 +168,4 @@ def _also(before: Fields, after: Fields, sent: Fields) -> str:
     """Say which fields that we did not change are not what they were a moment before."""
     moved = sorted(path for path in before.keys() | after if before.get(path) != after.get(path))
     others = [path for path in moved if path not in sent]
-    return (
-        f"changed by the service or somebody else at the same time: {look.names(others)}." if others else ""
-    )
+    return f"changed at the same time, and not by us: {look.names(others)}." if others else ""

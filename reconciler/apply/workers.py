@@ -27,8 +27,8 @@ async def work_through(run: Session, items: Sequence[T], each: Callable[[T], Awa
         ended = await asyncio.gather(*workers, return_exceptions=True)
     finally:
         hurry.cancel()
-        await asyncio.gather(hurry, return_exceptions=True)
-    for error in ended:
+        watched = await asyncio.gather(hurry, return_exceptions=True)
+    for error in (*ended, *watched):
         if isinstance(error, Exception):
             raise error
 

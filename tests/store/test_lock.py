@@ -10,7 +10,7 @@ from store.support import Clock, store_at
 
 from reconciler.errors import CorruptRecord, LockHeld
 from reconciler.store.database import Store
-from reconciler.store.lock import lease_s
+from reconciler.store.lock import Lock, lease_s
 
 # Another process that takes the lock, says so, and then does what it is told on its input.
 OTHER = """
@@ -168,6 +168,28 @@ def test_of_two_processes_that_fight_for_the_lock_one_gets_it(tmp_path: Path, st
     assert len(winners) + len(losers) == 2
     assert winners
     assert all(b"LockHeld" in errors for errors in losers)
+
+
+def test_of_two_that_saw_the_same_holder_one_takes_over(store: Store, rival: Store, clock: Clock) -> None:
+    """Where a database lets both look at once, the row itself decides: it changes from exactly that holder."""
+    with store.lock("run-1") as lock, store._database.writing() as connection:
+        seen = lock._holder(connection)
+        assert seen is not None
+        assert not lock._written(connection, None)
+        second, third = (
+            Lock(rival._database, rival._owner, run=name, nonce=name, now=clock) for name in ("two", "three")
+        )
+        assert second._written(connection, seen)
+        assert not third._written(connection, seen)
+
+
+def test_a_lease_is_not_renewed_for_a_lock_that_was_taken(store: Store, rival: Store, clock: Clock) -> None:
+    with store.lock("run-1") as lock:
+        clock.pass_(lease_s + 1)
+        with rival.lock("run-2") as taken:
+            with pytest.raises(LockHeld, match="run run-2"):
+                lock._renew()
+            taken.check()
 
 
 def test_a_damaged_lock_row_is_said_so(store: Store, rival: Store) -> None:

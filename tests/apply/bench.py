@@ -1,0 +1,370 @@
+"""A store, a sandbox in process, and a wire that loses, delays and refuses what a test wants it to."""
+
+import asyncio
+import itertools
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from msgspec import structs
+
+from reconciler.apply.engine import ApplyOptions, StopFlag, apply
+from reconciler.core.merge import create_body
+from reconciler.core.plan import Moment, Rules, make_plan
+from reconciler.core.records import refreshed
+from reconciler.live import read_live
+from reconciler.model.address import Address, contact, device, resource
+from reconciler.model.documents import Content, Controls, Fields, Place
+from reconciler.model.entities import Entity
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.settings import Auth, Limits, Secret, Service
+from reconciler.model.snapshots import Desired, Recorded, Scope
+from reconciler.sandbox.app import SandboxConfig, create_app
+from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.timing import Timing
+from reconciler.store.database import Store
+from reconciler.store.lock import Lock
+
+ORIGIN = "http://sandbox.example.com"
+WORKSPACES = (Workspace("ops", "AB12"),)
+JANE, SAM, ZOE = contact("ops", "jane"), contact("ops", "sam"), contact("ops", "zoe")
+
+Send = Callable[[], Awaitable[httpx2.Response]]
+Fault = Callable[[httpx2.Request, Send], Awaitable[httpx2.Response]]
+
+
+@dataclass
+class Rule:
+    """What happens to the `nth` request (from 1) of a method, of those made `when`; 0: to every one."""
+
+    method: str
+    fault: Fault
+    nth: int = 0
+    when: Callable[[], bool] = lambda: True
+    seen: int = 0
+
+    def fits(self, request: httpx2.Request) -> bool:
+        if request.method != self.method or not self.when():
+            return False
+        self.seen += 1
+        return self.nth in (0, self.seen)
+
+
+@dataclass
+class Wire(httpx2.AsyncBaseTransport):
+    """Passes requests on, counts them, and plays the rules."""
+
+    inner: httpx2.AsyncBaseTransport
+    rules: list[Rule] = field(default_factory=list)
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append((request.method, request.url.path))
+        self.bodies.append(await request.aread())
+
+        async def send() -> httpx2.Response:
+            return await self.inner.handle_async_request(request)
+
+        for rule in self.rules:
+            if rule.fits(request):
+                return await rule.fault(request, send)
+        return await send()
+
+    def count(self) -> Counter[str]:
+        return Counter(method for method, _ in self.sent)
+
+    def writes(self) -> list[tuple[str, str]]:
+        return [(method, path) for method, path in self.sent if method != "GET"]
+
+
+async def lost_before(request: httpx2.Request, send: Send) -> httpx2.Response:
+    """The request never arrives, and nobody can tell."""
+    raise httpx2.ReadError("lost", request=request)
+
+
+async def lost_after(request: httpx2.Request, send: Send) -> httpx2.Response:
+    """The request is carried out, and its answer is lost."""
+    await send()
+    raise httpx2.ReadError("lost", request=request)
+
+
+async def wrong(request: httpx2.Request, send: Send) -> httpx2.Response:
+    """The request is carried out, and then a mistake of ours shows, whose text holds what it should not."""
+    await send()
+    raise ZeroDivisionError("canary")
+
+
+def answered(status: int, headers: Mapping[str, str] | None = None, *, done: bool = False) -> Fault:
+    """The request is refused with this status, or is carried out and looks refused."""
+
+    async def fault(request: httpx2.Request, send: Send) -> httpx2.Response:
+        if done:
+            await send()
+        return httpx2.Response(status, headers=dict(headers or {}), stream=httpx2.ByteStream(b"{}"))
+
+    return fault
+
+
+def shown_without(field: str) -> Fault:
+    """The answer lacks a field that the entity, or each of a list, has."""
+
+    def without(body: dict[str, Any]) -> None:
+        body.pop(field, None)
+        for row in body.get("contacts", []):
+            row.pop(field, None)
+
+    return edited(without)
+
+
+def edited(edit: Callable[[dict[str, Any]], None]) -> Fault:
+    """The answer is not quite what the service said."""
+
+    async def fault(_: httpx2.Request, send: Send) -> httpx2.Response:
+        response = await send()
+        body = json.loads(await response.aread())
+        edit(body)
+        content = json.dumps(body).encode()
+        headers = {"content-type": response.headers["content-type"], "date": response.headers["date"]}
+        return httpx2.Response(response.status_code, headers=headers, stream=httpx2.ByteStream(content))
+
+    return fault
+
+
+def lands_late(tasks: "list[asyncio.Task[httpx2.Response]]", seconds: float) -> Fault:
+    """The answer is lost, and the request is carried out only later."""
+
+    async def later(send: Send) -> httpx2.Response:
+        await asyncio.sleep(seconds)
+        return await send()
+
+    async def fault(request: httpx2.Request, send: Send) -> httpx2.Response:
+        tasks.append(asyncio.ensure_future(later(send)))
+        raise httpx2.ReadError("lost", request=request)
+
+    return fault
+
+
+def person(address: Address = JANE, **more: str) -> Entity:
+    name = address.name
+    fields = {
+        "firstName": name.title(),
+        "lastName": "Doe",
+        "workEmailAddress1": f"{name}@example.com",
+        "workMobilePhone1": "+61491570156",
+        "workCountry": "Australia",
+    }
+    return entity(address, {**fields, **{key.replace("__", "."): value for key, value in more.items()}})
+
+
+def phone(owner: Address = JANE, name: str = "pixel", **more: str) -> Entity:
+    fields = {
+        "deviceName": name,
+        "appId": "app-1",
+        "platform": "GCM",
+        "deviceOS": "Android",
+        "deviceModel": "Pixel 8",
+        "pushToken": f"token-of-{name}",
+    }
+    return entity(device("ops", owner.name, name), {**fields, **more})
+
+
+def upload(name: str = "staff", data: bytes = b"a,b\n1,2\n") -> Entity:
+    digest = f"sha256:{len(data):064d}"
+    fields = {"name": f"{name}.csv", "scope": "private", "mimeType": "text/csv", "content": digest}
+    return structs.replace(entity(resource("ops", name), fields), content=Content(data, digest))
+
+
+def entity(address: Address, fields: Fields, controls: Controls | None = None) -> Entity:
+    place = Place("ops.yaml", 1)
+    return Entity(address, fields, place, controls or Controls(), devices_in_scope=address.kind == "contact")
+
+
+def desire(*entities: Entity) -> Desired:
+    scopes = frozenset(Scope(kind, "ops") for kind in ("contact", "resource"))
+    return Desired({one.address: one for one in entities}, scopes)
+
+
+async def nap(seconds: float) -> None:
+    """Sleep in little: what the program waits for is shortened, and its order kept."""
+    await asyncio.sleep(min(seconds, 0.02))
+
+
+class Bench:
+    """One store and one sandbox; plans and applies through the real client, as the pipeline does."""
+
+    def __init__(self, folder: Path, *, mark: str = "", settle_s: float = 0.0, concurrency: int = 8) -> None:
+        self.offset = timedelta()
+        self.wire = Wire(
+            httpx2.ASGITransport(app=create_app(SandboxConfig(workspaces=(("Ops", "AB12"),), clock=self.now)))
+        )
+        self.folder = folder
+        self.rules = Rules(stack="default", mark=mark)
+        limits = Limits(requests_per_second=0, settle_s=settle_s, concurrency=concurrency)
+        self.service = Service(
+            ORIGIN, Auth(Secret("demo"), Secret("demo"), Secret("demo-key")), limits=limits
+        )
+        self.timing = Timing(monotonic=time.monotonic, sleep=nap, random=lambda: 0.0)
+        self.stop = StopFlag()
+        self.heard: list[Outcome] = []
+        self.fail_fast = False
+        self.deadline_s = 60.0
+        self.on_outcome: Callable[[Outcome], None] = self.heard.append
+        self._tokens = (f"token-{number}" for number in itertools.count(1))
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.offset
+
+    def pass_(self, seconds: float) -> None:
+        """Let time pass for everybody."""
+        self.offset += timedelta(seconds=seconds)
+
+    def store(self) -> Store:
+        return Store.open(
+            "sqlite:///store.db",
+            origin=ORIGIN,
+            stack="default",
+            now=self.now,
+            token=lambda: next(self._tokens),
+            root=str(self.folder),
+        )
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[ServiceClient]:
+        async with open_client(self.service, timing=self.timing, connections=self.wire) as client:
+            yield client
+
+    async def plan(self, desired: Desired, store: Store, client: ServiceClient) -> tuple[Plan, Recorded]:
+        """Plan, and record what the plan found, as the pipeline does before an apply."""
+        recorded = store.recorded(WORKSPACES)
+        ids = {one.alias: one.id for one in WORKSPACES}
+        live = await read_live(client, desired, recorded, workspaces=ids, rules=self.rules)
+        plan = make_plan(
+            desired,
+            live,
+            recorded,
+            target=Target(ORIGIN, "default", WORKSPACES),
+            options=Options(),
+            rules=self.rules,
+            moment=Moment(next(self._tokens), self.now().isoformat(timespec="seconds")),
+        )
+        store.rename(plan.renames.items(), WORKSPACES)
+        store.forget(plan.gone, WORKSPACES)
+        store.remember(refreshed(plan, desired, live, recorded), WORKSPACES)
+        return plan, recorded
+
+    async def apply_async(
+        self,
+        *entities: Entity,
+        meanwhile: Callable[[ServiceClient], Awaitable[object]] | None = None,
+        rules: Iterable[Rule] = (),
+        sabotage: Callable[[Store, Lock], object] | None = None,
+    ) -> Run:
+        """Plan, let `meanwhile` happen, and carry the plan out under `rules`; count what that sends."""
+        self.stop = StopFlag()
+        desired = desire(*entities)
+        with self.store() as store, store.lock("run") as lock:
+            async with self.client() as client:
+                plan, recorded = await self.plan(desired, store, client)
+                if meanwhile:
+                    await meanwhile(client)
+                if sabotage:
+                    sabotage(store, lock)
+                self.wire.sent.clear()
+                self.wire.bodies.clear()
+                self.wire.rules = list(rules)
+                self.heard.clear()
+                store.begin("run" + next(self._tokens), "apply", plan.fingerprint)
+                run = await apply(
+                    plan,
+                    desired,
+                    recorded,
+                    client=client,
+                    store=store,
+                    lock=lock,
+                    options=ApplyOptions(
+                        run="run",
+                        rules=self.rules,
+                        fail_fast=self.fail_fast,
+                        concurrency=self.service.limits.concurrency,
+                        settle_s=self.service.limits.settle_s,
+                        deadline_s=self.deadline_s,
+                    ),
+                    timing=self.timing,
+                    now=self.now,
+                    stop=self.stop,
+                    on_outcome=self.on_outcome,
+                )
+        self.wire.rules = []
+        claim_one_outcome_each(plan, run, self.heard)
+        self.pass_(60)
+        return run
+
+    def apply(self, *entities: Entity, **how: Any) -> Run:
+        return asyncio.run(self.apply_async(*entities, **how))
+
+    def changes(self, *entities: Entity) -> list[tuple[str, str]]:
+        """What a plan would do now."""
+
+        async def work() -> list[tuple[str, str]]:
+            with self.store() as store:
+                async with self.client() as client:
+                    plan, _ = await self.plan(desire(*entities), store, client)
+            return [(type(change).__name__.lower(), str(change.address)) for change in plan.changes]
+
+        return asyncio.run(work())
+
+    async def push(self, device_id: str, result: str) -> None:
+        """One push to a device, that its platform takes (`ok`) or refuses (`fail`)."""
+        async with httpx2.AsyncClient(transport=self.wire.inner, base_url=ORIGIN) as client:
+            answer = await client.post(f"/_sandbox/devices/{device_id}/push", json={"result": result})
+            assert answer.status_code == 200
+
+    def recorded(self) -> Recorded:
+        with self.store() as store:
+            return store.recorded(WORKSPACES)
+
+    def live(self, kind: str = "contacts") -> list[dict[str, Any]]:
+        """Everything of a kind at the service, whole."""
+
+        async def work() -> list[dict[str, Any]]:
+            async with self.client() as client:
+                collection = getattr(client, kind)
+                rows = await collection.list(workspace="AB12")
+                return [(await collection.get(row.remote_id, workspace="AB12")).body for row in rows]
+
+        return asyncio.run(work())
+
+
+def claim_one_outcome_each(plan: Plan, run: Run, heard: list[Outcome]) -> None:
+    """Law 7: every change of the plan ends in exactly one outcome, in the report and while it runs."""
+    assert [outcome.address for outcome in run.outcomes] == [change.address for change in plan.changes]
+    assert sorted(heard, key=lambda one: one.address) == sorted(run.outcomes, key=lambda one: one.address)
+
+
+def results(run: Run) -> dict[str, str]:
+    return {str(outcome.address): outcome.result for outcome in run.outcomes}
+
+
+def only(run: Run) -> Outcome:
+    assert len(run.outcomes) == 1
+    return run.outcomes[0]
+
+
+async def edit(client: ServiceClient, email: str, **fields: Any) -> None:
+    """Change a contact as somebody else would."""
+    rows = await client.contacts.search({"workEmailAddress1": email}, workspace="AB12")
+    found = await client.contacts.get(rows[0].remote_id, workspace="AB12")
+    await client.contacts.replace(found.remote_id, {**found.body, **fields}, workspace="AB12")
+
+
+async def jane_is_made(client: ServiceClient) -> None:
+    await client.contacts.create(create_body(person()), workspace="AB12")

@@ -1,0 +1,314 @@
+import asyncio
+from pathlib import Path
+
+import httpx2
+import pytest
+from apply.bench import (
+    JANE,
+    SAM,
+    Bench,
+    Rule,
+    answered,
+    edit,
+    jane_is_made,
+    lands_late,
+    lost_after,
+    lost_before,
+    only,
+    person,
+    phone,
+    results,
+    upload,
+)
+
+from reconciler.core.merge import create_body
+from reconciler.model.address import device
+
+PIXEL = device("ops", "jane", "pixel")
+
+
+def test_a_create_whose_answer_was_lost_is_found_and_adopted(tmp_path: Path) -> None:
+    """Rule A9: never sent again; looked for when it can no longer land."""
+    bench = Bench(tmp_path)
+
+    run = bench.apply(person(custom__badge="7"), rules=[Rule("POST", lost_after)])
+
+    assert only(run).result == "applied"
+    assert "its answer was lost" in only(run).what
+    assert run.exit_code == 0
+    assert bench.wire.count()["POST"] == 1
+    assert len(bench.live()) == 1
+    assert bench.recorded().doubts == {}
+    assert bench.recorded().entities[JANE].remote_id == only(run).remote_id
+    assert bench.changes(person(custom__badge="7")) == []
+
+
+def test_a_create_that_never_landed_stays_in_doubt(tmp_path: Path) -> None:
+    """It may be on its way still: sending it again is how two are made."""
+    bench = Bench(tmp_path, settle_s=300)
+
+    run = bench.apply(person(), person(SAM), rules=[Rule("POST", lost_before, nth=1)])
+
+    assert sorted(results(run).values()) == ["applied", "in doubt"]
+    doubt = next(one for one in run.outcomes if one.result == "in doubt")
+    assert "plan again after" in doubt.next
+    assert (run.exit_code, run.outcome) == (8, "in doubt")
+    assert bench.wire.count()["POST"] == 2
+    assert set(bench.recorded().doubts) == {doubt.address}
+    assert len(bench.live()) == 1
+
+
+def test_what_is_in_doubt_is_made_again_only_after_its_window(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, settle_s=300)
+    bench.apply(person(), rules=[Rule("POST", lost_before)])
+
+    assert bench.changes(person()) == []
+    bench.pass_(300)
+    run = bench.apply(person())
+
+    assert only(run).result == "applied"
+    assert bench.recorded().doubts == {}
+    assert len(bench.live()) == 1
+
+
+def test_a_create_that_lands_late_within_the_window_makes_one(tmp_path: Path) -> None:
+    """Looking at once would not have found it, and would have sent a second one."""
+    bench = Bench(tmp_path, settle_s=5)
+    late: list[asyncio.Task[httpx2.Response]] = []
+
+    run = bench.apply(person(), rules=[Rule("POST", lands_late(late, 0.005))])
+
+    assert only(run).result == "applied"
+    assert len(late) == 1
+    assert len(bench.live()) == 1
+
+
+def test_a_create_that_lands_after_the_run_is_adopted_by_the_next(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, settle_s=30)
+    run = bench.apply(person(), rules=[Rule("POST", lost_before)])
+    assert only(run).result == "in doubt"
+
+    async def lands() -> None:
+        async with bench.client() as client:
+            await jane_is_made(client)
+
+    asyncio.run(lands())
+    again = bench.apply(person())
+
+    assert (again.adopted, again.exit_code) == (1, 0)
+    assert len(bench.live()) == 1
+    assert bench.recorded().doubts == {}
+
+
+def test_what_was_made_by_somebody_else_is_not_taken_for_what_we_sent(tmp_path: Path) -> None:
+    """After a doubt only what is seen counts as sent, or a difference would be believed to be normal."""
+    bench = Bench(tmp_path)
+
+    async def instead(request: httpx2.Request, _: object) -> httpx2.Response:
+        async with bench.client() as client:
+            bench.wire.rules = []
+            body = {**create_body(person()), "jobTitle": "Director"}
+            await client.contacts.create(body, workspace="AB12")
+        raise httpx2.ReadError("lost", request=request)
+
+    run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("POST", instead)])
+
+    assert only(run).result == "applied"
+    assert "jobTitle" not in bench.recorded().entities[JANE].sent
+    assert bench.changes(person(jobTitle="Engineer")) == [("update", str(JANE))]
+
+
+def test_a_value_that_the_service_rewrites_settles_after_a_doubt(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    wanted = person(timezone="Australia/Melbourne")
+    bench.apply(wanted, rules=[Rule("POST", lost_after)])
+
+    bench.apply(wanted)
+
+    assert bench.changes(wanted) == []
+    assert len(bench.live()) == 1
+
+
+def test_several_that_could_be_ours_leave_it_in_doubt(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+
+    async def twice(request: httpx2.Request, send: object) -> httpx2.Response:
+        bench.wire.rules = []
+        async with bench.client() as client:
+            await jane_is_made(client)
+            await jane_is_made(client)
+        raise httpx2.ReadError("lost", request=request)
+
+    run = bench.apply(person(), rules=[Rule("POST", twice)])
+
+    assert only(run).result == "in doubt"
+    assert "2 like it exist" in only(run).what
+    assert bench.recorded().entities == {}
+
+
+def test_devices_of_a_contact_in_doubt_are_skipped(tmp_path: Path) -> None:
+    """Also when it turns out to exist: by then its wave is over, and the next run makes them."""
+    bench = Bench(tmp_path)
+
+    run = bench.apply(person(), phone(), rules=[Rule("POST", lost_after, nth=1)])
+
+    assert results(run) == {str(JANE): "applied", str(PIXEL): "skipped"}
+    assert "in doubt" in run.outcomes[1].what
+    assert results(bench.apply(person(), phone())) == {str(PIXEL): "applied"}
+
+
+@pytest.mark.parametrize("kind", ["device", "resource"])
+def test_other_kinds_are_adopted_just_so(tmp_path: Path, kind: str) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person())
+    wanted = (person(), phone() if kind == "device" else upload())
+
+    run = bench.apply(*wanted, rules=[Rule("POST", lost_after)])
+
+    assert only(run).result == "applied"
+    assert bench.wire.count()["POST"] == 1
+    if kind == "device":
+        assert bench.changes(*wanted) == []
+
+
+def test_an_update_whose_answer_was_lost_is_looked_at(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person())
+
+    run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("PUT", lost_after)])
+
+    assert only(run).result == "applied"
+    assert bench.wire.count()["PUT"] == 1
+    assert bench.changes(person(jobTitle="Engineer")) == []
+
+
+def test_an_update_that_never_landed_is_not_repeated(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person())
+
+    run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("PUT", lost_before)])
+
+    assert only(run).result == "in doubt"
+    assert run.exit_code == 8
+    assert bench.wire.count()["PUT"] == 1
+    assert bench.changes(person(jobTitle="Engineer")) == [("update", str(JANE))]
+
+
+def test_a_delete_whose_answer_was_lost_is_looked_at(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person(), phone())
+
+    run = bench.apply(rules=[Rule("DELETE", lost_after)])
+
+    assert only(run).result == "applied"
+    assert bench.wire.count()["DELETE"] == 1
+    assert bench.recorded().entities == {}
+
+
+def test_a_delete_that_never_landed_is_not_repeated(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person())
+
+    run = bench.apply(rules=[Rule("DELETE", lost_before)])
+
+    assert only(run).result == "in doubt"
+    assert bench.wire.count()["DELETE"] == 1
+    assert set(bench.recorded().entities) == {JANE}
+
+
+def test_a_doubt_that_cannot_be_looked_at_stays_one(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    later = Rule("GET", answered(500), when=lambda: bench.wire.count()["POST"] > 0)
+    run = bench.apply(person(), rules=[Rule("POST", lost_after), later])
+
+    assert only(run).result == "in doubt"
+    assert "Looking for it failed" in only(run).what
+    assert set(bench.recorded().doubts) == {JANE}
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_throttled_create_is_sent_again_after_a_look(tmp_path: Path, status: int) -> None:
+    bench = Bench(tmp_path)
+
+    run = bench.apply(person(), rules=[Rule("POST", answered(status, {"Retry-After": "1"}), nth=1)])
+
+    assert only(run).result == "applied"
+    assert [method for method, _ in bench.wire.sent] == ["GET", "POST", "GET", "GET", "POST"]
+    assert len(bench.live()) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_throttled_create_that_was_done_all_the_same_makes_one(tmp_path: Path, status: int) -> None:
+    """Usually it means that nothing was done; nobody promises it."""
+    bench = Bench(tmp_path)
+
+    run = bench.apply(person(), rules=[Rule("POST", answered(status, done=True))])
+
+    assert only(run).result == "applied"
+    assert bench.wire.count()["POST"] == 1
+    assert len(bench.live()) == 1
+    assert bench.changes(person()) == []
+
+
+def test_a_write_that_is_throttled_again_and_again_fails_after_three_tries(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+
+    run = bench.apply(person(), rules=[Rule("POST", answered(429))])
+
+    assert only(run).result == "failed"
+    assert bench.wire.count()["POST"] == 3
+    assert bench.live() == []
+
+
+def test_a_throttled_update_that_was_edited_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person())
+
+    async def busy(request: httpx2.Request, _: object) -> httpx2.Response:
+        bench.wire.rules = []
+        async with bench.client() as client:
+            await edit(client, "jane@example.com", jobTitle="Director")
+        return httpx2.Response(429, stream=httpx2.ByteStream(b""))
+
+    run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("PUT", busy)])
+
+    assert only(run).result == "conflict"
+    assert bench.live()[0]["jobTitle"] == "Director"
+
+
+def test_a_throttled_update_and_delete_are_not_done_twice(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person(), person(SAM))
+
+    run = bench.apply(
+        person(jobTitle="Engineer"),
+        rules=[Rule("PUT", answered(503, done=True)), Rule("DELETE", answered(503, done=True))],
+    )
+
+    assert results(run) == {str(JANE): "applied", str(SAM): "applied"}
+    assert (bench.wire.count()["PUT"], bench.wire.count()["DELETE"]) == (1, 1)
+
+
+def test_a_create_without_a_usable_answer_is_settled_by_looking(tmp_path: Path) -> None:
+    """A success of unknown shape, as from a gateway, says nothing about what was made."""
+    bench = Bench(tmp_path)
+
+    run = bench.apply(person(), rules=[Rule("POST", answered(200, done=True))])
+
+    assert only(run).result == "applied"
+    assert len(bench.live()) == 1
+
+
+def test_a_write_that_cannot_be_read_back_is_applied_and_claims_nothing(tmp_path: Path) -> None:
+    """It is ours; what it shows is not known, so the next plan looks with fresh eyes."""
+    bench = Bench(tmp_path)
+    bench.apply(person())
+    unreadable = Rule("GET", answered(500), when=lambda: bench.wire.count()["PUT"] > 0)
+
+    run = bench.apply(person(jobTitle="Engineer"), rules=[unreadable])
+
+    assert only(run).result == "applied"
+    assert "not read back" in only(run).what
+    assert "jobTitle" not in bench.recorded().entities[JANE].sent
+    assert "firstName" in bench.recorded().entities[JANE].sent
+    assert bench.changes(person(jobTitle="Engineer")) == []
