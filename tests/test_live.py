@@ -1,0 +1,247 @@
+"""What is read, in how many calls, and what counts as complete (planning rules R1, R2, R6)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from msgspec import structs
+from world import World
+
+from reconciler.core.guard import Consent
+from reconciler.model.changes import Create, Delete, Update
+from reconciler.model.plans import Options
+from reconciler.model.snapshots import Read, Scope
+from reconciler.sandbox.app import SandboxConfig
+from reconciler.sandbox.people import invented
+
+PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
+CONTACTS = Scope("contact", "default")
+
+
+class Edited(httpx2.AsyncBaseTransport):
+    """Passes requests on after `request` has changed their query, and lists after `body` has changed them."""
+
+    def __init__(
+        self,
+        inner: httpx2.AsyncBaseTransport,
+        *,
+        drop: str = "",
+        body: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
+        self.inner, self.drop, self.body = inner, drop, body
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url.copy_remove_param(self.drop) if self.drop else request.url
+        changed = httpx2.Request(request.method, url, headers=request.headers, stream=request.stream)
+        response = await self.inner.handle_async_request(changed)
+        if self.body is None or request.method != "GET" or "contacts/" in request.url.path:
+            return response
+        await response.aread()
+        edited = self.body(json.loads(response.content))
+        headers = {key: value for key, value in response.headers.items() if key.lower() != "content-length"}
+        return httpx2.Response(response.status_code, headers=headers, content=json.dumps(edited).encode())
+
+
+def declared(count: int, *, every: int = 1, **more: Any) -> dict[str, Any]:
+    """Return a manifest that declares every nth of the sandbox's invented people."""
+    people = list(invented(count * every, after=0))[::every]
+    return {
+        "contacts": {
+            f"p{number}": {**{key: str(person.fields[key]) for key in PLAIN}, **more}
+            for number, person in enumerate(people)
+        }
+    }
+
+
+def crowd(path: Path, count: int, **changes: Any) -> World:
+    return World(path, SandboxConfig(contacts=count), changes=changes)
+
+
+def read_of(world: World, scope: Scope = CONTACTS, **options: Any) -> Read:
+    planned = world.plan(options=Options(**options))
+    return next(read for read in planned.plan.reads if read.scope == scope)
+
+
+def ignoring_fields(world: World) -> World:
+    """Make the service of this world one that has never heard of `fields=`."""
+    world.wire.inner = Edited(world.wire.inner, drop="fields")
+    return world
+
+
+def test_a_plan_with_nothing_to_do_takes_one_call_for_twenty_contacts(tmp_path: Path) -> None:
+    """The budget of docs/performance.md: N/20 + 2."""
+    world = crowd(tmp_path, 400)
+    world.write(declared(400))
+    world.apply()
+
+    world.sent()
+    read = read_of(world)
+
+    assert (read.how, read.complete, read.total) == ("scan", True, 400)
+    assert sum(world.sent().values()) <= 400 / 20 + 2
+
+
+def test_a_few_among_very_many_are_searched_and_not_scanned(tmp_path: Path) -> None:
+    """Ten declared among 100,000: at most 22 calls, where a scan takes 5,000."""
+    world = crowd(tmp_path, 100_000)
+    world.write(declared(10, every=500))
+
+    planned = world.plan()
+
+    assert [read.how for read in planned.plan.reads] == ["search"]
+    assert sum(world.sent().values()) <= 22
+    assert [type(change) for change in planned.plan.changes] == []
+    assert len(planned.plan.adoptions) == 10
+    assert planned.plan.unmanaged == {"contacts in default": 99_990}
+
+
+def test_a_few_among_many_cost_no_more_where_rows_stay_brief(tmp_path: Path) -> None:
+    """A service that ignores `fields=` shows nobody's address in a list: each hit is looked at."""
+    world = ignoring_fields(crowd(tmp_path, 2_000))
+    world.write(declared(10, every=100))
+
+    planned = world.plan()
+
+    assert sum(world.sent().values()) <= 22
+    assert len(planned.plan.adoptions) == 10
+
+
+def test_brief_rows_of_untouched_contacts_need_no_look_of_their_own(tmp_path: Path) -> None:
+    """Where only brief rows are to be had, the time of change tells who is as we left them."""
+    world = ignoring_fields(crowd(tmp_path, 200))
+    world.write(declared(200))
+    world.apply()
+    world.clock.pass_s(60)
+
+    world.sent()
+    world.plan()
+
+    assert sum(world.sent().values()) <= 200 / 20 + 2
+
+
+def test_an_edit_is_seen_through_brief_rows(tmp_path: Path) -> None:
+    """The saving must not cost the truth: whoever changed gets a look."""
+    world = ignoring_fields(crowd(tmp_path, 60))
+    world.write(declared(60))
+    world.apply()
+    world.clock.pass_s(60)
+
+    async def edit(client: Any) -> None:
+        row = (await client.contacts.list())[30]
+        body = (await client.contacts.get(row.remote_id)).body
+        await client.contacts.replace(row.remote_id, {**body, "jobTitle": "Somebody Else"})
+
+    world.behind_our_back(edit)
+    changes = world.plan().plan.changes
+
+    assert [type(change) for change in changes] == [Update]
+    assert isinstance(changes[0], Update)
+    assert [(field.path, field.cause) for field in changes[0].fields] == [("jobTitle", "drifted")]
+
+
+def test_an_edit_in_the_second_of_our_write_is_seen_through_brief_rows(tmp_path: Path) -> None:
+    """The service's times have whole seconds: a time as young as our look proves nothing."""
+    world = ignoring_fields(World(tmp_path))
+    world.write(declared(3))
+    world.apply()
+
+    async def edit(client: Any) -> None:
+        row = (await client.contacts.list())[0]
+        body = (await client.contacts.get(row.remote_id)).body
+        await client.contacts.replace(row.remote_id, {**body, "jobTitle": "Somebody Else"})
+
+    world.behind_our_back(edit)
+
+    assert [type(change) for change in world.plan().plan.changes] == [Update]
+
+
+@pytest.mark.parametrize("briefly", [False, True])
+def test_devices_in_scope_are_read_from_their_contact(tmp_path: Path, briefly: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+    """A list row's empty `devices` does not say that there are none."""
+    world = World(tmp_path)
+    if briefly:
+        ignoring_fields(world)
+    phone = {
+        "deviceName": "phone",
+        "appId": "com.example.app",
+        "platform": "GCM",
+        "deviceOS": "Android 15",
+        "deviceModel": "Pixel 9",
+        "pushToken": "token",
+    }
+    world.write(declared(2, devices={"phone": phone}))
+    world.apply()
+    world.clock.pass_s(60)
+
+    assert world.plan().plan.changes == ()
+
+
+def test_what_a_list_does_not_show_is_looked_up_before_it_counts_as_gone(tmp_path: Path) -> None:
+    """A scan suggests, it never decides (R2); and a list that hides somebody forbids deletes (G4)."""
+    world = crowd(tmp_path, 5)
+    world.write(declared(5))
+    world.apply()
+    world.clock.pass_s(60)
+
+    def hide(body: dict[str, Any]) -> dict[str, Any]:
+        rows = body.get("contacts", [])[:-1]
+        return {**body, "contacts": rows, "status": f"1 to {len(rows)} of {len(rows)}    "}
+
+    world.wire.inner = Edited(world.wire.inner, body=hide)
+    world.write(declared(4))
+    planned = world.plan(consent=Consent(deletes=10))
+
+    assert not [change for change in planned.plan.changes if isinstance(change, Create)]
+    assert not planned.plan.reads[0].complete
+    assert [reason.rule for reason in planned.verdict.reasons] == ["G4"]
+    assert [change.address.name for change in planned.plan.changes if isinstance(change, Delete)] == ["p4"]
+
+
+def test_an_empty_answer_where_much_is_recorded_creates_nobody_again(tmp_path: Path) -> None:
+    """R6: everybody seems gone, everybody is looked up, everybody is there."""
+    world = crowd(tmp_path, 30)
+    world.write(declared(30))
+    world.apply()
+    world.clock.pass_s(60)
+
+    world.wire.inner = Edited(world.wire.inner, body=lambda _: {"status": "No records found", "link": []})
+    planned = world.plan()
+
+    assert planned.plan.changes == ()
+
+
+def test_a_selection_reads_only_what_it_is_about(tmp_path: Path) -> None:
+    """One person of 2,000: two calls, not a hundred."""
+    world = crowd(tmp_path, 2_000)
+    world.write(declared(2_000))
+
+    read = read_of(world, only=("contact/default/p77",))
+
+    assert (read.how, read.complete) == ("search", True)
+    assert sum(world.sent().values()) <= 3
+
+
+def test_scanning_is_chosen_where_most_are_wanted(tmp_path: Path) -> None:
+    """40 searches would cost more than 3 pages."""
+    world = crowd(tmp_path, 60)
+    world.write(declared(40))
+
+    assert read_of(world).how == "scan"
+
+
+def test_our_mark_is_found_without_a_store(tmp_path: Path) -> None:
+    """X5: who carries our mark and is no longer declared is pruned, even when the store is lost."""
+    world = World(tmp_path, changes={"mark": "managedBy"})
+    world.write(declared(3))
+    world.apply()
+    for file in tmp_path.glob("store.db*"):
+        file.unlink()
+
+    world.write(declared(2))
+    planned = world.plan(consent=Consent(deletes=1))
+
+    assert [(type(c), str(c.address)) for c in planned.plan.changes] == [(Delete, "contact/default/p2")]
+    assert structs.asdict(planned.verdict) == {"reasons": ()}
