@@ -125,7 +125,7 @@ async def _search(run: Session, address: Address, filters: Mapping[str, str]) ->
     plain = tuple(path for path in filters if "." not in path) if address.kind == "contact" else ()
     rows = await run.collection(address).search(filters, workspace=run.workspace(address), fields=plain)
     if not rows.complete:
-        what = f"whether it exists already cannot be told ({rows.trouble}); nothing was sent."
+        what = f"whether it exists cannot be told ({rows.trouble})."
         raise NotDone("failed", what, "run it again when less is being written there")
     return rows
 

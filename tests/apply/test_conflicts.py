@@ -293,7 +293,7 @@ def test_a_search_that_may_have_missed_rows_decides_nothing(tmp_path: Path) -> N
     run = bench.apply(person(), meanwhile=a_crowd, rules=[Rule("GET", edited(one_more))])
 
     assert only(run).result == "failed"
-    assert "whether it exists already cannot be told" in only(run).what
+    assert "whether it exists cannot be told" in only(run).what
     assert bench.wire.writes() == []
     assert results(bench.apply(person())) == {str(JANE): "applied"}
 

@@ -312,3 +312,40 @@ def test_a_write_that_cannot_be_read_back_is_applied_and_claims_nothing(tmp_path
     assert "jobTitle" not in bench.recorded().entities[JANE].sent
     assert "firstName" in bench.recorded().entities[JANE].sent
     assert bench.changes(person(jobTitle="Engineer")) == []
+
+
+def test_a_device_in_doubt_whose_contact_is_gone_stays_in_doubt(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person())
+    later = Rule("GET", answered(404), when=lambda: bench.wire.count()["POST"] > 0)
+
+    run = bench.apply(person(), phone(), rules=[Rule("POST", lost_before), later])
+
+    assert only(run).result == "in doubt"
+    assert "its contact is not there any more" in only(run).what
+
+
+def test_an_update_in_doubt_of_what_is_gone_stays_in_doubt(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.apply(person())
+    later = Rule("GET", answered(404), when=lambda: bench.wire.count()["PUT"] > 0)
+
+    run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("PUT", lost_after), later])
+
+    assert only(run).result == "in doubt"
+    assert only(run).remote_id
+    assert bench.changes(person(jobTitle="Engineer")) == []
+
+
+def test_a_doubt_about_what_cannot_be_read_stays_one(tmp_path: Path) -> None:
+    """The content of a resource is never shown, so that looking at it proves nothing."""
+    bench = Bench(tmp_path)
+    bench.apply(upload())
+
+    run = bench.apply(upload(data=b"a,b\n3,4\n5,6\n"), rules=[Rule("PUT", lost_after)])
+
+    assert only(run).result == "in doubt"
+    assert bench.wire.count()["PUT"] == 1
+    again = bench.apply(upload(data=b"a,b\n3,4\n5,6\n"))
+    assert only(again).result == "applied"
+    assert bench.changes(upload(data=b"a,b\n3,4\n5,6\n")) == []

@@ -171,7 +171,7 @@ def test_of_two_processes_that_fight_for_the_lock_one_gets_it(tmp_path: Path, st
 
 
 def test_of_two_that_saw_the_same_holder_one_takes_over(store: Store, rival: Store, clock: Clock) -> None:
-    """Where a database lets both look at once, the row itself decides: it changes from exactly that holder."""
+    """Where a database lets both look at once, the row decides: it changes from exactly that holder."""
     with store.lock("run-1") as lock, store._database.writing() as connection:
         seen = lock._holder(connection)
         assert seen is not None
