@@ -138,7 +138,8 @@ class _Draft:
         if row is None and address not in self.new:
             for device_entity in devices:
                 what = f"belongs to {address}, which is not acted on."
-                self._skip(device_entity, Skip(device_entity.address, "ambiguous", what))
+                step = "settle its contact first, or select it as well"
+                self._skip(device_entity, Skip(device_entity.address, "ambiguous", what, step))
             return
         former = former_names(devices)
         rows = self.device_rows.get((address.workspace, row.remote_id), []) if row else []
@@ -280,7 +281,7 @@ class _Draft:
                 self._gone(scope, address)
             elif len(candidates) > 1 or candidates[0].remote_id in in_question:
                 ids = ", ".join(sorted(one.remote_id for one in candidates))
-                what = f"is no longer declared, and it is not certain which it is ({ids}); left alone."
+                what = f"is no longer declared, and it is not certain which one it is ({ids}); left alone."
                 self.skips.append(Skip(address, "ambiguous", what, "remove at the service what is too many"))
             elif candidates[0].remote_id not in taken:
                 self._orphan(address, candidates[0], protected=record is not None and record.protected)

@@ -1,0 +1,181 @@
+"""The planning rules as folders: `golden/<case>/`, named by the rule that each one shows.
+
+    manifest.yaml    what is declared (and the roster or payload that it names)
+    live.json        what the service sends: whole bodies by workspace and kind, devices inside their contacts
+    recorded.json    what earlier runs left; secrets stand in clear here and are masked before use
+    rules.json       optional: settings, options, consent, and scopes whose read was not complete
+    plan.json        what has to come out of it, without what is the same in every plan
+
+To add a case, add a folder without plan.json; to renew: `RENEW_GOLDEN=1 script/test tests/test_golden.py`,
+then read the difference against docs/planning.md before it is committed.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from reconciler.core.guard import Consent, guard
+from reconciler.core.normalize import declared, masked
+from reconciler.core.observe import observed
+from reconciler.core.plan import Moment, Rules, make_plan
+from reconciler.core.resolve import ResolveRules, resolve
+from reconciler.errors import ManifestError, Problem
+from reconciler.manifest.load import load
+from reconciler.model.address import Address, parse
+from reconciler.model.documents import Scalar
+from reconciler.model.encoding import encode
+from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.settings import GuardLimits, Identity
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
+
+T = TypeVar("T")
+GOLDEN = Path(__file__).parent / "golden"
+CASES = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
+STACK = "ops-contacts"
+STORE_SALT = "salt of the store"
+MOMENT = Moment("salt of the plan", "2026-03-01T12:00:00+00:00", "2026-03-02T12:00:00+00:00")
+WORKSPACES = (Workspace("default", ""), Workspace("lab", "CD34"), Workspace("ops", "AB12"))
+# The same in every case, or a digest of all the rest.
+CONSTANT = {
+    "target",
+    "options",
+    "salt",
+    "manifest_digest",
+    "fingerprint",
+    "created_at",
+    "expires_at",
+    "version",
+}
+
+
+class Case(Struct, frozen=True, forbid_unknown_fields=True):
+    """What rules.json may say."""
+
+    identity: tuple[str, ...] = ("workEmailAddress1",)
+    mark: str = ""
+    adopt: bool = True
+    options: Options = Options()
+    consent: Consent = Consent()
+    totals: dict[str, int] = {}
+    incomplete: tuple[str, ...] = ()
+
+
+class Past(Struct, frozen=True, forbid_unknown_fields=True):
+    """One entity of recorded.json. `shown` is as `sent` where it is not given."""
+
+    remote_id: str
+    sent: dict[str, Scalar] = {}
+    shown: dict[str, Scalar] | None = None
+    parent_id: str = ""
+    protected: bool = False
+
+
+class History(Struct, frozen=True, forbid_unknown_fields=True):
+    """What recorded.json holds."""
+
+    entities: dict[str, Past] = {}
+    doubts: dict[str, str] = {}
+
+
+def read(path: Path, kind: type[T]) -> T:
+    return msgspec.json.decode(path.read_bytes(), type=kind)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str) -> None:
+    """The plan of a case is the one that was reviewed."""
+    folder = GOLDEN / name
+    text = encode(outcome(folder), indent=2).decode()
+    path = folder / "plan.json"
+    if os.environ.get("RENEW_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_there_are_enough_cases() -> None:
+    """A rule without a case is a rule that nobody has seen at work."""
+    assert len(CASES) >= 40
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """What a plan of this case says: its parts and the guard's reasons, or the problems of the input."""
+    rules = read(folder / "rules.json", Case) if (folder / "rules.json").exists() else Case()
+    loaded = load(
+        [folder / "manifest.yaml"], root=folder, environ={"TOKEN": "canary-token"}, variables=("TOKEN",)
+    )
+    identity = Identity(contacts=rules.identity)
+    workspaces = frozenset(one.alias for one in WORKSPACES)
+    resolved = resolve(loaded.manifests, ResolveRules(workspaces, identity, rules.mark, STACK))
+    if problems := [*loaded.problems, *resolved.problems]:
+        return {"problems": [_problem(one) for one in problems]}
+    try:
+        plan = _plan(folder, rules, resolved.desired)
+    except ManifestError as error:
+        return {"problems": [_problem(one) for one in error.problems]}
+    assert "canary" not in repr(plan)
+    said = {key: value for key, value in msgspec.json.decode(encode(plan)).items() if value}
+    reasons = guard(plan, GuardLimits(), rules.consent).reasons
+    refused = [f"{one.rule}: {one.what} next: {one.next}" for one in reasons]
+    parts = {key: value for key, value in said.items() if key not in CONSTANT | {"reads"}}
+    return {**parts, **({"refused": refused} if refused else {})}
+
+
+def _plan(folder: Path, rules: Case, desired: Desired) -> Plan:
+    live = _live(read(folder / "live.json", dict[str, dict[str, list[dict[str, Any]]]]), rules)
+    return make_plan(
+        desired,
+        live,
+        _recorded(read(folder / "recorded.json", History)),
+        target=Target("https://api.example.com", STACK, WORKSPACES),
+        options=rules.options,
+        rules=Rules(STACK, Identity(contacts=rules.identity), rules.mark, adopt=rules.adopt),
+        moment=MOMENT,
+    )
+
+
+def _live(workspaces: dict[str, dict[str, list[dict[str, Any]]]], rules: Case) -> Live:
+    entities: dict[Scope, tuple[LiveEntity, ...]] = {}
+    for workspace, kinds in workspaces.items():
+        for plural, bodies in kinds.items():
+            kind = plural.removesuffix("s")
+            rows = [observed(kind, workspace, body["id"], body) for body in bodies]
+            entities[Scope(kind, workspace)] = tuple(rows)
+            devices = [(body["id"], device) for body in bodies for device in body.get("devices", [])]
+            if kind == "contact":
+                entities[Scope("device", workspace)] = tuple(
+                    observed("device", workspace, device["id"], device, parent_id=parent)
+                    for parent, device in devices
+                )
+    reads = [
+        Read(scope, "scan", 1, 0, rules.totals.get(str(scope), len(rows)), str(scope) not in rules.incomplete)
+        for scope, rows in entities.items()
+        if scope.kind != "device"
+    ]
+    return Live(entities, tuple(reads))
+
+
+def _recorded(history: History) -> Recorded:
+    entities = {}
+    for text, past in history.entities.items():
+        address = _address(text)
+        sent = masked(address.kind, declared(address.kind, past.sent), STORE_SALT)
+        shown = sent if past.shown is None else masked(address.kind, past.shown, STORE_SALT)
+        entities[address] = RecordedEntity(
+            address, past.remote_id, past.parent_id, sent, shown, protected=past.protected
+        )
+    return Recorded(entities, STORE_SALT, {_address(text): until for text, until in history.doubts.items()})
+
+
+def _address(text: str) -> Address:
+    address = parse(text)
+    assert address is not None, text
+    return address
+
+
+def _problem(problem: Problem) -> str:
+    return f"{problem.where}: {problem.what} next: {problem.next}"
