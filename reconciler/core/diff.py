@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from reconciler.core import zones
 from reconciler.core.normalize import declared, mask, masked
 from reconciler.model.changes import Cause, FieldChange
 from reconciler.model.documents import Fields, Scalar
@@ -91,7 +92,8 @@ class _Comparison:
         if value == self.live.get(path, "") or (value == "" and path in self.kind.sticky):
             return None
         if not known:
-            return self._change(path, value, "declared")
+            shown = path == zones.PATH and zones.shows(value, self.live.get(path, ""))
+            return None if shown else self._change(path, value, "declared")
         match (as_sent, self.moved(path)):
             case (True, False):
                 return None  # the service rewrote the value when we sent it; sending it again changes nothing

@@ -1,9 +1,10 @@
-"""How a time zone that was read can be written back without changing it.
+"""Time zones, which the service shows otherwise than they were written: comparing them, writing them back.
 
 The service shows a zone as its offset ("+10"), and takes an offset for nonsense: "+10" in a PUT reads
 back as "0" (docs/service.md, contacts). A read-modify-write would move every person it touches to
 London. So an offset is written as the name of a zone that has it all year, and the name we once
-sent is preferred to any other.
+sent is preferred to any other. And where no record says what the service made of a name, a name and
+an offset that it has are the same: writing it again would change nothing.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.zones import OFFSETS
 
 PATH = "timezone"
 
@@ -63,3 +65,8 @@ def writable(shown: Scalar, entity: Entity, before: RecordedEntity | None) -> Sc
     if before and declared and declared == sent.get(PATH) and shown == before.shown.get(PATH):
         return declared
     return NAMES.get(str(shown), shown)
+
+
+def shows(declared: Scalar, shown: Scalar) -> bool:
+    """Whether the service may show `shown` for the declared name: an offset that it has in a year."""
+    return str(shown) in OFFSETS.get(str(declared), ())
