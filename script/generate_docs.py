@@ -81,8 +81,9 @@ def _exit_codes() -> str:
 
 def _errors() -> str:
     head = (
-        "With `--format json` an error is `{outcome, exit_code, error: {kind, message, next}, problems}`, and\n"
-        "`kind` is one of these. Each is one thing that the reader does next; those below another are kinds of it."
+        "With `--format json` an error is `{outcome, exit_code, error: {kind, message, next}, problems}`,\n"
+        "and `kind` is one of these. Each is one thing that the reader does next; those below another are\n"
+        "kinds of it."
     )
     rows = [
         f"| {'&ensp;' * 2 * depth}`{kind.__name__}` | {kind.exit_code} | {_about(kind)} |"
