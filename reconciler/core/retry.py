@@ -121,13 +121,12 @@ def decide(
     wait. A write that may have arrived is never sent again.
     Source: docs/planning.md, A8 and A10.
     """
-    match A8[failure][method]:
-        case Meaning.DOUBT:
-            return Doubt()
-        case Meaning.LOOK | Meaning.ERROR:
-            return GiveUp()
-        case Meaning.RETRY:
-            return _again(attempt, budget, wait_s(attempt, chance, asked_s), left_s)
+    meaning = A8[failure][method]
+    if meaning is Meaning.DOUBT:
+        return Doubt()
+    if meaning is Meaning.RETRY:
+        return _again(attempt, budget, wait_s(attempt, chance, asked_s), left_s)
+    return GiveUp()
 
 
 def wait_s(attempt: int, chance: float, asked_s: float = 0.0) -> float:

@@ -19,10 +19,11 @@ from reconciler.model.plans import Workspace
 from reconciler.model.settings import Service
 from reconciler.service import media, paging, refusals, shapes, urls
 from reconciler.service.answers import Call
+from reconciler.service.connections import Connections, open_connections
 from reconciler.service.found import Found, Page, Rows
 from reconciler.service.profile import Profile, load_profile
 from reconciler.service.timing import Timing
-from reconciler.service.transport import Connections, Transport, open_connections
+from reconciler.service.transport import Transport
 
 __all__ = [
     "Collection",

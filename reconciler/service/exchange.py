@@ -103,7 +103,7 @@ async def _body(response: httpx2.Response, headers: Mapping[str, str]) -> bytes:
 
 
 async def _decoded(stream: httpx2.AsyncByteStream, encoding: str) -> AsyncIterator[bytes]:
-    """The body's bytes, unpacked piece by piece and never by more than the cap at once.
+    """The body's bytes, unpacked piece by piece, and of no piece more than just beyond the cap.
 
     The library unpacks whatever one read brought; 200 KB of it can be 200 MB.
     """
@@ -116,8 +116,6 @@ async def _decoded(stream: httpx2.AsyncByteStream, encoding: str) -> AsyncIterat
     unpacker = zlib.decompressobj(_GZIP)
     async for chunk in stream:
         yield _unpacked(unpacker, chunk)
-        if unpacker.unconsumed_tail:
-            raise _TooLarge
     if not unpacker.eof:
         raise _BadEncoding
 

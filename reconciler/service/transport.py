@@ -12,7 +12,6 @@ know about redirects, proxies and netrc. Here they do not exist.
 """
 
 import logging
-import ssl
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,23 +25,19 @@ from reconciler.model.settings import Limits, Service
 from reconciler.service import refusals, urls
 from reconciler.service.answers import Answer, Broken, Call
 from reconciler.service.auth import Credentials
+from reconciler.service.connections import Connections
 from reconciler.service.exchange import exchange
 from reconciler.service.limiter import Limiter
 from reconciler.service.media import media_type
 from reconciler.service.timing import Timing
 
-__all__ = ["Call", "Connections", "Timing", "Transport", "open_connections"]
-
-# The way to the service: the network, or what stands in for it. Known above by this name alone.
-Connections = httpx2.AsyncBaseTransport
+__all__ = ["Call", "Timing", "Transport"]
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
 connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
-idle_s = 2.0  # seconds that an idle connection is kept; servers close theirs after 5 s and more, and a
-# request sent into a closing connection is lost: a retry for a GET, a doubt for a write
 
 for _name in ("httpx2", "httpcore2"):
     # Below WARNING they write whole URLs, and links from answers; either may hold the key.
@@ -52,20 +47,6 @@ for _name in ("httpx2", "httpcore2"):
 @dataclass(frozen=True, slots=True)
 class _Done(Generic[T]):
     value: T
-
-
-def open_connections(service: Service) -> Connections:
-    """Connections of our own to the service: no proxy, netrc or certificates from the environment."""
-    encrypted = urls.base(service.base_url).scheme == "https"
-    places = service.limits.concurrency
-    return httpx2.AsyncHTTPTransport(
-        # Without TLS an empty context: it trusts nobody, and saves loading the system's certificates.
-        verify=True if encrypted else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-        trust_env=False,
-        limits=httpx2.Limits(
-            max_connections=places, max_keepalive_connections=places, keepalive_expiry=idle_s
-        ),
-    )
 
 
 class Transport:
@@ -138,15 +119,13 @@ class Transport:
             left_s=left_s,
             asked_s=seen.asked_s,
         )
-        match decision:
-            case retry.Retry(wait_s):
-                self._repeats += 1
-                log.info("%s: %s; again in %.2f s", call, seen.failure.value, wait_s)
-                return wait_s
-            case retry.Doubt():
-                raise refusals.doubt(seen.error)
-            case retry.GiveUp(why):
-                raise refusals.given_up(seen.error, why)
+        if isinstance(decision, retry.Doubt):
+            raise refusals.doubt(seen.error)
+        if isinstance(decision, retry.GiveUp):
+            raise refusals.given_up(seen.error, decision.why)
+        self._repeats += 1
+        log.info("%s: %s; again in %.2f s", call, seen.failure.value, decision.wait_s)
+        return decision.wait_s
 
     async def _try(
         self, call: Call, read: Callable[[Answer], T], timeout_s: float

@@ -5,13 +5,20 @@ other end of a real connection refuses, resets, stalls, cuts or talks nonsense.
 """
 
 import asyncio
+import os
+import ssl
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from service.socket_server import Peer, Play, Server, free_port
-from service.support import CALLS, ID, service
+from service.support import CALLS, ID, sandbox_config, service
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
+from reconciler.sandbox.app import running
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.timing import Timing
 
@@ -130,11 +137,16 @@ Work = Callable[[ServiceClient], Awaitable[object]]
 
 
 async def played(
-    script: list[Play], work: Work, *, scheme: str = "http", timeout_s: float = 20.0
+    script: list[Play],
+    work: Work,
+    *,
+    scheme: str = "http",
+    timeout_s: float = 20.0,
+    tls: ssl.SSLContext | None = None,
 ) -> tuple[object, int, int]:
     """What `work` gives against a server that plays `script`; connections accepted; requests counted."""
     server = Server(script)
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     port = listening.sockets[0].getsockname()[1]
     settings = service(f"{scheme}://127.0.0.1:{port}", timeout_s=timeout_s)
     quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.05)
@@ -149,10 +161,8 @@ async def played(
     return result, server.accepted, counted
 
 
-def play(
-    script: list[Play], work: Work, *, scheme: str = "http", timeout_s: float = 20.0
-) -> tuple[object, int, int]:
-    return asyncio.run(played(script, work, scheme=scheme, timeout_s=timeout_s))
+def play(script: list[Play], work: Work, **options: Any) -> tuple[object, int, int]:
+    return asyncio.run(played(script, work, **options))
 
 
 def time_for(name: str) -> float:
@@ -233,6 +243,66 @@ def test_a_tls_handshake_that_stalls_is_never_sent(method: str) -> None:
     assert isinstance(result, Unavailable), result
     assert "no connection" in str(result)
     assert (accepted >= 1, counted) == (True, 0)
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_a_certificate_that_nobody_trusts_is_never_sent_anything(method: str) -> None:
+    """Whoever answers there must not get a single byte of the credentials."""
+    heard: list[bytes] = []
+
+    async def listen(peer: Peer) -> None:
+        heard.append(await peer.reader.read(100))
+
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trust.load_cert_chain(Path(__file__).with_name("untrusted.pem"))
+    result, accepted, counted = play([listen], CALLS[method], scheme="https", tls=trust)
+
+    assert isinstance(result, Unavailable)
+    assert "the certificate is not trusted" in str(result)
+    assert "certificates" in result.next
+    assert (accepted, counted, b"".join(heard)) == (0, 0, b"")
+
+
+ENVIRONMENT = """
+import asyncio, sys
+from service.support import CALLS, service
+from reconciler.service.client import Timing, open_client
+
+async def main():
+    async with open_client(service(sys.argv[1]), timing=Timing.real()) as client:
+        print(len(await client.contacts.list()), dict(client.calls))
+
+asyncio.run(main())
+"""
+
+
+def test_the_environment_changes_nothing(tmp_path: Path) -> None:
+    """A proxy, a netrc or certificates from the environment would see the key, or change who is asked."""
+    proxy = f"http://127.0.0.1:{free_port()}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password else\n", "utf-8")
+    environment = {
+        **os.environ,
+        **dict.fromkeys(names, proxy),
+        "NO_PROXY": "",
+        "no_proxy": "",
+        "NETRC": str(netrc),
+        "HOME": str(tmp_path),
+        "SSL_CERT_FILE": str(netrc),
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+    }
+    with running(sandbox_config(contacts=21)) as base_url:
+        done = subprocess.run(
+            [sys.executable, "-c", ENVIRONMENT, base_url],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert (done.stdout, done.stderr) == ("21 {'GET': 2}\n", "")
 
 
 def test_a_name_that_does_not_exist_says_so() -> None:
