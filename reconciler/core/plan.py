@@ -220,9 +220,10 @@ class _Draft:
             update = Update(address, str(entity.place), row.remote_id, result.fields, row.parent_id, adopts)
             self.changes.append(update)
             return
-        self.unchanged[str(_scope(address))] += 1
         if adopts:
             self.adoptions.append(Adoption(address, row.remote_id, adopts, row.parent_id))
+        else:
+            self.unchanged[str(_scope(address))] += 1
 
     def _absent(self, entity: Entity, *, recorded: bool) -> None:
         address = entity.address
@@ -354,6 +355,13 @@ class _Draft:
         if problems:
             raise ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
 
+    def _outside(self) -> dict[str, int]:
+        """Count what is recorded where no manifest speaks of its kind any more: left as it is (rule S1)."""
+        scopes = [_scope(address) for address in self.recorded.entities if address.kind != "device"]
+        return dict(
+            sorted(Counter(str(scope) for scope in scopes if scope not in self.desired.scopes).items())
+        )
+
     def finish(self, target: Target) -> Plan:
         """Return the plan with everything in its order, and its fingerprint."""
         plan = Plan(
@@ -367,6 +375,7 @@ class _Draft:
             gone=tuple(sorted(self.gone)),
             renames=dict(sorted(self.renames.items())),
             unchanged=dict(sorted(self.unchanged.items())),
+            outside=self._outside(),
             unmanaged=dict(sorted(self.unmanaged.items())),
             owned=dict(sorted(self.owned.items())),
             reads=tuple(sorted(self.live.reads, key=structs.astuple)),

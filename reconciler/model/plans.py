@@ -81,6 +81,9 @@ class Plan(Struct, frozen=True):
     gone: tuple[Address, ...] = ()  # recorded, no longer declared, and not there any more: only forgotten
     renames: Mapping[Address, Address] = {}  # recorded under the first, found again under the second
     unchanged: Mapping[str, int] = {}  # scope as text -> entities
+    outside: Mapping[
+        str, int
+    ] = {}  # scope as text -> recorded entities there, though no manifest speaks of it
     unmanaged: Mapping[str, int] = {}  # scope as text -> live entities that are not ours
     owned: Mapping[str, int] = {}  # scope as text -> entities that were ours before this plan
     reads: tuple[Read, ...] = ()

@@ -125,6 +125,7 @@ def plans(of: st.SearchStrategy[Any] = changes, *, max_size: int = 6) -> st.Sear
         gone=st.lists(addresses(), max_size=2).map(tuple),
         renames=st.dictionaries(addresses(), addresses(), max_size=2),
         unchanged=counts,
+        outside=counts,
         unmanaged=counts,
         owned=counts,
         reads=st.lists(reads, max_size=3).map(tuple),
