@@ -9,7 +9,7 @@ store ----recorded----------------------> RECORDED --+          apply -> run
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ from reconciler.core.guard import Consent, guard
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.records import refreshed
 from reconciler.core.resolve import ResolveRules, resolve
-from reconciler.errors import ManifestError, SettingsError, StalePlan, UnsafePlan
+from reconciler.errors import ManifestError, SettingsError, StalePlan, StoreError, UnsafePlan
 from reconciler.live import read_live
 from reconciler.manifest.load import load
 from reconciler.model.outcomes import Outcome, Run
@@ -108,6 +108,7 @@ async def apply(
     Raises LockHeld, StalePlan, UnsafePlan before any write.
     """
     run = outside.token()
+    began = outside.timing.monotonic()
     with _open_store(settings, outside, create=True) as store, store.lock(run) as lock:
         async with open_client(
             settings.service, timing=outside.timing, connections=outside.connections
@@ -143,13 +144,16 @@ async def apply(
                 client=client,
                 store=store,
                 lock=lock,
-                options=_apply_options(settings, run, fail_fast=fail_fast),
+                options=_apply_options(
+                    settings, run, outside.timing.monotonic() - began, fail_fast=fail_fast
+                ),
                 timing=outside.timing,
                 now=outside.now,
                 stop=stop,
                 on_outcome=on_outcome,
             )
-            store.end(result)
+            with suppress(StoreError):
+                store.end(result)  # what was done is recorded; that it ended must not hide how it ended
             return planned, result
 
 
@@ -250,7 +254,7 @@ def _rules(settings: Settings) -> Rules:
     return Rules(settings.stack, settings.identity, settings.mark, adopt=settings.adopt == "always")
 
 
-def _apply_options(settings: Settings, run: str, *, fail_fast: bool) -> engine.ApplyOptions:
+def _apply_options(settings: Settings, run: str, past_s: float, *, fail_fast: bool) -> engine.ApplyOptions:
     limits = settings.service.limits
     return engine.ApplyOptions(
         run=run,
@@ -258,7 +262,7 @@ def _apply_options(settings: Settings, run: str, *, fail_fast: bool) -> engine.A
         fail_fast=fail_fast,
         concurrency=limits.concurrency,
         settle_s=limits.settle_s,
-        deadline_s=limits.deadline_s,
+        deadline_s=limits.deadline_s - past_s,  # of the whole run, the plan included
     )
 
 
