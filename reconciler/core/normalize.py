@@ -48,11 +48,12 @@ def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
 
 def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     """Return one value in the normal form: NFC, no space around it, known spellings folded to one."""
+    flag = path.startswith("messagingOptions.") and path.endswith(".enabled")
     if isinstance(value, bool):
-        return value
+        return value if flag else str(value).lower()  # elsewhere a manifest can only hold the word
     # An ASCII text without edges to trim is its own normal form; nearly all of them are.
     text = value.strip() if value.isascii() else unicodedata.normalize("NFC", value).strip()
-    if path.startswith("messagingOptions.") and path.endswith(".enabled"):
+    if flag:
         return _TRUTH.get(text.casefold(), text)
     folds = KINDS[kind].folds.get(path)
     return folds.get(text.casefold(), text) if folds else text

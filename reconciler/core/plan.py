@@ -267,7 +267,9 @@ class _Draft:
         renamed = {hit.record for hit in matches.found.values()}
         in_question = {one for ids in matches.ambiguous.values() for one in ids}
         by_id = {row.remote_id: row for row in rows}
-        marked = self._marks(by_id, taken | {record.remote_id for record in records.values()})
+        holders = Counter(record.remote_id for record in records.values())
+        doubled = {one for one, count in holders.items() if count > 1}
+        marked = self._marks(by_id, taken | holders.keys())
         for address in sorted(records.keys() | marked.keys()):
             if (
                 address in self.desired.entities
@@ -278,13 +280,13 @@ class _Draft:
             record = records.get(address)
             row = by_id.get(record.remote_id) if record else None
             candidates = [*([row] if row else []), *marked.get(address, [])]
-            if not candidates:
+            if not candidates or candidates[0].remote_id in taken:
                 self._gone(scope, address)
-            elif len(candidates) > 1 or candidates[0].remote_id in in_question:
+            elif len(candidates) > 1 or candidates[0].remote_id in in_question | doubled:
                 ids = ", ".join(sorted(one.remote_id for one in candidates))
                 what = f"is no longer declared, and it is not certain which one it is ({ids}); left alone."
                 self.skips.append(Skip(address, "ambiguous", what, "remove at the service what is too many"))
-            elif candidates[0].remote_id not in taken:
+            else:
                 self._orphan(address, candidates[0], protected=record is not None and record.protected)
         return sum(map(len, marked.values()))
 
@@ -297,7 +299,7 @@ class _Draft:
         return marked
 
     def _gone(self, scope: Scope, address: Address) -> None:
-        """Forget what is not there any more, and the devices that went with it."""
+        """Forget what is not there, or only another name of something declared; its devices with it."""
         unread = {read.scope for read in self.live.reads if not read.complete}
         if not unread & {scope, Scope("contact", scope.workspace)}:
             self.gone += [address, *self.records.get((address,), {})]

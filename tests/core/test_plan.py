@@ -467,6 +467,18 @@ def test_a_protected_device_holds_its_contact() -> None:
     assert "device/ops/jane/phone" in plan.skips[0].what
 
 
+def test_a_live_entity_that_is_recorded_twice_is_not_deleted_twice() -> None:
+    """A damaged store: one of the names may be protected. A name beside a declared one is forgotten."""
+    there = live(live_jane())
+    twice = recorded(record("contact/ops/jane", "A1"), record("contact/ops/janet", "A1", protected=True))
+
+    plan = planned(desired(scopes=[OPS]), there, twice)
+    declared = planned(desired(jane()), there, twice)
+
+    assert (plan.changes, set(reasons(plan).values())) == ((), {"ambiguous"})
+    assert (declared.changes, declared.gone) == ((), ("contact/ops/janet",))
+
+
 # The mark
 
 
