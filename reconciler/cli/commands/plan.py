@@ -3,6 +3,7 @@
 import os
 import shlex
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,12 +57,37 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
             planned.plan,
             planned.verdict,
             full=full,
-            next_step=f"reconciler apply {shlex.quote(file)}" if file else "reconciler apply",
+            next_step=next_step(file, given),
             seconds=time.monotonic() - before,
             sizes=sizes(planned),
         )
     )
     return code
+
+
+# What of a command line leads to the same plan, and so belongs to the command that carries it out.
+_REPEATED = {
+    "config": "--config",
+    "environment": "--environment",
+    "only": "--only",
+    "excluded": "--except",
+    "reactivate": "--reactivate",
+    "allow_deletes": "--allow-deletes",
+    "allow_creates": "--allow-creates",
+    "allow_updates": "--allow-updates",
+}
+_IN_THE_FILE = {"only", "excluded", "reactivate"}  # a plan file holds these, and apply refuses them beside it
+
+
+def next_step(file: str | None, given: Mapping[str, Any]) -> str:
+    """Return the command that carries out this plan and no other: same environment, same consent."""
+    words = ["reconciler", "apply", *([file] if file else [])]
+    for name, flag in _REPEATED.items():
+        value = given.get(name)
+        values = value if isinstance(value, tuple) else () if value is None else (value,)
+        if not (file and name in _IN_THE_FILE):
+            words += [word for each in values for word in (flag, str(each))]
+    return shlex.join(words)
 
 
 def planned_for(
