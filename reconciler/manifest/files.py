@@ -15,7 +15,7 @@ from pathlib import Path
 from reconciler.manifest.build import shown
 from reconciler.manifest.characters import UNFIT_LINE, complaint
 
-BYTES_MAX = 10 * 1024 * 1024  # bytes; the service takes no larger payload
+BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
 _PART_MAX = 255  # bytes of one name; more than any file system holds
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")

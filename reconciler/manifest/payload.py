@@ -10,14 +10,18 @@ import io
 from pathlib import Path
 from typing import Any
 
-from reconciler.manifest.files import BYTES_MAX, Unreadable, place_below, read_below
+from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.model.documents import Content
+
+# Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which
+# 10 KiB are kept for the other fields. Beyond it the service answers 413 in the middle of an apply.
+BYTES_MAX = (10 * 1024 * 1024 - 10 * 1024) // 4 * 3
 
 
 def payload(section: dict[str, Any], *, root: Path, folder: Path) -> Content:
     """Return what a `content` mapping stands for. Raises Unreadable."""
     if "file" in section:
-        data = read_below(root, place_below(root, folder, section["file"]))
+        data = read_below(root, place_below(root, folder, section["file"]), bytes_max=BYTES_MAX)
     elif "text" in section:
         data = section["text"].encode()
     else:

@@ -372,4 +372,4 @@ def test_a_rendered_payload_has_a_limit(project: Project) -> None:
 
     (problem,) = project.load().problems
 
-    assert "the limit is 10,485,760." in problem.what
+    assert "the limit is 7,856,640." in problem.what
