@@ -111,6 +111,11 @@ def test_a_wish_is_a_lower_bound_and_the_spread_comes_on_top() -> None:
     assert 5.0 < wait_s(1, 1.0, 5.0) < 6.0
 
 
+@pytest.mark.parametrize("asked_s", [61.0, 3600.0, 1e300, float("inf")])
+def test_no_wish_makes_us_wait_longer_than_its_cap(asked_s: float) -> None:
+    assert wait_s(1, 0.0, asked_s) == retry_after_max_s
+
+
 @given(calls=st.integers(0, 20_000))
 def test_a_dead_service_sees_ten_per_cent_more_calls_and_no_storm(calls: int) -> None:
     repeats = 0

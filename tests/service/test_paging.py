@@ -248,6 +248,18 @@ def test_a_list_that_changes_under_the_walk_says_so(change: Callable[[list[str],
     assert len(set(ids(rows))) == len(rows)
 
 
+@pytest.mark.parametrize("change", [grow, touch])
+def test_a_row_that_comes_twice_says_so_even_without_a_total(
+    change: Callable[[list[str], int], None],
+) -> None:
+    """What moved back to be seen twice may have pushed another one past us."""
+    rows = Lists(200, counts=False, change=change).read(concurrency=1)
+
+    assert not rows.complete
+    assert "came twice" in rows.trouble
+    assert len(set(ids(rows))) == len(rows)
+
+
 def test_a_list_that_changed_once_is_read_once_more() -> None:
     def once(ids: list[str], call: int) -> None:
         if call == 1:

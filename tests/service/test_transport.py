@@ -37,7 +37,7 @@ from reconciler.errors import (
 )
 from reconciler.model.settings import Auth, Secret, Service
 from reconciler.service.answers import Call
-from reconciler.service.client import Reader, open_reader
+from reconciler.service.client import Reader, ServiceClient, open_reader
 from reconciler.service.timing import Timing
 
 REQUEST = httpx2.Request("GET", BASE)
@@ -225,6 +225,20 @@ def test_retry_after_is_waited_for_and_slows_everybody() -> None:
     assert sum(clock.slept) == pytest.approx(7.0)
 
 
+def test_one_throttled_call_slows_the_others_too() -> None:
+    """The service counts all of us together: the next call would be refused as well."""
+    clock = Clock()
+    wire = Wire(answer(429, retry_after="7"), good_get)
+
+    async def work(client: ServiceClient) -> float:
+        with pytest.raises(Throttled):
+            await client.contacts.delete(ID)
+        await client.contacts.get(ID)
+        return clock.now - 1000.0
+
+    assert with_client(wire, work, clock=clock) == 7.0
+
+
 def test_too_many_in_one_second_waits_for_the_next_second() -> None:
     clock = Clock(chance=0.0)
 
@@ -369,7 +383,7 @@ def test_the_key_travels_in_the_header_and_the_media_type_is_the_vendors() -> No
     assert sent.headers["x-api-key"] == KEY
     assert sent.headers["authorization"] == httpx2.BasicAuth(USER, PASSWORD)._auth_header
     assert sent.headers["accept"] == sent.headers["content-type"] == "application/vnd.service.contact-v1+json"
-    assert str(sent.url) == f"{BASE}/contacts"
+    assert str(sent.url) == f"{BASE}/contacts?customFields=true"
 
 
 def test_the_key_travels_in_the_query_when_the_settings_say_so() -> None:
