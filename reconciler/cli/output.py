@@ -129,8 +129,8 @@ def can_ask() -> bool:
 
 def confirm(question: str) -> bool:
     """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
-    _send(sys.stderr, inert(question) + " [yes/no] ")
     with _interruptible():
+        _send(sys.stderr, inert(question) + " [yes/no] ")
         return sys.stdin.readline().strip().lower() == "yes"
 
 

@@ -9,13 +9,11 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 from reconciler.apply.stop import StopFlag
-from reconciler.cli.settings import read_settings
+from reconciler.cli.settings import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
@@ -29,7 +27,7 @@ token_bytes = 16  # 128 bits: no two runs or plans of this world share one
 def settings_of(config: str | None, environment: str | None, *, service: bool) -> Settings:
     """Return the settings that this process was given. Raises SettingsError."""
     return read_settings(
-        config=config, environment=environment, cwd=Path.cwd(), environ=os.environ, service=service
+        config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
     ).settings
 
 
@@ -55,10 +53,11 @@ class Signals:
     def listen(self) -> None:
         """Take both signals of this process, for the task that calls."""
         self._task = asyncio.current_task()
+        if sys.platform == "win32":  # its loops take no signals: Ctrl-C stays a KeyboardInterrupt
+            return
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError):  # Windows: Ctrl-C stays a KeyboardInterrupt
-                loop.add_signal_handler(number, self._arrived)
+            loop.add_signal_handler(number, self._arrived)
 
     def _arrived(self) -> None:
         if self._applying:

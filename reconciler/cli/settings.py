@@ -18,7 +18,7 @@ from reconciler.cli import credentials
 from reconciler.cli.sources import read_layers
 from reconciler.cli.values import DEFAULTS, SECRETS, Layers, Value, refused
 from reconciler.cli.variables import variable
-from reconciler.errors import Problem
+from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.schemas import read_schema
 from reconciler.model.settings import (
     Auth,
@@ -78,6 +78,16 @@ def read_settings(
     if problems:
         raise refused(*problems)
     return Read(_settings(layers, secrets), layers)
+
+
+def working_folder() -> Path:
+    """Return the working directory. Raises SettingsError where it was removed meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise SettingsError(
+            "the working directory is not there any more.", next="cd into the project"
+        ) from error
 
 
 def _value(layers: Layers, name: str) -> Value:

@@ -30,12 +30,46 @@ _answer_wait_s = 10  # seconds; loopback
 _SERVER_OWNED = ("id", "type", "mri", "devices", "link", "lastModifiedTime", "locations")
 
 
+class Prompter:
+    """Remembers that a signal asked us to stop, and passes it on to the command that runs.
+
+    A signal that raised wherever it arrived could leave a process behind that nobody ends: between its
+    start and our knowing of it.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def arrived(self, number: int, _frame: object) -> None:
+        """Note the signal. A terminal sends Ctrl-C to the commands itself; everything else we pass on."""
+        self._asked = True
+        if number == signal.SIGTERM and self._child is not None:
+            self._child.terminate()
+
+    def wait_for(self, child: "subprocess.Popen[bytes]") -> int:
+        """Return the exit code of a command, when it has ended."""
+        self._child = child
+        if self._asked:
+            child.terminate()
+        code = child.wait()
+        self._child = None
+        self.check()
+        return code
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt where a signal asked us to stop."""
+        if self._asked:
+            raise KeyboardInterrupt
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A running sandbox and a folder with the quickstart example that speaks to it."""
 
     address: str
     folder: Path
+    prompter: Prompter
 
     @property
     def environ(self) -> dict[str, str]:
@@ -50,9 +84,10 @@ class Stage:
 
     def run(self, *arguments: str) -> int:
         """Return the exit code of the real command; what it prints goes where our own output goes."""
-        return subprocess.run(  # noqa: S603 - our own program, with words from our own table
-            [sys.executable, "-m", "reconciler", *arguments], cwd=self.folder, env=self.environ, check=False
-        ).returncode
+        with subprocess.Popen(  # noqa: S603 - our own program, with words from our own table
+            [sys.executable, "-m", "reconciler", *arguments], cwd=self.folder, env=self.environ
+        ) as process:
+            return self.prompter.wait_for(process)
 
     def change_job_title(self, mail: str, title: str) -> None:
         """Change a contact as a colleague with another program would: read it, change it, put it back."""
@@ -91,15 +126,17 @@ class Stage:
 @contextmanager
 def staged() -> Iterator[Stage]:
     """Yield a stage. The sandbox is stopped and the folder gone at the end, also after a signal."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    prompter = Prompter()
+    before = {number: signal.signal(number, prompter.arrived) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with TemporaryDirectory(prefix="reconciler-demo-") as temporary:
             folder = Path(temporary) / "quickstart"
             shutil.copytree(_example("quickstart"), folder, ignore=shutil.ignore_patterns(".reconciler"))
-            with _sandbox(folder) as address:
-                yield Stage(address, folder)
+            with _sandbox(folder, prompter) as address:
+                yield Stage(address, folder, prompter)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _example(name: str) -> Path:
@@ -111,7 +148,7 @@ def _example(name: str) -> Path:
 
 
 @contextmanager
-def _sandbox(folder: Path) -> Iterator[str]:
+def _sandbox(folder: Path, prompter: Prompter) -> Iterator[str]:
     """Yield the address of a sandbox on a free port; it has ended afterwards."""
     with subprocess.Popen(
         [sys.executable, "-m", "reconciler", "sandbox", "--port", "0"],
@@ -122,6 +159,7 @@ def _sandbox(folder: Path) -> Iterator[str]:
     ) as process:
         try:
             ready = process.stdout.readline() if process.stdout else ""
+            prompter.check()
             if "http://" not in ready:
                 raise ReconcilerError(
                     "the demo's sandbox did not start.", next="see why: reconciler sandbox --port 0"

@@ -1,17 +1,17 @@
 """A folder of one's own for each test, and the real command in a process of its own."""
 
-import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from cli.hands import PLAIN, Project, Service
+
+from reconciler.sandbox.app import SandboxConfig, running
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-# The lowest layer of the environment: nothing of the machine's own settings, colours or CI may decide a test.
-PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
 SETTINGS = """\
 version: 1
@@ -59,3 +59,26 @@ def run(repository: Path) -> Run:
         )
 
     return call
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A sandbox with the default credentials and nothing in it."""
+    with running(SandboxConfig()) as address:
+        yield Service(address)
+
+
+@pytest.fixture
+def slow_service() -> Iterator[Service]:
+    """The same, where every answer takes a while."""
+    with running(SandboxConfig(latency_ms=150)) as address:
+        yield Service(address)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project of one's own."""
+    source = Path(__file__).parents[2] / "examples" / "quickstart"
+    shutil.copytree(source, tmp_path / "project", ignore=shutil.ignore_patterns(".reconciler"))
+    (tmp_path / "project" / ".git").mkdir()
+    return Project(tmp_path / "project")

@@ -1,4 +1,5 @@
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,3 +77,25 @@ def test_config_without_settings_says_where_it_looked(run: Run, tmp_path: Path) 
     assert done.stderr.startswith(
         f"no reconciler.yaml in {tmp_path}, nor in a folder above it up to /.\n  next: write one"
     )
+
+
+def test_a_working_folder_that_is_gone_is_an_error(run: Run, tmp_path: Path) -> None:
+    """It happens when another window removes a checkout."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = (
+        "import os, sys; os.rmdir(os.getcwd()); "
+        "from reconciler.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, "config"],
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert done.returncode == 3
+    assert done.stderr == "the working directory is not there any more.\n  next: cd into the project\n"

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -27,10 +26,10 @@ def command(config: str | None, environment: str | None, format: str) -> int:  #
         reconciler config
         reconciler config --environment staging --format json
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.settings import read_settings  # noqa: PLC0415 - --help needs no settings
+    from reconciler.cli.settings import read_settings, working_folder  # noqa: PLC0415 - --help needs no settings
 
     read = read_settings(
-        config=config, environment=environment, cwd=Path.cwd(), environ=os.environ, service=False
+        config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=False
     )
     rows = tuple(_rows(read.layers))
     if format == "json":

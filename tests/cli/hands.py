@@ -1,0 +1,118 @@
+"""What the tests of the command line work with: a service that runs, a project of one's own, processes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+# The lowest layer of the environment: nothing of the machine's own settings, colours or CI may decide a test.
+PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+
+
+@dataclass
+class Service:
+    """A sandbox behind a port, and what it was asked."""
+
+    address: str
+
+    def requests(self) -> list[tuple[str, str]]:
+        """Method and path of everything it was asked, oldest first."""
+        found = self.call("GET", "/_sandbox/requests")["requests"]
+        return [(one["method"], one["path"]) for one in found]
+
+    def writes(self) -> list[tuple[str, str]]:
+        """What it was asked that is no GET."""
+        return [one for one in self.requests() if one[0] != "GET"]
+
+    def contacts(self) -> dict[str, str]:
+        """Ids by first name."""
+        return {one["firstName"]: one["id"] for one in self.call("GET", "/contacts").get("contacts", [])}
+
+    def rename(self, remote_id: str, title: str) -> None:
+        """Change a job title behind our back."""
+        whole = self.call("GET", f"/contacts/{remote_id}?customFields=true")
+        kept = (
+            "firstName",
+            "lastName",
+            "workEmailAddress1",
+            "workMobilePhone1",
+            "workCountry",
+            "messagingoptions",
+        )
+        body = {key: whole[key] for key in kept if key in whole}
+        self.call(
+            "PUT", f"/contacts/{remote_id}", body | {"jobTitle": title, "timezone": "Australia/Melbourne"}
+        )
+
+    def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """One request with the right credentials."""
+        media = "application/vnd.service.contact-v1+json"
+        connection = HTTPConnection(self.address.removeprefix("http://"), timeout=10)
+        headers = {"Authorization": "Basic ZGVtbzpkZW1v", "X-Api-Key": "demo-key", "Accept": media}
+        headers |= {"Content-Type": media}
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        assert answer.status < 300, text
+        found: dict[str, Any] = json.loads(text) if text else {}
+        return found
+
+
+@dataclass
+class Project:
+    """A copy of the quickstart example."""
+
+    folder: Path
+
+    @property
+    def manifest(self) -> Path:
+        return self.folder / "manifests" / "team.yaml"
+
+    def edit(self, before: str, after: str) -> None:
+        """Replace one piece of the manifest."""
+        text = self.manifest.read_text()
+        assert text.count(before) == 1
+        self.manifest.write_text(text.replace(before, after))
+
+    def environ(self, service: Service) -> dict[str, str]:
+        """The environment of a command that is to reach this service, as fast as it can."""
+        return {
+            **PLAIN,
+            "SVC_USER": "demo",
+            "SVC_PASSWORD": "demo",
+            "SVC_API_KEY": "demo-key",
+            "RECONCILER_SERVICE_BASE_URL": service.address,
+            "RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "0",
+            "RECONCILER_SERVICE_LIMITS_SETTLE_S": "0",
+        }
+
+    def start(self, service: Service, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+        """The command, started."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "reconciler", *arguments],
+            cwd=self.folder,
+            env=self.environ(service) | options.pop("env", {}),
+            text=True,
+            **options,
+        )
+
+    def run(
+        self, service: Service, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """The command, finished, where nobody can be asked."""
+        with self.start(
+            service,
+            *arguments,
+            env=dict(env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)

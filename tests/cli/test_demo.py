@@ -1,0 +1,101 @@
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.hands import PLAIN
+
+from reconciler.cli.commands.demo import without_entry
+from reconciler.errors import ReconcilerError
+
+
+def sandboxes() -> set[str]:
+    """The processes of this machine that are a sandbox on a free port."""
+    found = set()
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"sandbox\0--port\x000" in one.read_bytes():
+                found.add(one.parent.name)
+        except OSError:  # it ended while we looked
+            continue
+    return found
+
+
+def start(folder: Path) -> "subprocess.Popen[str]":
+    # Settings of the user's own must not lead the demo to another service.
+    env = {**PLAIN, "TMPDIR": str(folder), "RECONCILER_SERVICE_BASE_URL": "https://example.com"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "reconciler", "demo"],
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
+    """Every step is a real command with its real output, and nothing is left behind."""
+    before = sandboxes()
+    with start(tmp_path) as process:
+        printed, _ = process.communicate(timeout=120)
+
+    assert process.returncode == 0, printed
+    assert re.findall(r"^\$ reconciler (.*)$", printed, re.MULTILINE) == [
+        "plan",
+        "apply --yes",
+        "plan --detailed-exitcode",
+        "drift",
+        "apply --yes",
+        "apply --yes",
+        "apply --yes",
+        "plan --detailed-exitcode",
+    ]
+    story = [
+        "5 creates",
+        "5 applied",
+        "Nothing to do: live is as declared.",
+        "contact/default/jane-doe   drifted",
+        "Night Watch",
+        "~ contact/default/jane-doe   update",
+        "- contact/default/ada-king   delete",
+        "the plan is refused; nothing was written.",
+        "--allow-deletes 2",
+        "Nothing to do: live is as declared.",
+        "next: README.md",
+    ]
+    at = 0
+    for words in story:
+        at = printed.find(words, at)
+        assert at >= 0, words
+    assert "timezone" not in printed[printed.index("$ reconciler drift") :]
+    assert list(tmp_path.iterdir()) == []
+    assert sandboxes() <= before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_demo_that_is_stopped_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    """No folder, and above all no sandbox that goes on running."""
+    before = sandboxes()
+    with start(tmp_path) as process:
+        assert process.stdout is not None
+        while "$ reconciler" not in process.stdout.readline():
+            pass
+        process.send_signal(number)
+        printed, _ = process.communicate(timeout=60)
+
+    assert process.returncode == 130, printed
+    assert "Traceback" not in printed
+    assert list(tmp_path.iterdir()) == []
+    assert sandboxes() <= before
+
+
+def test_an_entry_leaves_the_manifest_whole() -> None:
+    """The rest stays as it was, to the letter."""
+    text = "contacts:\n  a:\n    x: 1\n\n    y: 2\n\n  b:\n    x: 1\n\nresources:\n  a-b:\n    x: 1\n"
+
+    assert without_entry(text, "a") == "contacts:\n  b:\n    x: 1\n\nresources:\n  a-b:\n    x: 1\n"
+    with pytest.raises(ReconcilerError):
+        without_entry(text, "c")
