@@ -1,3 +1,4 @@
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -126,3 +127,18 @@ def test_editor_and_reader_agree_on_numbers(text: str) -> None:
         {"version": 1, "device_limit": 3, "guard": {"deletes_max": 25}, "plan_expires_h": 0.5}
     )
     assert not validator.is_valid({"version": 1, "device_limit": 11})
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    """The page and the table are read by the same people."""
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+
+    for name, default in DEFAULTS.items():
+        parent, _, key = name.rpartition(".")
+        row = next(
+            (one for one in rows if f"`{name}`" in one or (f"`{parent}." in one and f"`.{key}`" in one)), ""
+        )
+        assert row, name
+        if isinstance(default, int | float):
+            assert re.search(rf"\b{default:g}\b", row.split("|")[2]), name
