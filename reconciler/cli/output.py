@@ -160,8 +160,9 @@ class Bars:
         if self._bars is None:
             self._bars = self._started()
         if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(inert(what), total=total)
-        self._bars.update(self._tasks[what], completed=done, total=total)
+            self._tasks[what] = self._bars.add_task("", total=total)
+        shown = inert(what) if total is None else f"{inert(what)} {done:,}/{total:,}"
+        self._bars.update(self._tasks[what], description=shown, completed=done, total=total)
 
     def clear(self) -> None:
         """Take all bars away, so that text or a question may follow. They may come again."""
@@ -170,9 +171,9 @@ class Bars:
         self._bars, self._tasks = None, {}
 
     def _started(self) -> "Progress":
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415 - 60 ms
+        from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - 60 ms
 
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        columns = (TextColumn("{task.description}", markup=False), BarColumn())
         bars = Progress(*columns, console=_console(sys.stderr), transient=True)
         bars.start()
         return bars
@@ -221,8 +222,7 @@ def _console(stream: TextIO) -> "Console":
     return Console(
         file=stream,
         force_terminal=True,
-        color_system="standard",
-        no_color=False,
+        color_system="standard" if wants_colour(stream, os.environ) else None,
         markup=False,
         emoji=False,
         highlight=False,

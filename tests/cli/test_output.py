@@ -125,7 +125,8 @@ def test_progress_is_for_terminals_alone() -> None:
     program = "with output.progress() as bars: bars.advance('contacts in [ops]', 3, 10)"
 
     assert printed(program) == ""
-    assert "contacts in [ops]" in seen(program)
+    assert "contacts in [ops] 3/10" in seen(program)
+    assert "\x1b[3" not in seen(program, env={"NO_COLOR": "1"})
     assert seen(program, env={"CI": "1"}) == ""
 
 
