@@ -29,6 +29,8 @@ from reconciler.service.found import Found, Page, remote_id
 WITNESS = "mri"
 # Fields of every whole contact that are never asked for by name: a row that shows one is whole.
 WHOLE = frozenset({"locations", "type"})
+# Parts of a contact that are lists, by their name in a row, and the paths that they become.
+LISTS = {"messagingoptions": "messagingOptions.", "customFields": "custom."}
 # What any list row of a contact tells, however brief.
 BRIEF = frozenset({"firstName", "lastName", "status"})
 
@@ -236,9 +238,10 @@ class _ScopeReader:
         if not any(WITNESS in row.body for row in rows):
             return BRIEF
         told = BRIEF.union(self.fields)
-        if any("customFields" in row.body for row in rows):
-            # No row with custom fields: nobody has any, or the list ignores them. One that has some tells.
-            told |= {path for path in self.wanted.paths if path.startswith("custom.")}
+        for key, head in LISTS.items():
+            # Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
+            if any(row.body.get(key) or (key in row.body and key != "messagingoptions") for row in rows):
+                told |= {path for path in self.wanted.paths if path.startswith(head)}
         return told
 
     def _row(self, found: Found, told: frozenset[str] | None) -> list[LiveEntity] | None:
@@ -319,7 +322,8 @@ def devices_of(contact: Found) -> list[Found]:
 def _list_fields(wanted: Wanted) -> tuple[str, ...]:
     """Return the contact fields to ask a list for: what will be compared, and the witness."""
     plain = {path for path in wanted.paths if "." not in path} - KINDS["contact"].write_only
-    return tuple(sorted(plain | {WITNESS}))
+    options = {"messagingoptions" for path in wanted.paths if path.startswith("messagingOptions.")}
+    return tuple(sorted(plain | options | {WITNESS}))
 
 
 def _size(page: Page) -> int:

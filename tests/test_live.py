@@ -122,6 +122,35 @@ def test_brief_rows_of_untouched_contacts_need_no_look_of_their_own(tmp_path: Pa
     assert sum(world.sent().values()) <= 200 / 20 + 2
 
 
+def test_messaging_options_and_custom_fields_are_read_with_the_list(tmp_path: Path) -> None:
+    """A list that shows some shows all; asking for each contact again would be 400 calls."""
+    world = crowd(tmp_path, 400)
+    options = {"sms": {"enabled": True, "primary": "WorkMobilePhone1"}}
+    world.write(
+        declared(400, messagingOptions=options, custom={"team": "night"}, workMobilePhone1="+61491570156")
+    )
+    world.apply()
+
+    world.sent()
+    assert world.plan().plan.changes == ()
+    assert sum(world.sent().values()) <= 400 / 20 + 2
+
+
+def test_a_list_that_shows_no_options_proves_nothing_about_them(tmp_path: Path) -> None:
+    """Brief rows hold `messagingoptions: []` whatever the contact has."""
+    world = crowd(tmp_path, 3)
+    options = {"sms": {"enabled": True, "primary": "WorkMobilePhone1"}}
+    world.write(declared(3, messagingOptions=options, workMobilePhone1="+61491570156"))
+    world.apply()
+
+    def hide(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "contacts": [{**row, "messagingoptions": []} for row in body["contacts"]]}
+
+    world.wire.inner = Edited(world.wire.inner, body=hide)
+
+    assert world.plan().plan.changes == ()
+
+
 def test_an_edit_is_seen_through_brief_rows(tmp_path: Path) -> None:
     """The saving must not cost the truth: whoever changed gets a look."""
     world = ignoring_fields(crowd(tmp_path, 60))

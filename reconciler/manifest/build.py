@@ -17,7 +17,7 @@ NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contac
 PROBLEMS_MAX = 200  # a reader of messages has long stopped; the reader stops too
 _SHARED_MAX = 40  # characters; longer text seldom occurs twice
 
-NULL_HINT = 'write "" to clear it ({} or [] for a whole list), or leave the key out: then it is not ours'
+NULL_HINT = 'write "" to clear it, or leave the key out: then it is not ours'
 
 Position = tuple[int, int]
 
