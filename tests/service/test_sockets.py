@@ -20,6 +20,7 @@ from service.support import CALLS, ID, sandbox_config, service
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
 from reconciler.sandbox.app import running
 from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.connections import idle_s
 from reconciler.service.timing import Timing
 
 BODY = b'{"id":"' + ID.encode() + b'","firstName":"Jane","link":[]}'
@@ -303,6 +304,65 @@ def test_the_environment_changes_nothing(tmp_path: Path) -> None:
         )
 
     assert (done.stdout, done.stderr) == ("21 {'GET': 2}\n", "")
+
+
+TRUST = """
+import asyncio, sys
+from service.support import ID, service
+from reconciler.errors import Unavailable
+from reconciler.service.client import Timing, open_client
+
+async def main():
+    async with open_client(service(sys.argv[1]), timing=Timing.real()) as client:
+        try:
+            await client.contacts.get(ID)
+        except Unavailable as error:
+            print(error)
+
+asyncio.run(main())
+"""
+
+
+def test_certificates_from_the_environment_are_not_trusted() -> None:
+    """A variable in a build job must not decide who gets the credentials."""
+    untrusted = Path(__file__).with_name("untrusted.pem")
+    environment = {
+        **os.environ,
+        "SSL_CERT_FILE": str(untrusted),
+        "SSL_CERT_DIR": str(untrusted.parent),
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+    }
+
+    async def main() -> tuple[str, int]:
+        trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trust.load_cert_chain(untrusted)
+        server = Server([good])
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=trust)
+        base_url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        async with listening:
+            asked = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", TRUST, base_url, env=environment, stdout=subprocess.PIPE
+            )
+            said, _ = await asyncio.wait_for(asked.communicate(), 60)
+        return said.decode(), server.accepted
+
+    said, accepted = asyncio.run(main())
+    assert "the certificate is not trusted" in said
+    assert accepted == 0
+
+
+def test_a_connection_that_was_idle_for_long_is_not_used_again() -> None:
+    """Somewhere between us and the service it may be forgotten; a write into it would be a doubt."""
+
+    async def work(client: ServiceClient) -> None:
+        await CALLS["POST"](client)
+        await asyncio.sleep(idle_s + 0.1)
+        await CALLS["POST"](client)
+
+    result, accepted, counted = play([good], work)
+
+    assert result is None
+    assert (accepted, counted) == (2, 2)
 
 
 def test_a_name_that_does_not_exist_says_so() -> None:
