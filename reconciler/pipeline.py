@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from reconciler.apply import engine
 from reconciler.core import select
@@ -58,6 +59,22 @@ class Planned:
     calls: int
 
 
+class Watch(Protocol):
+    """Whoever looks on while a plan is applied, and has a say before the first write."""
+
+    def planned(self, planned: Planned) -> None:
+        """Hear of the plan, before it is decided whether it is safe."""
+
+    def stale(self, saved: Plan, planned: Planned) -> None:
+        """Hear that the saved plan is not what would be done now; StalePlan follows."""
+
+    def agrees(self, planned: Planned) -> bool:
+        """Say whether this safe plan may be carried out."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """Hear how one change ended."""
+
+
 def validate(settings: Settings, environ: Mapping[str, str]) -> Desired:
     """Return everything declared. Raises ManifestError with every mistake of every file; calls nobody."""
     with _no_collector():
@@ -99,12 +116,11 @@ async def apply(
     saved: Plan | None,
     fail_fast: bool,
     stop: engine.StopFlag,
-    agree: Callable[[Planned], bool],
-    on_outcome: Callable[[Outcome], None],
-) -> tuple[Planned, Run | None]:
+    watch: Watch,
+) -> Run | None:
     """Plan afresh, and carry out exactly that plan if it is safe, still what `saved` says, and agreed to.
 
-    Holds the lock from before the plan to after the last write. The run is None where `agree` said no.
+    Holds the lock from before the plan to after the last write. The run is None where `watch` disagreed.
     Raises LockHeld, StalePlan, UnsafePlan before any write.
     """
     run = outside.token()
@@ -123,16 +139,18 @@ async def apply(
                 consent=consent,
                 salt=saved.salt if saved else "",
             )
-            if saved:
-                check_saved(saved, planned.plan, outside.now())
+            if saved and (why := outdated(saved, planned.plan, outside.now())):
+                watch.stale(saved, planned)
+                raise StalePlan(why, next="plan again, and review it")
+            watch.planned(planned)
             if not planned.verdict.safe:
                 raise UnsafePlan(
                     "the plan is refused; nothing was written.",
                     reasons=tuple(reason.what for reason in planned.verdict.reasons),
                     next=planned.verdict.reasons[0].next,
                 )
-            if not agree(planned):
-                return planned, None
+            if not watch.agrees(planned):
+                return None
             if saved and not store.use_plan(saved.salt):
                 raise StalePlan("this plan was carried out before.", next="plan again")
             store.begin(run, "apply", planned.plan.fingerprint)
@@ -150,21 +168,20 @@ async def apply(
                 timing=outside.timing,
                 now=outside.now,
                 stop=stop,
-                on_outcome=on_outcome,
+                on_outcome=watch.ended,
             )
             with suppress(StoreError):
                 store.end(result)  # what was done is recorded; that it ended must not hide how it ended
-            return planned, result
+            return result
 
 
-def check_saved(saved: Plan, fresh: Plan, now: datetime) -> None:
-    """Raise StalePlan where `saved` expired, or is not what would be done now (planning rule A1)."""
+def outdated(saved: Plan, fresh: Plan, now: datetime) -> str:
+    """Return why `saved` may not be carried out any more, or "" (planning rule A1)."""
     if saved.expires_at and datetime.fromisoformat(saved.expires_at) <= now:
-        raise StalePlan(f"the plan expired at {saved.expires_at}.", next="plan again")
+        return f"the plan expired at {saved.expires_at}."
     if saved.fingerprint != fresh.fingerprint:
-        raise StalePlan(
-            "the plan is stale: what would be done now is not what it says.", next="plan again, and review it"
-        )
+        return "the plan is stale: what would be done now is not what it says."
+    return ""
 
 
 async def _plan(

@@ -57,6 +57,27 @@ class Counting(httpx2.AsyncBaseTransport):
         return await self.inner.handle_async_request(request)
 
 
+class Agreeing:
+    """Looks on, agrees to everything, and keeps what it saw."""
+
+    def __init__(self) -> None:
+        self.plan: pipeline.Planned | None = None
+        self.compared: tuple[Plan, pipeline.Planned] | None = None
+        self.outcomes: list[Outcome] = []
+
+    def planned(self, planned: pipeline.Planned) -> None:
+        self.plan = planned
+
+    def stale(self, saved: Plan, planned: pipeline.Planned) -> None:
+        self.compared = (saved, planned)
+
+    def agrees(self, _planned: pipeline.Planned) -> bool:
+        return True
+
+    def ended(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+
 @dataclass
 class World:
     """A folder with a project, a sandbox, and everything between them."""
@@ -115,8 +136,8 @@ class World:
     ) -> tuple[pipeline.Planned, Run]:
         """Apply, agreeing to whatever the plan is."""
         desired = pipeline.validate(self.settings, {})
-        outcomes: list[Outcome] = []
-        planned, run = asyncio.run(
+        watch = Agreeing()
+        run = asyncio.run(
             pipeline.apply(
                 self.settings,
                 desired,
@@ -126,13 +147,13 @@ class World:
                 saved=saved,
                 fail_fast=False,
                 stop=StopFlag(),
-                agree=lambda _: True,
-                on_outcome=outcomes.append,
+                watch=watch,
             )
         )
         assert run is not None
-        assert sorted(o.address for o in outcomes) == sorted(o.address for o in run.outcomes)
-        return planned, run
+        assert watch.plan is not None
+        assert sorted(o.address for o in watch.outcomes) == sorted(o.address for o in run.outcomes)
+        return watch.plan, run
 
     def client(self) -> Any:
         """Open a client of one's own, to be somebody who edits behind our back."""

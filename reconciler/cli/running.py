@@ -39,7 +39,10 @@ def outside() -> Outside:
 
 
 class Signals:
-    """What SIGINT and SIGTERM do: end everything before `apply_begins`, stop it cleanly from then on."""
+    """What SIGINT and SIGTERM do: end everything before `apply_begins`, stop it cleanly from then on.
+
+    When an apply has ended they do nothing any more: its report must get out.
+    """
 
     def __init__(self) -> None:
         self.stop = StopFlag()
@@ -59,6 +62,15 @@ class Signals:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._arrived)
 
+    def work_ended(self) -> None:
+        """Let nothing cut off the report of what was written."""
+        if not self._applying or sys.platform == "win32":
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
+
     def _arrived(self) -> None:
         if self._applying:
             self.stop.signal()
@@ -72,7 +84,9 @@ def finish(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
 
     async def listening() -> T:
         signals.listen()
-        return await work(signals)
+        result = await work(signals)
+        signals.work_ended()
+        return result
 
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -24,5 +24,5 @@ def observed(
         parent_id=parent_id,
         modified=modified if isinstance(modified, str) else "",
         seen=seen,
-        devices_known=kind == "contact",
+        devices_known=kind == "contact" and isinstance(body.get("devices"), list),
     )

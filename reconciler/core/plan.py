@@ -16,7 +16,7 @@ from reconciler.core.match import Found, Key, Matches, former_names, match
 from reconciler.core.normalize import declared, instant, masked
 from reconciler.core.order import ordered
 from reconciler.core.select import Selection
-from reconciler.errors import ManifestError, Problem
+from reconciler.errors import Malformed, ManifestError, Problem
 from reconciler.model.address import NAME, Address, contact, device
 from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.entities import Entity
@@ -143,7 +143,11 @@ class _Draft:
             return
         former = former_names(devices)
         rows = self.device_rows.get((address.workspace, row.remote_id), []) if row else []
-        assert row is None or row.devices_known, f"{address}: devices are in scope and were not read"  # noqa: S101 - our own mistake
+        if row and not row.devices_known:
+            raise Malformed(
+                f"{address}: the service does not show the devices of this contact.",
+                next="leave `devices:` out of its entry, so that they are not in scope",
+            )
         self._plan(Scope("device", address.workspace), devices, rows, records, former=former, total=len(rows))
 
     def _plan(
@@ -271,13 +275,12 @@ class _Draft:
         doubled = {one for one, count in holders.items() if count > 1}
         marked = self._marks(by_id, taken | holders.keys())
         for address in sorted(records.keys() | marked.keys()):
-            if (
-                address in self.desired.entities
-                or address in renamed
-                or not self.selection.takes(address, {})
-            ):
+            if address in self.desired.entities or not self.selection.takes(address, {}):
                 continue
-            record = records.get(address)
+            if address in renamed and address not in marked:
+                continue
+            # After a rename only our mark can still speak of somebody under the old name.
+            record = None if address in renamed else records.get(address)
             row = by_id.get(record.remote_id) if record else None
             candidates = [*([row] if row else []), *marked.get(address, [])]
             if not candidates or candidates[0].remote_id in taken:

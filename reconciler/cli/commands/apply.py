@@ -1,14 +1,15 @@
 """`reconciler apply`: carries out a plan, and tells how each change ended."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler.cli import options, output
-from reconciler.errors import Refused, StalePlan
+from reconciler.errors import Refused
 
 if TYPE_CHECKING:
     from reconciler.cli.running import Signals
@@ -32,18 +33,11 @@ if TYPE_CHECKING:
 def command(
     *,
     file: str | None,
-    config: str | None,
-    environment: str | None,
-    only: tuple[str, ...],
-    excluded: tuple[str, ...],
-    reactivate: tuple[str, ...],
-    allow_deletes: int | None,
-    allow_creates: int | None,
-    allow_updates: int | None,
     yes: bool,
     fail_fast: bool,
     full: bool,
     format: str,  # noqa: A002 - the option's name
+    **given: Any,
 ) -> int:
     """Bring the service to what the manifests say.
 
@@ -62,7 +56,7 @@ def command(
         reconciler apply plan.json
         reconciler apply --yes --allow-deletes 41
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    if file is not None and (only or excluded or reactivate):
+    if file is not None and (given["only"] or given["excluded"] or given["reactivate"]):
         raise click.UsageError(
             "--only, --except and --reactivate belong to the plan; FILE holds them already."
         )
@@ -71,26 +65,28 @@ def command(
         raise click.UsageError(
             "nobody can be asked here: give --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
         )
+    job = _job(file, given, fail_fast=fail_fast, ask=file is None and not yes, full=full, as_json=as_json)
+    return _report(_carry_out(job), job)
+
+
+def _job(file: str | None, given: Mapping[str, Any], **shown: bool) -> "Job":
+    """Return what is to be done, from the options of the command line."""
     from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
+    from reconciler.cli.commands.plan import consent_of, next_step, options_of  # noqa: PLC0415 - the same
     from reconciler.cli.planfile import read_plan  # noqa: PLC0415 - the same
     from reconciler.cli.running import settings_of  # noqa: PLC0415 - the same
-    from reconciler.core.guard import Consent  # noqa: PLC0415 - the same
-    from reconciler.model.plans import Options  # noqa: PLC0415 - the same
 
     saved = read_plan(Path(file)) if file is not None else None
-    settings = settings_of(config, environment, service=True)
-    job = Job(
-        settings,
-        pipeline.validate(settings, os.environ),
-        saved.options if saved else Options(only, excluded, reactivate),
-        Consent(allow_deletes or 0, allow_creates or 0, allow_updates or 0),
-        saved,
-        fail_fast=fail_fast,
-        ask=saved is None and not yes,
-        full=full,
-        as_json=as_json,
+    settings = settings_of(given["config"], given["environment"], service=True)
+    return Job(
+        settings=settings,
+        desired=pipeline.validate(settings, os.environ),
+        options=saved.options if saved else options_of(given),
+        consent=consent_of(given),
+        saved=saved,
+        again=next_step(file, given),
+        **shown,
     )
-    return _report(_carry_out(job), job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +98,7 @@ class Job:
     options: "Options"
     consent: "Consent"
     saved: "Plan | None"
+    again: str  # the command line that asks once more
     fail_fast: bool
     ask: bool
     full: bool
@@ -114,10 +111,9 @@ def _carry_out(job: Job) -> "Run":
     from reconciler.cli.running import finish, outside  # noqa: PLC0415 - the same
 
     with output.progress() as bars:
-        screen = Screen(job, bars)
-
-        async def work(signals: "Signals") -> "Run | None":
-            _, run = await pipeline.apply(
+        bars.advance("reading the service", 0, None)
+        run = finish(
+            lambda signals: pipeline.apply(
                 job.settings,
                 job.desired,
                 outside(),
@@ -126,40 +122,47 @@ def _carry_out(job: Job) -> "Run":
                 saved=job.saved,
                 fail_fast=job.fail_fast,
                 stop=signals.stop,
-                agree=lambda planned: screen.agreed(planned, signals),
-                on_outcome=screen.ended,
+                watch=Screen(job, bars, signals),
             )
-            return run
-
-        bars.advance("reading the service", 0, None)
-        try:
-            run = finish(work)
-        except StalePlan:
-            bars.clear()
-            _show_difference(job)
-            raise
+        )
     if run is None:
-        raise Refused("you did not agree; nothing was written.", next="reconciler apply")
+        raise Refused("you did not agree; nothing was written.", next=job.again)
     return run
 
 
 class Screen:
-    """What a person sees between the question and the report."""
+    """What a person sees, and is asked, between the plan and the report."""
 
-    def __init__(self, job: Job, bars: output.Bars) -> None:
+    def __init__(self, job: Job, bars: output.Bars, signals: "Signals") -> None:
         self._job = job
         self._bars = bars
+        self._signals = signals
         self._done = 0
         self._total = 0
 
-    def agreed(self, planned: "Planned", signals: "Signals") -> bool:
-        """Show the plan, ask where that is wanted, and say whether to go on."""
+    def planned(self, planned: "Planned") -> None:
+        """Show the plan. Why it may be refused is told by the error that follows."""
+        from reconciler.cli.commands.plan import sizes  # noqa: PLC0415 - where text is shown
+        from reconciler.model.plans import Verdict  # noqa: PLC0415 - the same
+        from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
+
         self._bars.clear()
         if not self._job.as_json:
-            _show(planned, full=self._job.full)
+            shown = plan_lines(planned.plan, Verdict(), full=self._job.full, sizes=sizes(planned))
+            output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
+
+    def stale(self, saved: "Plan", planned: "Planned") -> None:
+        """Show what the saved plan does not say of the present (planning rule A1)."""
+        from reconciler.report.difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed
+
+        if not self._job.as_json:
+            output.lines(plan_difference(saved, planned.plan, full=self._job.full))
+
+    def agrees(self, planned: "Planned") -> bool:
+        """Ask where that is wanted, and say whether to go on."""
         if self._job.ask and planned.plan.changes and not output.confirm("Carry out this plan?"):
             return False
-        signals.apply_begins()
+        self._signals.apply_begins()
         self._total = len(planned.plan.changes)
         return True
 
@@ -167,32 +170,6 @@ class Screen:
         """Count one more change."""
         self._done += 1
         self._bars.advance("applying", self._done, self._total)
-
-
-def _show(planned: "Planned", *, full: bool) -> None:
-    from reconciler.cli.commands.plan import sizes  # noqa: PLC0415 - where text is shown
-    from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
-
-    shown = plan_lines(planned.plan, planned.verdict, full=full, sizes=sizes(planned))
-    output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
-
-
-def _show_difference(job: Job) -> None:
-    """Show what the saved plan does not say of the present (planning rule A1)."""
-    if job.saved is None or job.as_json:
-        return
-    from reconciler import pipeline  # noqa: PLC0415 - as above
-    from reconciler.cli.running import finish, outside  # noqa: PLC0415 - the same
-    from reconciler.report.difference import plan_difference  # noqa: PLC0415 - slow to load, and seldom needed
-
-    salt = job.saved.salt  # masks of secrets can be compared only under the same one
-    same = replace(outside(), token=lambda: salt)
-    fresh = finish(
-        lambda _signals: pipeline.plan(
-            job.settings, job.desired, same, options=job.options, consent=job.consent
-        )
-    )
-    output.lines(plan_difference(job.saved, fresh.plan, full=job.full))
 
 
 def _report(run: "Run", job: Job) -> int:

@@ -30,7 +30,7 @@ def command(*, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - th
     from reconciler.report.drift import drift_lines, drifts  # noqa: PLC0415 - the same
     from reconciler.report.json import drift_json  # noqa: PLC0415 - the same
 
-    plan = planned_for(**given).plan
+    plan = planned_for(given).plan
     if format == "json":
         output.json(drift_json(plan))
     else:

@@ -12,7 +12,9 @@ import click
 from reconciler.cli import options, output
 
 if TYPE_CHECKING:
+    from reconciler.core.guard import Consent
     from reconciler.model.address import Address
+    from reconciler.model.plans import Options
     from reconciler.pipeline import Planned
 
 
@@ -45,8 +47,8 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
     from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
 
     before = time.monotonic()
-    planned = planned_for(**given)
-    if file is not None:
+    planned = planned_for(given)
+    if file is not None and planned.verdict.safe:
         write_plan(Path(file), planned.plan)
     code = exit_code(planned, detailed=detailed_exitcode)
     if format == "json":
@@ -90,36 +92,34 @@ def next_step(file: str | None, given: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def planned_for(
-    *,
-    config: str | None,
-    environment: str | None,
-    only: tuple[str, ...],
-    excluded: tuple[str, ...],
-    reactivate: tuple[str, ...] = (),
-    allow_deletes: int | None = None,
-    allow_creates: int | None = None,
-    allow_updates: int | None = None,
-) -> "Planned":
-    """Return the plan that these options ask for."""
+def planned_for(given: Mapping[str, Any]) -> "Planned":
+    """Return the plan that the options of a command line ask for."""
     from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
     from reconciler.cli.running import finish, outside, settings_of  # noqa: PLC0415 - the same
-    from reconciler.core.guard import Consent  # noqa: PLC0415 - the same
-    from reconciler.model.plans import Options  # noqa: PLC0415 - the same
 
-    settings = settings_of(config, environment, service=True)
+    settings = settings_of(given["config"], given["environment"], service=True)
     desired = pipeline.validate(settings, os.environ)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
         return finish(
             lambda _signals: pipeline.plan(
-                settings,
-                desired,
-                outside(),
-                options=Options(only, excluded, reactivate),
-                consent=Consent(allow_deletes or 0, allow_creates or 0, allow_updates or 0),
+                settings, desired, outside(), options=options_of(given), consent=consent_of(given)
             )
         )
+
+
+def options_of(given: Mapping[str, Any]) -> "Options":
+    """Return what the options of a command line say about which plan is made."""
+    from reconciler.model.plans import Options  # noqa: PLC0415 - loads much that --help does not need
+
+    return Options(given["only"], given["excluded"], given.get("reactivate", ()))
+
+
+def consent_of(given: Mapping[str, Any]) -> "Consent":
+    """Return the numbers that a person has agreed to on the command line."""
+    from reconciler.core.guard import Consent  # noqa: PLC0415 - loads much that --help does not need
+
+    return Consent(*(given.get(f"allow_{what}") or 0 for what in ("deletes", "creates", "updates")))
 
 
 def exit_code(planned: "Planned", *, detailed: bool) -> int:
