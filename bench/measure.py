@@ -1,20 +1,23 @@
-"""What a plan costs: calls, seconds and memory of the whole command, for growing numbers of contacts.
+"""What the commands cost: calls, seconds and memory of whole processes, for growing numbers of contacts.
 
     script/bench [N ...]        default: 1000 10000
 
 A sandbox with brief rows holds N invented contacts; the manifests declare exactly those, as one YAML
-file or as one roster. Measured as whole processes, each row in a run of its own:
+file or as one roster. Each row is a run of its own:
 
-    adopt      nothing is recorded: every contact is found by its identity
-    nothing    everything is recorded, and nothing has changed
-    create     none of them is there yet
+    adopt      plan; nothing is recorded: every contact is found by its identity
+    nothing    plan; everything is recorded, and nothing has changed
+    create     plan; none of them is there yet
+    apply      1,000 creates on a sandbox that takes 20 ms for every answer, 16 at once
+    version    `reconciler --version`, the median of 15 starts
 
-Results go to bench/results/plan.json and, as a table, to stdout.
+Results go to bench/results.json and, as a table, to stdout.
 """
 
 import csv
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -79,9 +82,19 @@ def write_roster(folder: Path, count: int) -> None:
 
 
 @contextmanager
-def sandbox(contacts: int) -> Iterator[str]:
+def sandbox(contacts: int, *more: str) -> Iterator[str]:
     """Run a sandbox with that many contacts and yield its address."""
-    command = [sys.executable, "-m", "reconciler", "sandbox", "--port", "0", "--contacts", str(contacts)]
+    command = [
+        sys.executable,
+        "-m",
+        "reconciler",
+        "sandbox",
+        "--port",
+        "0",
+        "--contacts",
+        str(contacts),
+        *more,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None  # noqa: S101 - asked for a line above
@@ -91,12 +104,12 @@ def sandbox(contacts: int) -> Iterator[str]:
             process.terminate()
 
 
-def run(project: Path, *arguments: str) -> dict[str, Any]:
+def run(folder: Path, *arguments: str) -> dict[str, Any]:
     """Run one command and return its JSON output beside seconds and peak memory of the whole process."""
     command = [sys.executable, "-m", "reconciler", *arguments, "--format", "json"]
     environ = {**os.environ, **SECRETS}
     began = time.perf_counter()
-    with subprocess.Popen(command, cwd=project, env=environ, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None  # noqa: S101 - asked for a line above
         output = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -112,30 +125,54 @@ def run(project: Path, *arguments: str) -> dict[str, Any]:
     return {"output": json.loads(output), **{key: round(value, 2) for key, value in measured.items()}}
 
 
-def measure(count: int, form: str) -> Iterator[dict[str, Any]]:
-    """Yield a row for each case of one size and form."""
-    write = {"yaml": write_yaml, "roster": write_roster}[form]
+@contextmanager
+def project(count: int, form: str, base_url: str) -> Iterator[Path]:
+    """Make a project that declares so many contacts, and yield its folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "manifests").mkdir()
+        (folder / "reconciler.yaml").write_text(SETTINGS.format(base_url=base_url), encoding="utf-8")
+        {"yaml": write_yaml, "roster": write_roster}[form](folder / "manifests", count)
+        yield folder
+
+
+def plans(count: int, form: str) -> Iterator[dict[str, Any]]:
+    """Yield a row for each case of a plan."""
     for case, live in (("adopt", count), ("nothing", count), ("create", 0)):
-        with tempfile.TemporaryDirectory() as name, sandbox(live) as base_url:
-            project = Path(name)
-            (project / "manifests").mkdir()
-            (project / "reconciler.yaml").write_text(SETTINGS.format(base_url=base_url), encoding="utf-8")
-            write(project / "manifests", count)
+        with sandbox(live) as base_url, project(count, form, base_url) as folder:
             if case == "nothing":
-                run(project, "apply", "--yes")
-            result = run(project, "plan")
-            output = result.pop("output")
-            calls = sum(read["calls"] for read in output["plan"]["reads"])
+                run(folder, "apply", "--yes")
+            result = run(folder, "plan")
+            calls = sum(read["calls"] for read in result.pop("output")["plan"]["reads"])
             yield {"contacts": count, "form": form, "case": case, "calls": calls, **result}
 
 
+def applies() -> Iterator[dict[str, Any]]:
+    """Yield the row of 1,000 creates: two calls each, 16 at once, 20 ms each: 2.5 s is the ideal."""
+    with sandbox(0, "--latency-ms", "20") as base_url, project(1000, "yaml", base_url) as folder:
+        result = run(folder, "apply", "--yes")
+        calls = sum(result.pop("output")["calls"].values())
+        yield {"contacts": 1000, "form": "yaml", "case": "apply", "calls": calls, **result}
+
+
+def starts() -> Iterator[dict[str, Any]]:
+    """Yield the row of the shortest command, beside an interpreter that does nothing."""
+    for case, arguments in (("version", ["-m", "reconciler", "--version"]), ("bare python", ["-c", "pass"])):
+        seconds = []
+        for _ in range(15):
+            began = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+            seconds.append(time.perf_counter() - began)
+        blank = dict.fromkeys(("contacts", "form", "calls", "cpu_s", "peak_mib"), "")
+        yield {**blank, "case": case, "wall_s": round(statistics.median(seconds), 3)}
+
+
 def main() -> None:
-    """Measure every size and form, and write the results."""
+    """Measure everything, write the results and print them as a table."""
     sizes = [int(text) for text in sys.argv[1:]] or [1000, 10_000]
-    rows = [row for count in sizes for form in ("yaml", "roster") for row in measure(count, form)]
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
-    (results / "plan.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    rows = [row for count in sizes for form in ("yaml", "roster") for row in plans(count, form)]
+    rows += [*applies(), *starts()]
+    (HERE / "results.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
     print("| contacts | as | case | calls | seconds | CPU s | peak MiB |")
     print("|---|---|---|---|---|---|---|")
     for row in rows:
