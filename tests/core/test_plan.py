@@ -558,6 +558,19 @@ def test_a_mark_copied_to_another_contact_does_not_disturb_the_recorded_one() ->
     assert (plan.changes, plan.skips, plan.unmanaged) == ((), (), {"contacts in ops": 1})
 
 
+def test_a_mark_with_the_old_name_of_somebody_renamed_is_pruned_at_once() -> None:
+    """D5, X5: the second plan must not delete what the first one did not speak of."""
+    there = live(live_jane(), marked("B2", "janet", SAM_MAIL))
+    known = recorded(record("contact/ops/janet", "A1", workEmailAddress1=JANE_MAIL))
+
+    plan = planned(desired(marking(jane())), there, known, rules=MARKED)
+
+    assert plan.renames == {"contact/ops/janet": "contact/ops/jane"}
+    assert [(one.address, one.remote_id) for one in plan.changes if isinstance(one, Delete)] == [
+        ("contact/ops/janet", "B2")
+    ]
+
+
 def test_a_contact_made_again_with_our_mark_is_deleted_once_and_not_forgotten_as_well() -> None:
     """X5: its record is old, its mark is ours."""
     known = recorded(record("contact/ops/jane", "A1"))

@@ -97,7 +97,7 @@ def test_planning_against_what_is_already_there_gives_nothing(
     ids = {address: f"A{number}" for number, address in enumerate(sorted(declared))}
     for address, entity in declared.items():
         parent = ids[address.above] if address.above else ""
-        body = create_body(entity)
+        body = {"devices": [], **create_body(entity)}
         rows[ids[address]] = Row(address.kind, address.workspace, parent, body)
         seen = observed(address.kind, address.workspace, ids[address], body, parent_id=parent)
         if is_recorded:
@@ -217,6 +217,8 @@ def test_a_plan_never_deletes_and_keeps_one_live_entity(world: World, chosen: Op
     assert not deleted & held
     parents = {change.parent_id for change in plan.changes if not isinstance(change, Create)}
     assert not deleted & parents
+    assert len(set(plan.renames.values())) == len(plan.renames)
+    assert not plan.renames.keys() & {*plan.renames.values(), *plan.gone}
 
 
 @LAW

@@ -161,7 +161,7 @@ def answered(kind: str, sent: dict[str, Any], old: dict[str, Any]) -> dict[str, 
     """What the service holds after it was sent `sent`: full replace, with its recorded exceptions."""
     body = {key: value for key, value in sent.items() if key not in ("password", "derefUri")}
     if kind == "contact":
-        body = {"unknown": {"nested": [1, None]}, **body}
+        body = {"unknown": {"nested": [1, None]}, "devices": [], **body}
     if kind == "device":
         body.setdefault("status", "ACTIVE")
     for key in KINDS[kind].sticky & old.keys():
