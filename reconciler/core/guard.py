@@ -100,7 +100,8 @@ def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
     for scope in _scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
         # Without a store everything live is adopted, and little or nothing of it is known to be owned.
-        base = max(plan.owned.get(str(scope), 0), plan.unchanged.get(str(scope), 0) + count)
+        declared = count + plan.unchanged.get(str(scope), 0) + _adopted(plan, scope)
+        base = max(plan.owned.get(str(scope), 0), declared)
         if count > limits.updates_max and _over(count, base, limits.updates_max_percent):
             limit = max(limits.updates_max, base * limits.updates_max_percent // 100)
             what = (
@@ -109,6 +110,10 @@ def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
             )
             step = f"read the plan; if this is meant, apply with --allow-updates {total}"
             yield Reason("G2", str(scope), count, limit, what, step)
+
+
+def _adopted(plan: Plan, scope: Scope) -> int:
+    return sum(1 for one in plan.adoptions if Scope(one.address.kind, one.address.workspace) == scope)
 
 
 def _of(count: int, base: int, scope: Scope) -> str:

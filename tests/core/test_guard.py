@@ -1,7 +1,7 @@
 """The guard: at the limit, one below, one above, with consent one short and exact."""
 
 import pytest
-from core.build import PLAN_SALT, TARGET, at
+from core.build import PLAN_SALT, TARGET, at, contact, desired, live, person, planned
 
 from reconciler.core.guard import Consent, guard
 from reconciler.model.address import Address
@@ -188,6 +188,21 @@ def test_a_first_adoption_is_measured_by_what_it_adopts() -> None:
     """G2: nothing is owned yet, so the live entities that are declared are the base."""
     assert reasons(plan(*updates(30, adopts="workEmailAddress1"), owned=0, unchanged=30)) == []
     assert reasons(plan(*updates(30, adopts="workEmailAddress1"), owned=0, unchanged=29)) != []
+
+
+def test_what_is_adopted_as_it_is_counts_in_the_base() -> None:
+    """G2: through the planner, so that both count alike: 30 of 60 people are as declared, 30 are not."""
+    want, there = [], []
+    for number in range(60):
+        mail = f"p{number}@example.com"
+        want.append(contact(f"ops/p{number}", workEmailAddress1=mail, jobTitle="Engineer"))
+        title = "Engineer" if number % 2 else "Clerk"
+        there.append(person(f"A{number}", workEmailAddress1=mail, jobTitle=title))
+
+    made = planned(desired(*want), live(*there))
+
+    assert (made.count("update"), len(made.adoptions)) == (30, 30)
+    assert reasons(made) == []
 
 
 def test_nothing_is_deleted_on_an_incomplete_read() -> None:
