@@ -108,8 +108,9 @@ class _ScopeReader:
         self.concurrency = concurrency
         self.calls = 0
         self.complete = True
+        self.seen = -1  # rows of a scan
         self.owners = {record.remote_id: address for address, record in wanted.records.items()}
-        self.strangers = Index(wanted.unrecorded, wanted.rules.keys(self.kind.name))
+        self.declared = Index(wanted.entities.values(), wanted.rules.keys(self.kind.name))
         # Only a contact's rows can be brief; those of a resource are whole but for what is never shown.
         self.briefly = self.kind.name == "contact"
         self.fields = _list_fields(wanted) if self.briefly else ()
@@ -118,16 +119,19 @@ class _ScopeReader:
         """Return the rows that matter, devices among them, and how they were read."""
         first = await self._page()
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
-        rows = await (self._each() if direct else self._scan(first))
+        rows = [] if direct else await self._scan(first)
         shown = {row.remote_id for row in rows}
         hidden = await self._get([one for one in self.owners if one not in shown])
         if hidden and not direct:
             self.complete = False  # the list did not show what is there: it was not all of it
-        total = -1 if first.total is None else first.total
+        rows += hidden
+        if direct or self._told(first.rows) == BRIEF:
+            rows += await self._searched(rows, marks=direct)
+        total = self.seen if first.total is None else first.total
         naive = total + -(-total // _size(first)) if total > 0 else 0
         how = "search" if direct else "scan"
         read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
-        return [*rows, *hidden], read
+        return rows, read
 
     # Which way is cheaper: calls that each would still take, after the first page.
 
@@ -155,7 +159,7 @@ class _ScopeReader:
         marks = 1 if self.wanted.rules.mark and self.briefly else 0
         return len(self.wanted.records) + len(self.wanted.unrecorded) * (1 + looks) + marks
 
-    # The two ways.
+    # The ways to read: the whole list, by id (`_get`), and by identity.
 
     async def _scan(self, first: Page) -> list[LiveEntity]:
         """Read the whole list, then look at the rows that tell too little."""
@@ -163,28 +167,38 @@ class _ScopeReader:
         if not first.last:
             async for page in self._pages({}, first):
                 found |= {row.remote_id: row for row in page.rows}
-        return await self._known(found.values(), self._told(first.rows))
+        self.seen = len(found)
+        strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
+        return await self._known(found.values(), self._told(first.rows), strangers=strangers)
 
-    async def _each(self) -> list[LiveEntity]:
-        """Look at every recorded entity by its id, and search every other by its identity."""
-        rows = await self._get(list(self.owners))
+    async def _searched(self, rows: Sequence[LiveEntity], *, marks: bool) -> list[LiveEntity]:
+        """Search by identity whoever is declared and not found by a record; with `marks`, whoever is marked.
+
+        Whoever was removed and made again by hand has a new id, and a brief row that does not tell.
+        """
         known = {row.remote_id for row in rows}
-        lost = {address for remote_id, address in self.owners.items() if remote_id not in known}
-        nameless = [e for a, e in self.wanted.entities.items() if a in lost or a not in self.wanted.records]
+        found = {address for remote_id, address in self.owners.items() if remote_id in known}
+        nameless = [
+            e
+            for a, e in self.wanted.entities.items()
+            if a not in found and (marks or a in self.wanted.records)
+        ]
         searches = [search for entity in nameless for search in self._searches(entity)]
-        if self.wanted.rules.mark and self.briefly:
+        if marks and self.wanted.rules.mark and self.briefly:
             searches.append({self.wanted.rules.mark_path: f"{self.wanted.rules.stack}/"})
         hits: dict[str, Found] = {}
-        for found in await _together(searches, self._search, self.concurrency):
-            hits |= {one.remote_id: one for one in found if one.remote_id not in known}
-        return rows + await self._known(hits.values(), self._told(tuple(hits.values())))
+        for rows_found in await _together(searches, self._search, self.concurrency):
+            hits |= {one.remote_id: one for one in rows_found if one.remote_id not in known}
+        return await self._known(hits.values(), self._told(tuple(hits.values())), strangers=True)
 
-    async def _known(self, found: Iterable[Found], told: frozenset[str] | None) -> list[LiveEntity]:
+    async def _known(
+        self, found: Iterable[Found], told: frozenset[str] | None, *, strangers: bool
+    ) -> list[LiveEntity]:
         """Return list rows as live entities, each looked at by its id where the row tells too little."""
         rows: list[LiveEntity] = []
         looks: list[str] = []
         for one in found:
-            row = self._row(one, told)
+            row = self._row(one, told, strangers=strangers)
             rows += row or []
             looks += [one.remote_id] if row is None else []
         return rows + await self._get(looks)
@@ -244,8 +258,11 @@ class _ScopeReader:
                 told |= {path for path in self.wanted.paths if path.startswith(head)}
         return told
 
-    def _row(self, found: Found, told: frozenset[str] | None) -> list[LiveEntity] | None:
-        """Return what a list row tells, or None when it tells too little and needs a look of its own."""
+    def _row(self, found: Found, told: frozenset[str] | None, *, strangers: bool) -> list[LiveEntity] | None:
+        """Return what a list row tells, or None when it tells too little and needs a look of its own.
+
+        A brief row does not say who it is: with `strangers` those that are not recorded are looked at.
+        """
         if told is None:
             return self._entities(found)
         row = structs.replace(self._entity(found), known=told, devices_known=False)
@@ -255,10 +272,11 @@ class _ScopeReader:
             # What is ours and no longer declared may be deleted, and that is planned against the whole of it.
             return self._recorded_row(row, entity, record) if entity else None
         if told == BRIEF:
-            return None if self.wanted.unrecorded or self.wanted.rules.mark else [row]
+            return None if strangers else []
         if str(row.fields.get(self.wanted.rules.mark_path, "")).startswith(f"{self.wanted.rules.stack}/"):
             return None
-        _, same = self.strangers.candidates(row.fields)
+        # Also somebody recorded may be meant: whoever was removed and made again by hand has a new id.
+        same = self.declared.sharing(row.fields)
         enough = all(not entity.devices_in_scope and self._needs(entity) <= told for entity in same)
         return [row] if enough else None
 

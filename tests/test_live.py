@@ -242,6 +242,34 @@ def test_an_empty_answer_where_much_is_recorded_creates_nobody_again(tmp_path: P
     assert planned.plan.changes == ()
 
 
+@pytest.mark.parametrize("briefly", [False, True])
+@pytest.mark.parametrize("devices", [{}, {"devices": {}}])
+def test_somebody_made_again_by_hand_is_adopted_again(
+    tmp_path: Path,
+    briefly: bool,  # noqa: FBT001 - a parameter of pytest
+    devices: dict[str, Any],
+) -> None:
+    """The record points at nobody; the new one has the same address, and must not be made a third time."""
+    world = crowd(tmp_path, 30)
+    if briefly:
+        ignoring_fields(world)
+    world.write(declared(30, **devices))
+    world.apply()
+    world.clock.pass_s(60)
+
+    async def again(client: Any) -> None:
+        row = (await client.contacts.list())[7]
+        body = (await client.contacts.get(row.remote_id)).body
+        await client.contacts.delete(row.remote_id)
+        await client.contacts.create({key: body[key] for key in PLAIN})
+
+    world.behind_our_back(again)
+    plan = world.plan().plan
+
+    assert plan.changes == ()
+    assert [str(one.address) for one in plan.adoptions] == ["contact/default/p7"]
+
+
 def test_a_selection_reads_only_what_it_is_about(tmp_path: Path) -> None:
     """One person of 2,000: two calls, not a hundred."""
     world = crowd(tmp_path, 2_000)

@@ -135,6 +135,10 @@ class Index(Generic[K]):
                 return "+".join(key), rows[value]
         return "", []
 
+    def sharing(self, fields: Fields) -> list[K]:
+        """Return all that share any identity, however weak; one that shares several stands there as often."""
+        return [one for key, rows in self._rows.items() for one in rows.get(_value(fields, key) or (), ())]
+
 
 def _value(fields: Fields, key: Key) -> tuple[str, ...] | None:
     values = tuple(identity_key(path, fields.get(path, "")) for path in key)
