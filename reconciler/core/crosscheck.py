@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
+from reconciler.core.diff import ignored
 from reconciler.core.normalize import identity_key
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
@@ -79,13 +80,20 @@ def required(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
 
 
 def identified(group: Group, rules: ResolveRules) -> Iterator[Problem]:
-    """Every entity has a field by which it can be found again."""
+    """Every entity has a field by which it can be found again, whoever edits it meanwhile."""
     keys = {kind: rules.identity.of(kind) for kind in KINDS}
     for one in group.values():
         kind, fields = one.document.kind, one.entity.fields
-        if any(all(fields.get(path) for path in key) for key in keys[kind]):
+        if any(all(fields.get(path) and not ignored(one.entity, path) for path in key) for key in keys[kind]):
             continue
         needed = [path for key in keys[kind] for path in key]
+        hidden = [path for path in needed if fields.get(path) and ignored(one.entity, path)]
+        if hidden:
+            what = f"meta.ignore names {hidden[0]}, by which the {kind} is recognized."
+            yield one.problem(
+                hidden[0], what, "take it out of `ignore`: an edit there would make a second one"
+            )
+            continue
         if set(needed) <= set(KINDS[kind].required):
             continue  # said already
         which = f"{' or '.join(needed)} is" if kind != "device" else f"{' and '.join(needed)} are"

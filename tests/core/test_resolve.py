@@ -255,6 +255,19 @@ def test_a_contact_without_identity_is_refused(fields: Fields) -> None:
     ]
 
 
+def test_an_identity_that_is_ignored_is_none() -> None:
+    """Whoever edits it at the service would be made a second time after a lost store."""
+    fields = {"workEmailAddress1": "jane@example.com"}
+    controls = Controls(ignore=frozenset({"workEmailAddress1"}))
+
+    assert check(entry("contact", "jane", fields, controls=controls)) == [
+        (
+            "a.yaml:2:5",
+            "contact/ops/jane: meta.ignore names workEmailAddress1, by which the contact is recognized.",
+        )
+    ]
+
+
 def test_one_of_several_identities_is_enough() -> None:
     """They are tried in order."""
     rules = ResolveRules(
