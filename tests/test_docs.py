@@ -22,7 +22,7 @@ from test_tidy import committed
 from reconciler import errors
 from reconciler.cli.main import COMMANDS
 from reconciler.core.resolve import ResolveRules, resolve
-from reconciler.manifest import schemas
+from reconciler.manifest.check import check
 from reconciler.manifest.load import load
 from reconciler.manifest.tree import read_tree
 from reconciler.model.outcomes import WORDS
@@ -223,7 +223,7 @@ def test_every_manifest_of_a_page_is_one(block: Block, tmp_path: Path) -> None:
 
 def test_all_settings_of_a_page_are_some() -> None:
     wrong = {
-        str(block): schemas.check("settings", read_tree(block.text.encode(), "block.yaml"))
+        str(block): check("settings", read_tree(block.text.encode(), "block.yaml"))
         for block in _blocks("yaml", "yml", "json")
         if _is_settings(block)
     }

@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.cli.values import DEFAULTS, SECRETS, Layers, Value, Values, refused
 from reconciler.cli.variables import from_environment, present
 from reconciler.errors import Problem, SettingsError
-from reconciler.manifest.schemas import check
+from reconciler.manifest.check import check
 from reconciler.manifest.tree import Tree, read_tree
 from reconciler.model.documents import Place
 

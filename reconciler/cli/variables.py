@@ -11,7 +11,7 @@ from typing import Any
 
 from reconciler.cli.values import DEFAULTS, SECRETS, Value, Values, refused
 from reconciler.errors import Problem
-from reconciler.manifest.schemas import check
+from reconciler.manifest.check import check
 from reconciler.manifest.tree import read_tree
 from reconciler.model.documents import Place
 

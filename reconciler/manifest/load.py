@@ -1,7 +1,7 @@
 """Manifests and rosters of a project become typed documents, with every mistake in them at once.
 
 In order, for each file: read, parsed (`tree.py`), variables filled in (`variables.py`), checked
-(`schemas.py`), flattened (`flatten.py`, `roster.py`, `payload.py`). What files say together is the
+(`check.py`), flattened (`flatten.py`, `roster.py`, `payload.py`). What files say together is the
 business of `core/resolve.py`. Turning the cyclic collector off meanwhile is the caller's.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.errors import Problem
-from reconciler.manifest import schemas
+from reconciler.manifest.check import check
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
@@ -95,7 +95,7 @@ class _Loader:
             hidden, problems = substitute(tree, self.variables)
             self.problems.extend(problems)
             tree = replace(tree, hidden=hidden)
-        self.problems.extend(schemas.check("manifest", tree, extras=self.extras, subject=entity))
+        self.problems.extend(check("manifest", tree, extras=self.extras, subject=entity))
         return tree
 
     def _built(self, tree: Tree, folder: Path) -> Manifest:

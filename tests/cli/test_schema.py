@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from reconciler.cli.values import DEFAULTS
-from reconciler.manifest.schemas import check, read_schema
+from reconciler.manifest.check import check
+from reconciler.manifest.schemas import read_schema
 from reconciler.manifest.tree import read_tree
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

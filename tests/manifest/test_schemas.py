@@ -9,8 +9,9 @@ import pytest
 from hostile.manifests.yaml_inputs import CASES, FILES, HEAD, JSON_FILES
 from jsonschema import Draft202012Validator
 
+from reconciler.manifest.check import check
 from reconciler.manifest.explain import explain
-from reconciler.manifest.schemas import check, names, read_schema
+from reconciler.manifest.schemas import names, read_schema
 from reconciler.manifest.subjects import entity
 from reconciler.manifest.tree import read_tree
 
