@@ -148,7 +148,16 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True  # somebody else's process
-    return True
+    return not _zombie(pid)
+
+
+def _zombie(pid: int) -> bool:
+    # A killed process keeps its number until its parent has asked for it, which in a container may be never.
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
 
 
 def _myself(run: str, nonce: str, now: datetime) -> Holder:

@@ -1,7 +1,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,22 @@ def test_the_lock_of_a_killed_process_is_taken_over_at_once(
     clock.pass_(0 if at_once else lease_s + 1)
     with store.lock("run-1") as lock:
         lock.check()
+
+
+@pytest.mark.parametrize("wait", [lambda process: process.wait(timeout=20), lambda _: time.sleep(0.3)])
+def test_a_killed_process_holds_nothing_though_its_parent_has_not_asked_for_it(
+    tmp_path: Path, store: Store, clock: Clock, wait: Callable[[subprocess.Popen[bytes]], object]
+) -> None:
+    """It keeps its number as a zombie; in a container without a proper first process, for ever."""
+    process = start_other(tmp_path / "store.db")
+    process.kill()
+    wait(process)
+    clock.pass_(0 if sys.platform.startswith("linux") else lease_s + 1)
+    try:
+        with store.lock("run-1") as lock:
+            lock.check()
+    finally:
+        finish(process)
 
 
 def test_a_process_number_of_another_machine_says_nothing(store: Store, rival: Store) -> None:
