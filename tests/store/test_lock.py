@@ -148,7 +148,7 @@ def test_the_lock_of_a_killed_process_is_taken_over_at_once(
 
 @pytest.mark.parametrize("wait", [lambda process: process.wait(timeout=20), lambda _: time.sleep(0.3)])
 def test_a_killed_process_holds_nothing_though_its_parent_has_not_asked_for_it(
-    tmp_path: Path, store: Store, clock: Clock, wait: Callable[[subprocess.Popen[bytes]], object]
+    tmp_path: Path, store: Store, clock: Clock, wait: Callable[[subprocess.Popen[str]], object]
 ) -> None:
     """It keeps its number as a zombie; in a container without a proper first process, for ever."""
     process = start_other(tmp_path / "store.db")
