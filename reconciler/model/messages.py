@@ -1,0 +1,149 @@
+"""Messages, what became of them, and what people answered: the values of the service's other half.
+
+Nothing here is planned or applied; a message is sent once, by somebody who means it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from reconciler.model.settings import Secret
+
+
+class Message(Struct, frozen=True):
+    """A message to send. `to` are numbers, addresses or MRIs; the service joins them with a separator.
+
+    `callback_id` is the name of a callback of the account; `callback_parameters` come back with every
+    reply, all of them as text. `more` are further fields of the service, as it writes them.
+    """
+
+    to: tuple[str, ...]
+    subject: str
+    body: str = ""
+    callback_id: str = ""
+    callback_parameters: Mapping[str, str | int | float | bool] = {}
+    more: Mapping[str, Any] = {}
+
+
+class Sent(Struct, frozen=True):
+    """An accepted message: it is queued, not delivered. `location` is its path on our own origin."""
+
+    message_id: str
+    location: str
+
+
+class MessageRow(Struct, frozen=True):
+    """One message of the list. `created` is ISO 8601 in UTC, or ""; `responses` is -1 where not told."""
+
+    message_id: str
+    subject: str
+    sender: str = ""
+    direction: str = ""
+    created: str = ""
+    responses: int = -1
+
+
+class MessageDetail(Struct, frozen=True):
+    """One message, whole: `fields` are the service's own, links left out; `relations` map rel to path."""
+
+    message_id: str
+    fields: Mapping[str, Any]
+    relations: Mapping[str, str] = {}
+
+
+class StatusCount(Struct, frozen=True):
+    """How many recipients are in one state. `percent` is 0 to 100."""
+
+    name: str
+    recipients: int
+    percent: float
+
+
+class Delivery(Struct, frozen=True):
+    """What became of a message on one channel for one recipient. Times are ISO 8601 in UTC, or ""."""
+
+    recipient: str
+    info: str
+    channel: str
+    status: str
+    destination: str
+    sent: str = ""
+    received: str = ""
+    acknowledged: str = ""
+
+
+class ResponseCount(Struct, frozen=True):
+    """How many recipients answered in one way. `percent` is 0 to 100."""
+
+    type: str
+    recipients: int
+    percent: float
+
+
+class Respondent(Struct, frozen=True):
+    """Who answered, as the service tells it; every part may be empty."""
+
+    name: str = ""
+    mri: str = ""
+    mobile: str = ""
+    email: str = ""
+    voice: str = ""
+
+
+class Response(Struct, frozen=True):
+    """One recipient's answer to a message. `acknowledged` is the service's own text."""
+
+    sender: Respondent
+    category: str
+    content: str
+    channel: str = ""
+    acknowledged: str = ""
+
+
+class CallbackAuth(Struct, frozen=True):
+    """How the service proves to our receiver that it is itself: a static key, in a header or the query."""
+
+    type: Literal["httpheader", "querystring"]
+    key: Secret
+
+
+class Callback(Struct, frozen=True):
+    """A callback of the account. `name` is what messages call `callback_id`."""
+
+    name: str
+    url: str
+    auth: CallbackAuth | None = None
+    callback_id: str = ""  # the service's id; empty before it exists
+    content_type: Literal["json", "xml"] = "json"
+    retries: bool = True
+    email: str = ""
+    on_reply: bool = True
+    on_undeliverable: bool = True
+
+
+class CallbackCall(Struct, frozen=True):
+    """One attempt of the service to reach us, as it lists it."""
+
+    call_id: str
+    message_id: str
+    status: str  # SUCCESS or FAILED
+    attempted: str = ""
+    http_status: int = 0
+    reason: str = ""
+
+
+class Reply(Struct, frozen=True):
+    """The payload of one callback: a reply, or a failed delivery (`undeliverable` is its text then).
+
+    `parameters` are the callbackParameters of the message, beside keys of the service's own; all text.
+    """
+
+    message_id: str
+    location: str
+    sender: Respondent
+    channel: str = ""
+    content: str = ""
+    acknowledged: str = ""
+    undeliverable: str = ""
+    parameters: Mapping[str, str] = {}
