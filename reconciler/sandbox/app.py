@@ -6,11 +6,13 @@ workspace, media types, endpoint; and how answers and refusals are sent. Not her
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import format_datetime
 from http import HTTPStatus
+from inspect import isawaitable
+from typing import TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -30,6 +32,7 @@ from reconciler.sandbox.wire import Writer
 __all__ = ["SandboxConfig", "create_app", "running", "serve"]
 
 Headers = tuple[tuple[str, str], ...]
+Found = TypeVar("Found")
 
 # Past its limit a body is read on and thrown away, so that the sender sees the refusal and no broken pipe.
 oversize_factor = 8
@@ -76,6 +79,7 @@ class Incoming:
     path: str
     headers: dict[str, str]
     query: dict[str, str]
+    query_text: str
     base: str
     body: bytes | None
 
@@ -102,16 +106,16 @@ class Service:
         """Answers one HTTP request."""
         incoming = await self._read(scope, receive)
         if incoming.path.startswith(control.prefix):
-            outgoing = self._control(incoming)
+            outgoing = await self._control(incoming)
         else:
             if self._config.latency_ms:
                 await asyncio.sleep(self._config.latency_ms / 1000)
-            outgoing = self._answer(incoming)
+            outgoing = await self._answer(incoming)
             served = control.Served(incoming.method, incoming.path, incoming.query, int(outgoing.status))
             self._log.add(served)
         await self._send(outgoing, send)
 
-    def _answer(self, incoming: Incoming) -> Outgoing:
+    async def _answer(self, incoming: Incoming) -> Outgoing:
         config = self._config
         if not auth.key_fits(config, incoming.headers, incoming.query):
             return Outgoing(HTTPStatus.FORBIDDEN, b'{"message":"Forbidden"}')
@@ -123,13 +127,13 @@ class Service:
                 raise unauthorized()
             place = find_place(incoming.path)
             route = place.route
-            return self._carry_out(incoming, place, incoming.body)
+            return await self._carry_out(incoming, place, incoming.body)
         except Refusal as refusal:
             return self._refused(incoming, refusal, route)
         except DataFileError as cause:
             return self._refused(incoming, not_kept(cause), route)
 
-    def _carry_out(self, incoming: Incoming, place: Place, body: bytes) -> Outgoing:
+    async def _carry_out(self, incoming: Incoming, place: Place, body: bytes) -> Outgoing:
         endpoint = place.route.endpoint(incoming.method)
         shelf = self._state.shelves.get(place.workspace)
         if shelf is None:
@@ -137,10 +141,22 @@ class Service:
         shown_type = require_types(incoming.method, incoming.headers, self._config.vendor, place.route.kind)
         prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
         writer = Writer(self._config, incoming.base, prefix)
-        answer = endpoint(Call(self._state, shelf, place.ids, incoming.path, incoming.query, body, writer))
+        call = Call(
+            self._state,
+            shelf,
+            place.ids,
+            incoming.path,
+            incoming.query,
+            body,
+            writer,
+            query_text=incoming.query_text,
+        )
+        answer = await _settled(endpoint(call))
+        headers: Headers = (("location", answer.location),) if answer.location else ()
+        if answer.text is not None:
+            return Outgoing(answer.status, answer.text.encode(), shown_type, headers)
         if answer.document is None:
             return Outgoing(answer.status)
-        headers: Headers = (("location", answer.location),) if answer.location else ()
         return Outgoing(answer.status, msgspec.json.encode(answer.document), shown_type, headers)
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
@@ -149,10 +165,10 @@ class Service:
         content = msgspec.json.encode(error_body(refusal.status, refusal.text))
         return Outgoing(refusal.status, content, shown_type, refusal.headers)
 
-    def _control(self, incoming: Incoming) -> Outgoing:
+    async def _control(self, incoming: Incoming) -> Outgoing:
         try:
-            found = control.control(
-                self._state, self._log, incoming.method, incoming.path, incoming.body or b""
+            found = await _settled(
+                control.control(self._state, self._log, incoming.method, incoming.path, incoming.body or b"")
             )
         except Refusal as refusal:
             return self._refused(incoming, refusal, None)
@@ -171,6 +187,7 @@ class Service:
             path=scope["path"],
             headers=headers,
             query=dict(parse_qsl(query, keep_blank_values=True)) if query else {},
+            query_text=query,
             base=self._config.link_base or origin,
             body=await _body(receive, self._config.request_bytes_max),
         )
@@ -185,6 +202,11 @@ class Service:
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await send({"type": "http.response.start", "status": int(outgoing.status), "headers": raw})
         await send({"type": "http.response.body", "body": outgoing.content})
+
+
+async def _settled(found: Found | Awaitable[Found]) -> Found:
+    """What an endpoint gave, awaited where it had to wait for somebody else."""
+    return await found if isawaitable(found) else found
 
 
 async def _body(receive: Receive, bytes_max: int) -> bytes | None:

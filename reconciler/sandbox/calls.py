@@ -19,11 +19,12 @@ from reconciler.sandbox.wire import Writer
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back: a document, or nothing; Location after a create."""
+    """What goes back: a document, a plain text, or nothing; Location after a create."""
 
     status: int
     document: Body | None = None
     location: str | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Call:
     query: Mapping[str, str]
     raw_body: bytes
     writer: Writer
+    query_text: str = ""  # the query as it came: names that stand in it more than once
 
     @property
     def config(self) -> SandboxConfig:

@@ -11,7 +11,7 @@ back goes through the ordinary API. Not here: anything a client of the service m
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -72,7 +72,9 @@ class ControlAnswer:
     content_type: str = "application/json"
 
 
-def control(state: State, log: RequestLog, method: str, path: str, body: bytes) -> ControlAnswer:
+def control(
+    state: State, log: RequestLog, method: str, path: str, body: bytes
+) -> ControlAnswer | Awaitable[ControlAnswer]:
     """Carries out one control request; refuses (404, 405, 400, 422) as the service does."""
     match path.removeprefix(prefix).split("/"):
         case ["requests"]:

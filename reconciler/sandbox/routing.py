@@ -6,7 +6,7 @@ Source: specification 4 and 9; docs/service.md, addresses.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from reconciler.sandbox import endpoints
@@ -14,17 +14,18 @@ from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.refusals import method_not_supported, not_acceptable, not_found, wrong_media_type
 from reconciler.sandbox.wire import media_type
 
-Endpoint = Callable[[Call], Answer]
+Endpoint = Callable[[Call], Answer | Awaitable[Answer]]
 
 plain_json = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One address: the kind of its documents, and what each method does."""
+    """One address: the kind of its documents, what each method does, and is it also in workspaces?"""
 
     kind: str
     methods: Mapping[str, Endpoint]
+    in_workspaces: bool = True
 
     def endpoint(self, method: str) -> Endpoint:
         """What this method does here; refuses (405) one that does nothing."""
@@ -86,7 +87,7 @@ def find_place(path: str) -> Place:
         if not segments:
             return Place(WORKSPACE, workspace, ())
     route = ROUTES.get((tuple(segments[::2]), len(segments)))
-    if route is None:
+    if route is None or (workspace and not route.in_workspaces):
         raise not_found()
     return Place(route, workspace, tuple(segments[1::2]))
 
