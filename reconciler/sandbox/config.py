@@ -1,15 +1,15 @@
-"""How one sandbox behaves: the options, their defaults and their limits.
 
 Belongs here: everything that a test or the command line may choose. Not here: what the choices do.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
+
 
 ten_mebibytes = 10_485_760  # bytes; the documented limit of a whole request, and of one decoded file
 device_limit_max = 10  # devices of one app on one contact, at most, whatever the app's own limit
@@ -18,6 +18,21 @@ device_limit_max = 10  # devices of one app on one contact, at most, whatever th
 def real_clock() -> datetime:
     """The present moment, in UTC."""
     return datetime.now(UTC)
+
+
+class MovableClock:
+    """The real time, and as much more as the clock was moved."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        """The present moment, as this clock shows it."""
+        return real_clock() + self._ahead
+
+    def advance(self, seconds: float) -> None:
+        """From now on the clock shows this many seconds more."""
+        self._ahead += timedelta(seconds=seconds)
 
 
 def workspace_id(name: str) -> str:
@@ -34,6 +49,14 @@ class SandboxConfig:
     `rows`: what a list of contacts shows of each; the real service shows brief rows.
     `link_base`: the origin written into links and Location; None is the origin of the request.
     `prev_rel`, `id_in_get`, `strict`, `short_device_os`: the other form where the sources differ.
+    `clock`: the present moment; one with a method `advance(seconds)` can be moved by a control request.
+    `message_cycle_s`: seconds on the clock until a queued message is executed; 0: at once; inf: only by hand.
+    `messages_end`: what a list of messages says past its end.
+    `callback_check`: is a new callback's address asked (GET) and refused unless it answers 200?
+    `callback_targets`: may calls leave this machine? `callback_location_key`, `callback_failure_key`,
+    `callback_service_keys`: the forms of the payload; the last adds the service's own customParameters.
+    `callback_retry_s`: seconds on the clock between attempts; the real service takes about 300.
+    `callback_connect_s`, `callback_answer_s`: real seconds that a receiver has.
     `device_touches_contact`: does a device change move its contact's lastModifiedTime? No source says.
     """
 
@@ -46,7 +69,7 @@ class SandboxConfig:
     rows: Literal["brief", "full"] = "brief"
     latency_ms: float = 0
     data: str | Path | None = None
-    clock: Callable[[], datetime] = real_clock
+    clock: Callable[[], datetime] = field(default_factory=MovableClock)
     link_base: str | None = None
     prev_rel: Literal["previous", "prev"] = "previous"
     id_in_get: bool = False
@@ -56,6 +79,16 @@ class SandboxConfig:
     short_device_os: bool = False
     request_bytes_max: int = ten_mebibytes
     resource_bytes_max: int = ten_mebibytes
+    message_cycle_s: float = 0
+    messages_end: Literal["No messages found", "No records found"] = "No messages found"
+    callback_check: bool = True
+    callback_targets: Literal["loopback", "any"] = "loopback"
+    callback_location_key: Literal["location", "messagelocation"] = "location"
+    callback_failure_key: Literal["undeliverable", "acknowledged"] = "undeliverable"
+    callback_service_keys: bool = False
+    callback_retry_s: float = 2
+    callback_connect_s: float = 5
+    callback_answer_s: float = 60
 
     def __post_init__(self) -> None:
         _require(":" not in self.username, "username: a colon cannot be sent with the Basic scheme")
@@ -72,6 +105,9 @@ class SandboxConfig:
         _require(
             1 <= self.device_limit <= device_limit_max, f"device_limit: {self.device_limit} is not 1 to 10"
         )
+        _require(self.message_cycle_s >= 0, f"message_cycle_s: {self.message_cycle_s} is below 0")
+        for name in ("callback_retry_s", "callback_connect_s", "callback_answer_s"):
+            _require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not above 0")
         ids = [found for _, found in self.named_workspaces()]
         for name, found in self.named_workspaces():
             shape = re.fullmatch(r"[A-F0-9]{1,64}", found)

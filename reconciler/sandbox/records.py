@@ -14,7 +14,14 @@ Body = dict[str, object]
 # Ids are opaque upper-case hexadecimal. An odd factor makes them look unordered, and
 # keeps them different.
 _ODD = 0x9E3779B97F4A7C15
-_SALTS = {"contact": 0x1F3D5B79A2C4E680, "device": 0x5A0C3E71B9D82F46, "resource": 0x93B1D7F5024C68AE}
+_SALTS = {
+    "contact": 0x1F3D5B79A2C4E680,
+    "device": 0x5A0C3E71B9D82F46,
+    "resource": 0x93B1D7F5024C68AE,
+    "message": 0x2E8A46C0F17B3D95,
+    "callback": 0xC65D0B93E8427FA1,
+    "call": 0x7714FE2AB90D5C38,
+}
 
 
 class Device(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.mail import Callback, CallbackCall, Mail, Message
 from reconciler.sandbox.people import invented
 from reconciler.sandbox.records import Contact, Resource, make_id
 from reconciler.sandbox.shelf import Shelf
@@ -28,6 +29,7 @@ class State:
     def __init__(self, config: SandboxConfig) -> None:
         self.config = config
         self.shelves: dict[str, Shelf] = {"": Shelf("", "")}
+        self.mail = Mail()
         self.usernames: dict[str, str] = {}  # of portal accounts, unique in the company -> contact id
         self._homes: dict[str, tuple[str, str]] = {}  # device id -> workspace id, contact id
         self._number = 0
@@ -77,6 +79,31 @@ class State:
         for resource in gone:
             del self.shelves[resource.workspace].resources[resource.id]
         return len(gone)
+
+    def put_message(self, message: Message, calls: Iterable[CallbackCall] = ()) -> None:
+        """The message is kept as it is now, and with it the calls that its change is a reason for."""
+        self._save([_row("message", message), *(_row("call", call) for call in calls)])
+        self.mail.put_message(message)
+        for call in calls:
+            self.mail.put_call(call)
+
+    def put_callback(self, callback: Callback) -> None:
+        """The callback is kept."""
+        self._save([_row("callback", callback)])
+        self.mail.callbacks[callback.id] = callback
+
+    def drop_callback(self, callback: Callback) -> None:
+        """The callback is gone, with its calls; none of them is tried again."""
+        calls = self.mail.calls_of(callback)
+        self._save([], gone=[("callback", callback.id), *(("call", call.id) for call in calls)])
+        self.mail.drop_callback(callback)
+
+    def put_calls(self, calls: Iterable[CallbackCall]) -> None:
+        """The calls are kept as they are now."""
+        kept = list(calls)
+        self._save(_row("call", call) for call in kept)
+        for call in kept:
+            self.mail.put_call(call)
 
     def _place_contact(self, contact: Contact) -> None:
         shelf = self.shelves[contact.workspace]
@@ -130,6 +157,13 @@ class State:
                 self.shelves[found.id] = Shelf(found.id, found.name)
             case "contact":
                 self._place_contact(msgspec.json.decode(body, type=Contact))
+            case "message":
+                self.mail.put_message(msgspec.json.decode(body, type=Message))
+            case "callback":
+                callback = msgspec.json.decode(body, type=Callback)
+                self.mail.callbacks[callback.id] = callback
+            case "call":
+                self.mail.put_call(msgspec.json.decode(body, type=CallbackCall))
             case _:
                 resource = msgspec.json.decode(body, type=Resource)
                 self.shelves[resource.workspace].put_resource(resource)
@@ -146,4 +180,8 @@ class State:
 
 
 def _contact_row(contact: Contact) -> Row:
-    return "contact", contact.id, contact.number, msgspec.json.encode(contact)
+    return _row("contact", contact)
+
+
+def _row(kind: str, kept: Contact | Message | Callback | CallbackCall) -> Row:
+    return kind, kept.id, kept.number, msgspec.json.encode(kept)
