@@ -1,14 +1,15 @@
 """The service over HTTP: one ASGI application, usable in process or behind a port.
 
 Belongs here: what happens to every request, in this order: gateway (key, size), user, address, method,
-workspace, media types, endpoint; and how answers and refusals are sent. Not here: what an endpoint does
-(endpoints.py), sockets and threads (server.py).
+workspace, media types, endpoint; how answers and refusals are sent, and how a fault's course is followed.
+Not here: what an endpoint does (endpoints.py), what faults there are (faults.py), sockets (server.py).
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
 from inspect import isawaitable
@@ -23,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from reconciler.sandbox import auth, control, server
 from reconciler.sandbox.calls import Call
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.faults import Course, straight
 from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
 from reconciler.sandbox.routing import Place, Route, find_place, plain_json, refusal_type, require_types
 from reconciler.sandbox.state import State
@@ -82,6 +84,7 @@ class Incoming:
     query_text: str
     base: str
     body: bytes | None
+    course: Course = straight
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +104,51 @@ class Service:
         self._state = state
         self._config = state.config
         self._log = control.RequestLog()
+        self._late: list[tuple[datetime, Incoming]] = []  # carried out once their time has come
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one HTTP request."""
         incoming = await self._read(scope, receive)
+        await self._land()
         if incoming.path.startswith(control.prefix):
-            outgoing = await self._control(incoming)
-        else:
-            if self._config.latency_ms:
-                await asyncio.sleep(self._config.latency_ms / 1000)
-            outgoing = await self._answer(incoming)
-            served = control.Served(incoming.method, incoming.path, incoming.query, int(outgoing.status))
-            self._log.add(served)
-        await self._send(outgoing, send)
+            await self._send(await self._control(incoming), send)
+            return
+        course = self._state.faults.course(incoming.method, incoming.path)
+        wait_s = self._config.latency_ms / 1000 + course.wait_s
+        if wait_s:
+            await asyncio.sleep(wait_s)
+        outgoing = await self._follow(course, incoming)
+        status = int(outgoing.status) if outgoing else 0
+        self._log.add(control.Served(incoming.method, incoming.path, incoming.query, status))
+        if outgoing:
+            await self._send(outgoing, send, keep=course.keep)
+        if outgoing is None or course.keep is not None:
+            await _close(scope, receive)
+
+    async def _follow(self, course: Course, incoming: Incoming) -> Outgoing | None:
+        """What is answered when the request takes this course; None closes the connection instead."""
+        base = course.origin or incoming.base
+        struck = replace(incoming, course=course, base=base, query=course.ask(incoming.query))
+        if course.late_s is not None:
+            self._late.append((self._config.clock() + timedelta(seconds=course.late_s), struck))
+            return None
+        answers = [await self._answer(struck) for _ in range(course.done)]
+        if not answers or not course.answered:
+            return None
+        outgoing = answers[0]
+        if course.page is not None:
+            return Outgoing(HTTPStatus.OK, course.page, "text/html; charset=utf-8")
+        if course.broken:
+            return replace(outgoing, content=outgoing.content[: len(outgoing.content) // 2])
+        return outgoing
+
+    async def _land(self) -> None:
+        """Carries out what was to land late and is due. Before every request, so nobody sees a difference."""
+        now = self._config.clock()
+        due = [incoming for when, incoming in self._late if when <= now]
+        self._late = [(when, incoming) for when, incoming in self._late if when > now]
+        for incoming in due:
+            await self._answer(incoming)
 
     async def _answer(self, incoming: Incoming) -> Outgoing:
         config = self._config
@@ -150,14 +185,23 @@ class Service:
             body,
             writer,
             query_text=incoming.query_text,
+            rewrite=incoming.course.read,
+            hidden=self._state.faults.hidden(self._config.clock()),
         )
         answer = await _settled(endpoint(call))
+        if incoming.course.lag_s and answer.location:
+            self._state.faults.hide(
+                answer.location.rpartition("/")[2],
+                until=self._config.clock() + timedelta(seconds=incoming.course.lag_s),
+            )
         headers: Headers = (("location", answer.location),) if answer.location else ()
         if answer.text is not None:
             return Outgoing(answer.status, answer.text.encode(), shown_type, headers)
         if answer.document is None:
             return Outgoing(answer.status)
-        return Outgoing(answer.status, msgspec.json.encode(answer.document), shown_type, headers)
+        return Outgoing(
+            answer.status, msgspec.json.encode(incoming.course.show(answer.document)), shown_type, headers
+        )
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
         accept = incoming.headers.get("accept", "")
@@ -192,7 +236,8 @@ class Service:
             body=await _body(receive, self._config.request_bytes_max),
         )
 
-    async def _send(self, outgoing: Outgoing, send: Send) -> None:
+    async def _send(self, outgoing: Outgoing, send: Send, *, keep: int | None = None) -> None:
+        """Sends the answer; of its body only `keep` bytes (-1: half), and then not its end."""
         headers = [
             ("content-type", outgoing.content_type),
             ("content-length", str(len(outgoing.content))),
@@ -201,7 +246,25 @@ class Service:
         ]
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await send({"type": "http.response.start", "status": int(outgoing.status), "headers": raw})
-        await send({"type": "http.response.body", "body": outgoing.content})
+        if keep is None:
+            await send({"type": "http.response.body", "body": outgoing.content})
+        else:
+            part = outgoing.content[: keep if keep >= 0 else len(outgoing.content) // 2]
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+async def _close(scope: Scope, receive: Receive) -> None:
+    """The connection is closed as it is, without an answer or in the middle of one.
+
+    A server that can do so offers it in the scope (server.py). In process nobody does: there the request
+    ends with ConnectionResetError, which an in-process transport hands on to its client as it is.
+    """
+    close = scope.get("extensions", {}).get(server.close_extension)
+    if close is None:
+        raise ConnectionResetError("the sandbox closed the connection, as a fault told it to")
+    close()
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _settled(found: Found | Awaitable[Found]) -> Found:

@@ -4,8 +4,9 @@ Belongs here: the two values between the HTTP side (app.py) and the endpoints, a
 Not here: routing, rules.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -15,6 +16,21 @@ from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.shelf import Shelf
 from reconciler.sandbox.state import State
 from reconciler.sandbox.wire import Writer
+
+
+class Known(Protocol):
+    """A record with an id."""
+
+    @property
+    def id(self) -> str:
+        """As the service names it."""
+
+
+Record = TypeVar("Record", bound=Known)
+
+
+def _as_written(body: Body) -> Body:
+    return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +55,8 @@ class Call:
     raw_body: bytes
     writer: Writer
     query_text: str = ""  # the query as it came: names that stand in it more than once
+    rewrite: Callable[[Body], Body] = _as_written  # what a fault makes of a body
+    hidden: frozenset[str] = frozenset()  # ids that lists do not show yet, by a fault
 
     @property
     def config(self) -> SandboxConfig:
@@ -55,7 +73,11 @@ class Call:
             raise malformed("the body is not well-formed JSON") from None
         if not _shallow(body, depth_max):
             raise malformed(f"the body is nested more than {depth_max} levels deep")
-        return body
+        return self.rewrite(body)
+
+    def listed(self, records: Iterable[Record]) -> list[Record]:
+        """These records, as far as lists show them at this moment."""
+        return [one for one in records if one.id not in self.hidden]
 
 
 no_content = Answer(204)

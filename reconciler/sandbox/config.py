@@ -1,3 +1,4 @@
+"""How one sandbox behaves: the options, their defaults and their limits.
 
 Belongs here: everything that a test or the command line may choose. Not here: what the choices do.
 """
@@ -10,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
+from reconciler.sandbox.faults import Rule
 
 ten_mebibytes = 10_485_760  # bytes; the documented limit of a whole request, and of one decoded file
 device_limit_max = 10  # devices of one app on one contact, at most, whatever the app's own limit
@@ -57,6 +59,7 @@ class SandboxConfig:
     `callback_service_keys`: the forms of the payload; the last adds the service's own customParameters.
     `callback_retry_s`: seconds on the clock between attempts; the real service takes about 300.
     `callback_connect_s`, `callback_answer_s`: real seconds that a receiver has.
+    `faults`: armed from the start; others are armed at the control interface.
     `device_touches_contact`: does a device change move its contact's lastModifiedTime? No source says.
     """
 
@@ -71,6 +74,7 @@ class SandboxConfig:
     data: str | Path | None = None
     clock: Callable[[], datetime] = field(default_factory=MovableClock)
     link_base: str | None = None
+    faults: tuple[Rule, ...] = ()
     prev_rel: Literal["previous", "prev"] = "previous"
     id_in_get: bool = False
     strict: bool = False

@@ -3,6 +3,9 @@
     POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}   one push to the device
     POST   /_sandbox/resources/expire         {} or {"ids": [...]}        retention: these, or all, are gone
     GET    /_sandbox/resources/{rid}/content                              what was uploaded, with its type
+    POST   /_sandbox/faults                   a rule of faults.py         arms a fault; answers it with its id
+    GET    /_sandbox/faults                                               those armed, and what there is
+    DELETE /_sandbox/faults[/{fid}]                                       disarms this one, or all
     GET    /_sandbox/requests                                             the requests served, oldest first
     DELETE /_sandbox/requests                                             forgets them
 
@@ -18,6 +21,7 @@ import msgspec
 
 from reconciler.sandbox import devices
 from reconciler.sandbox.contacts import whole_seconds
+from reconciler.sandbox.faults import Faults, Rule
 from reconciler.sandbox.records import Body, Resource, device_of, with_device
 from reconciler.sandbox.refusals import invalid, malformed, method_not_supported, not_found
 from reconciler.sandbox.state import State
@@ -89,8 +93,29 @@ def control(
             _require(method, "GET")
             resource = _find(state, resource_id)
             return ControlAnswer(200, resource.content, resource.mime_type)
+        case ["faults"]:
+            return _faults(state.faults, method, body)
+        case ["faults", fault_id]:
+            _require(method, "DELETE")
+            if not state.faults.disarm(fault_id):
+                raise not_found()
+            return ControlAnswer(204)
         case _:
             raise not_found()
+
+
+def _faults(faults: Faults, method: str, body: bytes) -> ControlAnswer:
+    _require(method, "GET", "POST", "DELETE")
+    if method == "GET":
+        return _json(faults.document())
+    if method == "DELETE":
+        faults.disarm_all()
+        return ControlAnswer(204)
+    try:
+        rule = msgspec.convert(_object(body), Rule)
+    except msgspec.ValidationError as cause:
+        raise invalid(str(cause)) from None
+    return ControlAnswer(201, msgspec.json.encode(faults.arm(rule).document()))
 
 
 def _requests(log: RequestLog, method: str) -> ControlAnswer:

@@ -11,13 +11,38 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 loopback = "127.0.0.1"
 keep_alive_s = 75  # seconds; uvicorn's 5 would close connections that a client is just about to use again
 stop_wait_s = 5  # seconds that requests in flight get to end when the server is told to stop
+close_extension = "sandbox.close"  # in a scope: a function that closes the connection of this request
+
+
+class _Protocol(H11Protocol):
+    """One connection, which the application may close under a request: it finds the way in the scope.
+
+    What was written before is still sent. ASGI itself knows no way to end a request without an answer.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        app = self.app
+
+        async def closable(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                scope["extensions"] = {**scope.get("extensions", {}), close_extension: self._close}
+            await app(scope, receive, send)
+
+        self.app = closable
+
+    def _close(self) -> None:
+        self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -32,6 +57,7 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 date_header=False,  # the application sends its own, from its own clock
+                http=_Protocol,
                 ws="none",
                 timeout_graceful_shutdown=stop_wait_s,
                 timeout_keep_alive=keep_alive_s,

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.faults import Faults
 from reconciler.sandbox.mail import Callback, CallbackCall, Mail, Message
 from reconciler.sandbox.people import invented
 from reconciler.sandbox.records import Contact, Resource, make_id
@@ -30,6 +31,7 @@ class State:
         self.config = config
         self.shelves: dict[str, Shelf] = {"": Shelf("", "")}
         self.mail = Mail()
+        self.faults = Faults(config.faults)
         self.usernames: dict[str, str] = {}  # of portal accounts, unique in the company -> contact id
         self._homes: dict[str, tuple[str, str]] = {}  # device id -> workspace id, contact id
         self._number = 0

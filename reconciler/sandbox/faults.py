@@ -1,0 +1,319 @@
+"""Trouble on demand: which requests are struck, and what then happens to them.
+
+    rule (matcher, options) ──armed──▶ strikes(method, path)? ──▶ Course ──▶ app.py follows it
+
+Belongs here: the table of faults, counting and chance, what a fault does to a request, to what is done and to
+what is answered. Not here: HTTP, sockets (app.py, server.py), the control addresses (control.py).
+
+A fault strikes a request whose method and path fit, from the `nth` such request on, `times` times at most
+(null: until it is disarmed), each time with `probability`; the same seed strikes the same requests.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+from random import Random
+from typing import Annotated, Literal
+
+import msgspec
+
+from reconciler.sandbox.records import Body
+
+Rewrite = Callable[[Body], Body]
+
+unfiltered = ("apikey", "limit", "offset", "sortorder", "sortfields", "fields", "customfields", "view")
+"""Query parameters, in lower case, that choose no rows; they survive an ignored filter."""
+
+html_page = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in.</body></html>"
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fault as it is asked for: its name in FAULTS, its matcher, its options.
+
+    `path`: a glob over the whole path, in which `*` also matches slashes. `seconds`: of latency, land-late
+    and index-lag. `keep`: bytes that a truncated answer keeps (null: half). `rows`: of a short page.
+    `words`: an empty page says "No records found" too. `host`: the origin in foreign links. `field`, `how`:
+    what a normaliser changes.
+    """
+
+    fault: str
+    method: str = "*"
+    path: str = "*"
+    nth: Annotated[int, msgspec.Meta(ge=1)] = 1
+    times: Annotated[int, msgspec.Meta(ge=1)] | None = 1
+    probability: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
+    seed: int = 0
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 1.0
+    keep: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    rows: Annotated[int, msgspec.Meta(ge=1, le=20)] = 3
+    words: bool = False
+    host: str = "https://elsewhere.example.net"
+    field: str = ""
+    how: Literal["upper", "lower", "trim", "shorten", "append"] = "upper"
+
+    def __post_init__(self) -> None:
+        if self.fault not in FAULTS:
+            raise ValueError(f"fault: {self.fault!r} is none of {', '.join(FAULTS)}")
+        if self.fault == "normaliser" and not self.field:
+            raise ValueError("field: a normaliser needs the name of a field")
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What becomes of one request; as it stands here nothing is wrong.
+
+    `done`: how often it is carried out. `late_s`: it is carried out only after that time. `answered`: or
+    the connection is closed without an answer. `lag_s`: what it creates is missing from lists for so long.
+    `keep`: the answer is cut there (-1: in the middle), and the connection closed.
+    """
+
+    wait_s: float = 0.0
+    origin: str | None = None
+    query: tuple[Callable[[Mapping[str, str]], dict[str, str]], ...] = ()
+    written: tuple[Rewrite, ...] = ()
+    done: int = 1
+    late_s: float | None = None
+    lag_s: float = 0.0
+    shown: tuple[Rewrite, ...] = ()
+    broken: bool = False
+    page: bytes | None = None
+    keep: int | None = None
+    answered: bool = True
+
+    def read(self, body: Body) -> Body:
+        """The body as the service understands it."""
+        return _through(self.written, body)
+
+    def show(self, document: Body) -> Body:
+        """The document as it is sent."""
+        return _through(self.shown, document)
+
+    def ask(self, query: dict[str, str]) -> dict[str, str]:
+        """The query as the service understands it."""
+        for change in self.query:
+            query = change(query)
+        return query
+
+
+straight = Course()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One row of the table: where it acts, what it does in words, and to the course of a request."""
+
+    where: Literal["request", "state", "answer"]
+    does: str
+    bend: Callable[[Rule, Course], Course]
+
+
+def _latency(rule: Rule, course: Course) -> Course:
+    return replace(course, wait_s=course.wait_s + rule.seconds)
+
+
+def _ignored_filter(_rule: Rule, course: Course) -> Course:
+    return replace(course, query=(*course.query, _without_filters))
+
+
+def _short_page(rule: Rule, course: Course) -> Course:
+    def fewer(query: Mapping[str, str]) -> dict[str, str]:
+        return {**query, "limit": str(rule.rows)}
+
+    return replace(course, query=(*course.query, fewer))
+
+
+def _repeated_page(_rule: Rule, course: Course) -> Course:
+    return replace(course, query=(*course.query, _from_the_start))
+
+
+def _normaliser(rule: Rule, course: Course) -> Course:
+    def changed(body: Body) -> Body:
+        value = body.get(rule.field)
+        return {**body, rule.field: CHANGES[rule.how](value)} if isinstance(value, str) else body
+
+    return replace(course, written=(*course.written, changed))
+
+
+def _empty_page(rule: Rule, course: Course) -> Course:
+    def emptied(document: Body) -> Body:
+        if rule.words:
+            return {"status": "No records found", "link": []}
+        return {key: [] if _is_rows(key, value) else value for key, value in document.items()}
+
+    return replace(course, shown=(*course.shown, emptied))
+
+
+FAULTS: dict[str, Fault] = {
+    "latency": Fault("request", "it is answered `seconds` later", _latency),
+    "drop-before": Fault(
+        "request",
+        "the connection is closed, and nothing was done",
+        lambda _, course: replace(course, done=0, answered=False),
+    ),
+    "ignored-filter": Fault("request", "a list is given as if it had no filter", _ignored_filter),
+    "short-page": Fault("request", "a page has `rows` rows at most, whatever was asked for", _short_page),
+    "repeated-page": Fault("request", "the first page is given, whatever was asked for", _repeated_page),
+    "drop-after": Fault(
+        "state",
+        "it is done, and the connection closed without an answer",
+        lambda _, course: replace(course, answered=False),
+    ),
+    "land-late": Fault(
+        "state",
+        "the connection is closed without an answer, and it is done `seconds` later",
+        lambda rule, course: replace(course, late_s=rule.seconds, answered=False),
+    ),
+    "duplicate": Fault(
+        "state", "it is done twice; the first is answered", lambda _, course: replace(course, done=2)
+    ),
+    "normaliser": Fault("state", "`field` of what is written is changed as `how` says", _normaliser),
+    "index-lag": Fault(
+        "state",
+        "what it creates is missing from lists and searches for `seconds`",
+        lambda rule, course: replace(course, lag_s=rule.seconds),
+    ),
+    "truncate": Fault(
+        "answer",
+        "the answer ends after `keep` bytes of its body, and the connection is closed",
+        lambda rule, course: replace(course, keep=-1 if rule.keep is None else rule.keep),
+    ),
+    "malformed": Fault(
+        "answer",
+        "half the body is sent, and its length says that this is all",
+        lambda _, course: replace(course, broken=True),
+    ),
+    "html": Fault("answer", "a page in HTML, with 200", lambda _, course: replace(course, page=html_page)),
+    "empty-page": Fault("answer", "a list shows none of its rows", _empty_page),
+    "foreign-links": Fault(
+        "answer",
+        "links and Location name the origin `host`",
+        lambda rule, course: replace(course, origin=rule.host),
+    ),
+    "extra-fields": Fault(
+        "answer",
+        "documents and rows carry fields that nobody has heard of",
+        lambda _, course: replace(course, shown=(*course.shown, _with_extras)),
+    ),
+}
+
+CHANGES: dict[str, Callable[[str], str]] = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "trim": str.strip,
+    "shorten": lambda text: text[:3],
+    "append": lambda text: text + ".",  # grows with every write, so that no two reads agree
+}
+
+EXTRAS: Body = {
+    "xServerBuild": "2027.1",
+    "xNothing": None,
+    "xList": [1, "two", {"three": 3}],
+    "xObject": {"nested": {"deep": True}},
+}
+
+
+@dataclass(slots=True)
+class Armed:
+    """A fault that waits, and how far it has counted."""
+
+    id: str
+    rule: Rule
+    chance: Random
+    seen: int = 0
+    struck: int = 0
+
+    def strikes(self, method: str, path: str) -> bool:
+        """Is this request struck? Asked once for every request, for it counts."""
+        rule = self.rule
+        if not (fnmatchcase(method, rule.method) and fnmatchcase(path, rule.path)):
+            return False
+        self.seen += 1
+        if self.seen < rule.nth or (rule.times is not None and self.struck >= rule.times):
+            return False
+        if self.chance.random() >= rule.probability:
+            return False
+        self.struck += 1
+        return True
+
+    def document(self) -> Body:
+        """The rule with its id and its counts."""
+        rule: Body = msgspec.to_builtins(self.rule)
+        return {"id": self.id, **rule, "seen": self.seen, "struck": self.struck}
+
+
+class Faults:
+    """The faults armed in one sandbox, and the entities that its lists do not show yet."""
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self._armed: dict[str, Armed] = {}
+        self._number = 0
+        self._hidden: dict[str, datetime] = {}  # id -> when it is shown
+        for rule in rules:
+            self.arm(rule)
+
+    def arm(self, rule: Rule) -> Armed:
+        """The fault waits from now on."""
+        self._number += 1
+        armed = Armed(str(self._number), rule, Random(rule.seed))  # noqa: S311 - repeatable on purpose
+        self._armed[armed.id] = armed
+        return armed
+
+    def disarm(self, fault_id: str) -> bool:
+        """The fault is gone; False when there is none with this id."""
+        return self._armed.pop(fault_id, None) is not None
+
+    def disarm_all(self) -> None:
+        """No fault waits any more. What is hidden already stays hidden for its time."""
+        self._armed.clear()
+
+    def document(self) -> Body:
+        """All that are armed, in the order of arming, and the names there are."""
+        kinds = {name: {"where": fault.where, "does": fault.does} for name, fault in FAULTS.items()}
+        return {"faults": [armed.document() for armed in self._armed.values()], "kinds": kinds}
+
+    def course(self, method: str, path: str) -> Course:
+        """What becomes of this request: all faults that strike it, one after the other."""
+        course = straight
+        for armed in self._armed.values():
+            if armed.strikes(method, path):
+                course = FAULTS[armed.rule.fault].bend(armed.rule, course)
+        return course
+
+    def hide(self, entity_id: str, *, until: datetime) -> None:
+        """Lists leave this entity out until then."""
+        self._hidden[entity_id] = until
+
+    def hidden(self, now: datetime) -> frozenset[str]:
+        """The ids that lists leave out at this moment."""
+        if self._hidden:
+            self._hidden = {one: until for one, until in self._hidden.items() if until > now}
+        return frozenset(self._hidden)
+
+
+def _through(changes: Iterable[Rewrite], body: Body) -> Body:
+    for change in changes:
+        body = change(body)
+    return body
+
+
+def _without_filters(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in query.items() if name.lower() in unfiltered}
+
+
+def _from_the_start(query: Mapping[str, str]) -> dict[str, str]:
+    return {**query, "offset": "0"}
+
+
+def _is_rows(key: str, value: object) -> bool:
+    return key != "link" and isinstance(value, list)
+
+
+def _with_extras(document: Body) -> Body:
+    shown = {
+        key: [{**row, **EXTRAS} if isinstance(row, dict) else row for row in value]
+        if isinstance(value, list) and _is_rows(key, value)
+        else value
+        for key, value in document.items()
+    }
+    return {**shown, **EXTRAS}
