@@ -16,7 +16,6 @@ from inspect import isawaitable
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
@@ -25,8 +24,10 @@ from reconciler.sandbox import auth, control, server
 from reconciler.sandbox.calls import Call
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Course, straight
+from reconciler.sandbox.gateway import Gateway
+from reconciler.sandbox.media import encoded, plain_json, refusal_type, require_body_type, require_types
 from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
-from reconciler.sandbox.routing import Place, Route, find_place, plain_json, refusal_type, require_types
+from reconciler.sandbox.routing import Place, Route, find_place
 from reconciler.sandbox.state import State
 from reconciler.sandbox.storage import DataFileError
 from reconciler.sandbox.wire import Writer
@@ -104,6 +105,7 @@ class Service:
         self._state = state
         self._config = state.config
         self._log = control.RequestLog()
+        self._gateway = Gateway(state.config)
         self._late: list[tuple[datetime, Incoming]] = []  # carried out once their time has come
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -152,14 +154,16 @@ class Service:
 
     async def _answer(self, incoming: Incoming) -> Outgoing:
         config = self._config
-        if not auth.key_fits(config, incoming.headers, incoming.query):
-            return Outgoing(HTTPStatus.FORBIDDEN, b'{"message":"Forbidden"}')
+        stopped = self._gateway.refusal(incoming.headers, incoming.query)
+        if stopped is not None:
+            return Outgoing(stopped.status, stopped.content, stopped.content_type, stopped.headers)
         if incoming.body is None:
             return Outgoing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"Request size limit exceeded", "text/plain")
         route: Route | None = None
         try:
             if not auth.user_fits(config, incoming.headers):
                 raise unauthorized()
+            self._state.expire_resources()
             place = find_place(incoming.path)
             route = place.route
             return await self._carry_out(incoming, place, incoming.body)
@@ -173,9 +177,12 @@ class Service:
         shelf = self._state.shelves.get(place.workspace)
         if shelf is None:
             raise not_found()
-        shown_type = require_types(incoming.method, incoming.headers, self._config.vendor, place.route.kind)
+        kind, config = place.route.kind, self._config
+        shown = require_types(incoming.headers, config, kind)
+        has_body = incoming.method in ("POST", "PUT") and place.route.takes_body
+        form = require_body_type(incoming.headers, config, kind) if has_body else shown.form
         prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
-        writer = Writer(self._config, incoming.base, prefix)
+        writer = Writer(config, incoming.base, prefix)
         call = Call(
             self._state,
             shelf,
@@ -186,31 +193,34 @@ class Service:
             writer,
             query_text=incoming.query_text,
             rewrite=incoming.course.read,
-            hidden=self._state.faults.hidden(self._config.clock()),
+            hidden=self._state.faults.hidden(config.clock()),
+            kind=kind,
+            form=form,
+            authorization=incoming.headers.get("authorization", ""),
         )
         answer = await _settled(endpoint(call))
         if incoming.course.lag_s and answer.location:
             self._state.faults.hide(
                 answer.location.rpartition("/")[2],
-                until=self._config.clock() + timedelta(seconds=incoming.course.lag_s),
+                until=config.clock() + timedelta(seconds=incoming.course.lag_s),
             )
         headers: Headers = (("location", answer.location),) if answer.location else ()
         if answer.text is not None:
-            return Outgoing(answer.status, answer.text.encode(), shown_type, headers)
+            return Outgoing(answer.status, answer.text.encode(), shown.type, headers)
         if answer.document is None:
             return Outgoing(answer.status)
-        return Outgoing(
-            answer.status, msgspec.json.encode(incoming.course.show(answer.document)), shown_type, headers
-        )
+        content = encoded(incoming.course.show(answer.document), kind, shown, config)
+        return Outgoing(answer.status, content, shown.type, headers)
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
         accept = incoming.headers.get("accept", "")
-        shown_type = refusal_type(accept, self._config.vendor, route.kind if route else None)
-        content = msgspec.json.encode(error_body(refusal.status, refusal.text))
-        return Outgoing(refusal.status, content, shown_type, refusal.headers)
+        shown = refusal_type(accept, self._config, route.kind if route else None)
+        content = encoded(error_body(refusal.status, refusal.text), "error", shown, self._config)
+        return Outgoing(refusal.status, content, shown.type, refusal.headers)
 
     async def _control(self, incoming: Incoming) -> Outgoing:
         try:
+            self._state.expire_resources()
             found = await _settled(
                 control.control(self._state, self._log, incoming.method, incoming.path, incoming.body or b"")
             )

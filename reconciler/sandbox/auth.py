@@ -1,4 +1,4 @@
-"""Who may call: the key at the gateway, then the user at the service.
+"""Who may call: the key at the gateway, then the user at the service, by password or by token.
 
 Belongs here: the two checks and their order. Not here: what a refusal looks like in full (refusals.py).
 Source: specification 5; docs/service.md, credentials: the header counts first, the query where there is none.
@@ -10,6 +10,7 @@ import hmac
 from collections.abc import Mapping
 
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.tokens import token_fits
 
 
 def key_fits(config: SandboxConfig, headers: Mapping[str, str], query: Mapping[str, str]) -> bool:
@@ -22,8 +23,21 @@ def key_fits(config: SandboxConfig, headers: Mapping[str, str], query: Mapping[s
 
 
 def user_fits(config: SandboxConfig, headers: Mapping[str, str]) -> bool:
+    """Are user name and password right, in the Basic scheme, or is the Bearer token one of ours?"""
+    authorization = headers.get("authorization", "")
+    token = bearer_token(authorization)
+    return password_fits(config, authorization) if token is None else token_fits(config, token)
+
+
+def bearer_token(authorization: str) -> str | None:
+    """The token in a header of the Bearer scheme, None in any other."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def password_fits(config: SandboxConfig, authorization: str) -> bool:
     """Are user name and password right, in the Basic scheme?"""
-    scheme, _, encoded = headers.get("authorization", "").partition(" ")
+    scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return False
     try:

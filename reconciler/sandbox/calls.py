@@ -1,6 +1,6 @@
 """One request as the endpoints see it, and one answer as they give it.
 
-Belongs here: the two values between the HTTP side (app.py) and the endpoints, and reading a body as JSON.
+Belongs here: the two values between the HTTP side (app.py) and the endpoints, and reading a body.
 Not here: routing, rules.
 """
 
@@ -16,6 +16,7 @@ from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.shelf import Shelf
 from reconciler.sandbox.state import State
 from reconciler.sandbox.wire import Writer
+from reconciler.sandbox.xml import read_xml
 
 
 class Known(Protocol):
@@ -57,6 +58,9 @@ class Call:
     query_text: str = ""  # the query as it came: names that stand in it more than once
     rewrite: Callable[[Body], Body] = _as_written  # what a fault makes of a body
     hidden: frozenset[str] = frozenset()  # ids that lists do not show yet, by a fault
+    kind: str = ""  # of the documents at this address
+    form: str = "json"  # of the body: json or xml
+    authorization: str = ""  # the header as it came
 
     @property
     def config(self) -> SandboxConfig:
@@ -64,7 +68,11 @@ class Call:
         return self.state.config
 
     def body(self) -> Body:
-        """The body as a JSON object; refuses (400) anything else."""
+        """The body as a JSON object, whatever it is written in; refuses (400) anything else."""
+        body = read_xml(self.kind, self.raw_body) if self.form == "xml" else self._json()
+        return self.rewrite(body)
+
+    def _json(self) -> Body:
         try:
             body = msgspec.json.decode(self.raw_body, type=dict[str, object])
         except msgspec.ValidationError:
@@ -73,7 +81,7 @@ class Call:
             raise malformed("the body is not well-formed JSON") from None
         if not _shallow(body, depth_max):
             raise malformed(f"the body is nested more than {depth_max} levels deep")
-        return self.rewrite(body)
+        return body
 
     def listed(self, records: Iterable[Record]) -> list[Record]:
         """These records, as far as lists show them at this moment."""

@@ -60,6 +60,11 @@ class SandboxConfig:
     `callback_retry_s`: seconds on the clock between attempts; the real service takes about 300.
     `callback_connect_s`, `callback_answer_s`: real seconds that a receiver has.
     `faults`: armed from the start; others are armed at the control interface.
+    `default_form`: what is answered in when a request does not say. `xml_prefixes`: of both namespaces.
+    `forbidden`: how the gateway refuses. `requests_per_second`, `requests_per_day`: None is no limit; one too
+    many gets what `throttle` says: 403 with X-Error-Code, the same in the headers of an older gateway, or
+    429. `token_lifetime_s`: seconds on the clock. `resource_days`: days on the clock after which a resource
+    that nobody updates vanishes; None is never. `resource_put`: 200 answers with the representation.
     `device_touches_contact`: does a device change move its contact's lastModifiedTime? No source says.
     """
 
@@ -83,6 +88,15 @@ class SandboxConfig:
     short_device_os: bool = False
     request_bytes_max: int = ten_mebibytes
     resource_bytes_max: int = ten_mebibytes
+    default_form: Literal["json", "xml"] = "json"
+    xml_prefixes: tuple[str, str] = ("ns2", "ns3")
+    forbidden: Literal["json", "html"] = "json"
+    requests_per_second: int | None = None
+    requests_per_day: int | None = None
+    throttle: Literal["403", "403-older", "429"] = "403"
+    token_lifetime_s: float = 3600
+    resource_days: float | None = None
+    resource_put: Literal[204, 200] = 204
     message_cycle_s: float = 0
     messages_end: Literal["No messages found", "No records found"] = "No messages found"
     callback_check: bool = True
@@ -112,6 +126,13 @@ class SandboxConfig:
         _require(self.message_cycle_s >= 0, f"message_cycle_s: {self.message_cycle_s} is below 0")
         for name in ("callback_retry_s", "callback_connect_s", "callback_answer_s"):
             _require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not above 0")
+        _require(
+            self.default_form in ("json", "xml"),
+            f"default_form: {self.default_form!r} is neither json nor xml",
+        )
+        for name in ("requests_per_second", "requests_per_day", "token_lifetime_s", "resource_days"):
+            found_limit = getattr(self, name)
+            _require(found_limit is None or found_limit > 0, f"{name}: {found_limit} is not above 0")
         ids = [found for _, found in self.named_workspaces()]
         for name, found in self.named_workspaces():
             shape = re.fullmatch(r"[A-F0-9]{1,64}", found)

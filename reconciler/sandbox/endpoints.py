@@ -1,4 +1,4 @@
-"""What each address does: contacts, devices, resources, workspaces.
+"""What each address does: contacts, devices, resources, the root, tokens.
 
 Belongs here: fetch, apply the rules, keep, answer; a few lines each. Not here: the rules themselves
 (contacts.py, devices.py, resources.py), HTTP (app.py).
@@ -7,12 +7,14 @@ Belongs here: fetch, apply the rules, keep, answer; a few lines each. Not here: 
 import msgspec
 
 from reconciler.sandbox import contacts, devices, resources
+from reconciler.sandbox.auth import bearer_token
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.config import workspace_id
-from reconciler.sandbox.paging import page_document, read_page, whole_document
+from reconciler.sandbox.paging import page_document, read_page
 from reconciler.sandbox.records import Body, Contact, Device, Resource, device_of, with_device, without_device
-from reconciler.sandbox.refusals import invalid, not_found
+from reconciler.sandbox.refusals import invalid, not_found, unauthorized
 from reconciler.sandbox.search import read_added, read_question, wants_custom
+from reconciler.sandbox.tokens import new_token
 
 
 def list_contacts(call: Call) -> Answer:
@@ -134,7 +136,10 @@ def get_resource(call: Call) -> Answer:
 
 def put_resource(call: Call) -> Answer:
     """The resource is replaced by the supplied one and is the most recently updated."""
-    call.state.put_resource(_read_resource(call, _resource(call).id))
+    resource = _read_resource(call, _resource(call).id)
+    call.state.put_resource(resource)
+    if call.config.resource_put == 200:  # noqa: PLR2004 - the status itself
+        return Answer(200, call.writer.created_resource(resource))
     return no_content
 
 
@@ -144,21 +149,26 @@ def delete_resource(call: Call) -> Answer:
     return no_content
 
 
-def list_workspaces(call: Call) -> Answer:
-    """All named workspaces in one answer, without pages. The default one is not among them (assumed)."""
-    shelves = [shelf for shelf in call.state.shelves.values() if shelf.id]
-    rows = [call.writer.workspace_row(shelf.name, shelf.id) for shelf in shelves]
-    return Answer(200, whole_document("workspaces", rows))
-
-
-def get_workspace(call: Call) -> Answer:
-    """One named workspace."""
-    return Answer(200, call.writer.workspace(call.shelf.name, call.shelf.id))
-
-
 def get_company(call: Call) -> Answer:
     """The document at the root."""
     return Answer(200, call.writer.company(workspace_id("")))
+
+
+def create_token(call: Call) -> Answer:
+    """A token for whoever came with user and password; a token is no way to another one (assumed)."""
+    if bearer_token(call.authorization) is not None:
+        raise unauthorized()
+    return Answer(200, call.writer.auth(new_token(call.config)))
+
+
+def verify_token(call: Call) -> Answer:
+    """The token that the request came with: it is good, or nobody would have got here."""
+    if call.ids != ("verify",):
+        raise not_found()
+    token = bearer_token(call.authorization)
+    if token is None:
+        raise unauthorized()
+    return Answer(200, call.writer.auth(token))
 
 
 def _page(call: Call, key: str, rows: list[Body], total: int) -> Body:
@@ -208,6 +218,7 @@ def _read_resource(call: Call, resource_id: str) -> Resource:
         resource_id=resource_id,
         workspace=call.shelf.id,
         bytes_max=call.config.resource_bytes_max,
+        now=call.config.clock(),
     )
 
 

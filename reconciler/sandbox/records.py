@@ -18,6 +18,7 @@ _SALTS = {
     "contact": 0x1F3D5B79A2C4E680,
     "device": 0x5A0C3E71B9D82F46,
     "resource": 0x93B1D7F5024C68AE,
+    "workspace": 0x4B96E20D7F31A8C5,
     "message": 0x2E8A46C0F17B3D95,
     "callback": 0xC65D0B93E8427FA1,
     "call": 0x7714FE2AB90D5C38,
@@ -68,6 +69,17 @@ class Resource(msgspec.Struct, frozen=True):
     scope: str
     mime_type: str
     content: bytes
+    modified: datetime | None = None  # None: kept by an older sandbox; it never vanishes by itself
+
+
+class Workspace(msgspec.Struct, frozen=True):
+    """A named workspace as it is kept in the file; None where nothing was said."""
+
+    id: str
+    name: str
+    status: str = "A"
+    number: str | None = None
+    cost_centre: str | None = None
 
 
 def make_id(kind: str, number: int) -> str:

@@ -6,6 +6,7 @@ Source: specification 2.3 and 4.3; docs/service.md, resources.
 
 import base64
 import binascii
+from datetime import datetime
 from xml.parsers import expat
 
 import msgspec
@@ -17,7 +18,7 @@ from reconciler.sandbox.refusals import invalid
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
 
 
-def read_resource(body: Body, *, resource_id: str, workspace: str, bytes_max: int) -> Resource:
+def read_resource(body: Body, *, resource_id: str, workspace: str, bytes_max: int, now: datetime) -> Resource:
     """The resource that this body describes; refuses (422) a missing field, a wrong type, bad content."""
     texts = _texts(body)
     scope, mime_type = texts["scope"], texts["mimeType"]
@@ -37,6 +38,7 @@ def read_resource(body: Body, *, resource_id: str, workspace: str, bytes_max: in
         scope=scope,
         mime_type=mime_type,
         content=content,
+        modified=now,
     )
 
 

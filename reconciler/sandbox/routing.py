@@ -1,31 +1,27 @@
-"""Addresses: which path is which endpoint, and which media types it speaks.
+"""Addresses: which path is which endpoint, and of which kind its documents are.
 
-Belongs here: the table of paths and methods, reading a path, choosing the type of an answer.
-Not here: HTTP itself.
+Belongs here: the table of paths and methods, reading a path. Not here: HTTP itself, media types (media.py).
 Source: specification 4 and 9; docs/service.md, addresses.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox import endpoints
+from reconciler.sandbox import endpoints, workspaces
 from reconciler.sandbox.calls import Answer, Call
-from reconciler.sandbox.refusals import method_not_supported, not_acceptable, not_found, wrong_media_type
-from reconciler.sandbox.wire import media_type
+from reconciler.sandbox.refusals import method_not_supported, not_found
 
 Endpoint = Callable[[Call], Answer | Awaitable[Answer]]
-
-plain_json = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One address: the kind of its documents, what each method does, and is it also in workspaces?"""
+    """One address: the kind of its documents, what each method does, and how it is reached."""
 
     kind: str
     methods: Mapping[str, Endpoint]
     in_workspaces: bool = True
+    takes_body: bool = True  # do POST and PUT have one?
 
     def endpoint(self, method: str) -> Endpoint:
         """What this method does here; refuses (405) one that does nothing."""
@@ -65,10 +61,12 @@ ROUTES: dict[tuple[tuple[str, ...], int], Route] = {
         "resource",
         {"GET": endpoints.get_resource, "PUT": endpoints.put_resource, "DELETE": endpoints.delete_resource},
     ),
+    (("auth",), 1): Route("auth", {"POST": endpoints.create_token}, in_workspaces=False, takes_body=False),
+    (("auth",), 2): Route("auth", {"GET": endpoints.verify_token}, in_workspaces=False),
 }
 COMPANY = Route("company", {"GET": endpoints.get_company})
-WORKSPACES = Route("workspace", {"GET": endpoints.list_workspaces})
-WORKSPACE = Route("workspace", {"GET": endpoints.get_workspace})
+WORKSPACES = Route("workspace", {"GET": workspaces.list_workspaces, "POST": workspaces.create_workspace})
+WORKSPACE = Route("workspace", {"GET": workspaces.get_workspace, "PUT": workspaces.put_workspace})
 
 
 def find_place(path: str) -> Place:
@@ -90,43 +88,3 @@ def find_place(path: str) -> Place:
     if route is None or (workspace and not route.in_workspaces):
         raise not_found()
     return Place(route, workspace, tuple(segments[1::2]))
-
-
-def answer_type(accept: str, vendor: str, kind: str) -> str | None:
-    """The media type of the answer: the vendor's if it may be, plain JSON if only that may be, else None."""
-    ours = media_type(vendor, kind)
-    if not accept or accept == ours:
-        return ours
-    wanted = {_range(part) for part in accept.lower().split(",")}
-    if wanted & {ours, "*/*", "application/*"}:
-        return ours
-    return plain_json if plain_json in wanted else None
-
-
-def refusal_type(accept: str, vendor: str, kind: str | None) -> str:
-    """The media type of an error body: that of the answer, or the vendor's JSON type that was asked for."""
-    shown = answer_type(accept, vendor, kind) if kind else None
-    asked = accept.partition(",")[0].partition(";")[0].strip().lower()
-    if shown is None and re.fullmatch(rf"application/vnd\.{vendor}\.[a-z-]+-v1\+json", asked):
-        return asked
-    return shown or plain_json
-
-
-def require_types(method: str, headers: Mapping[str, str], vendor: str, kind: str) -> str:
-    """The type of the answer; refuses an Accept that cannot be met (406) and a body of another type (415)."""
-    accept = headers.get("accept", "")
-    shown = answer_type(accept, vendor, kind)
-    if shown is None:
-        raise not_acceptable(accept)
-    if method in ("POST", "PUT"):
-        ours = media_type(vendor, kind)
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != ours:
-            raise wrong_media_type(ours)
-    return shown
-
-
-def _range(part: str) -> str:
-    """The media range without its parameters; nothing for one that is refused with q=0."""
-    name, *parameters = (piece.strip() for piece in part.split(";"))
-    refused = any(piece.replace(" ", "") in ("q=0", "q=0.0", "q=0.00", "q=0.000") for piece in parameters)
-    return "" if refused else name

@@ -4,6 +4,7 @@ Belongs here: the one place where state changes. Not here: rules about content, 
 """
 
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -12,16 +13,9 @@ from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Faults
 from reconciler.sandbox.mail import Callback, CallbackCall, Mail, Message
 from reconciler.sandbox.people import invented
-from reconciler.sandbox.records import Contact, Resource, make_id
+from reconciler.sandbox.records import Contact, Resource, Workspace, make_id
 from reconciler.sandbox.shelf import Shelf
 from reconciler.sandbox.storage import DataFileError, Row, Storage
-
-
-class Workspace(msgspec.Struct, frozen=True):
-    """A named workspace as it is kept in the file."""
-
-    id: str
-    name: str
 
 
 class State:
@@ -30,6 +24,7 @@ class State:
     def __init__(self, config: SandboxConfig) -> None:
         self.config = config
         self.shelves: dict[str, Shelf] = {"": Shelf("", "")}
+        self.workspaces: dict[str, Workspace] = {}  # the named ones, in the order of their creation
         self.mail = Mail()
         self.faults = Faults(config.faults)
         self.usernames: dict[str, str] = {}  # of portal accounts, unique in the company -> contact id
@@ -82,6 +77,23 @@ class State:
             del self.shelves[resource.workspace].resources[resource.id]
         return len(gone)
 
+    def expire_resources(self) -> None:
+        """What was not updated for as long as resources are kept is gone."""
+        if self.config.resource_days is None:
+            return
+        limit = self.config.clock() - timedelta(days=self.config.resource_days)
+        everything = (one for shelf in self.shelves.values() for one in shelf.resources.values())
+        old = [one for one in everything if one.modified is not None and one.modified <= limit]
+        if old:
+            self.drop_resources(old)
+
+    def put_workspace(self, workspace: Workspace) -> None:
+        """The workspace is kept: in its old place, or behind the others when it is new."""
+        known = list(self.workspaces)
+        place = known.index(workspace.id) if workspace.id in known else len(known)
+        self._save([_workspace_row(workspace, place + 1)])
+        self._place_workspace(workspace)
+
     def put_message(self, message: Message, calls: Iterable[CallbackCall] = ()) -> None:
         """The message is kept as it is now, and with it the calls that its change is a reason for."""
         self._save([_row("message", message), *(_row("call", call) for call in calls)])
@@ -125,13 +137,13 @@ class State:
             self._homes.pop(device.id, None)
 
     def _add_workspaces(self, named: Iterable[tuple[str, str]]) -> None:
-        added = [Shelf(wid, name) for name, wid in named if wid not in self.shelves]
-        kept = [Workspace(shelf.id, shelf.name) for shelf in added]
-        start = len(self.shelves)
-        self._save(
-            [("workspace", one.id, start + at, msgspec.json.encode(one)) for at, one in enumerate(kept)]
-        )
-        self.shelves.update((shelf.id, shelf) for shelf in added)
+        for name, wid in named:
+            if wid not in self.workspaces:
+                self.put_workspace(Workspace(wid, name))
+
+    def _place_workspace(self, workspace: Workspace) -> None:
+        self.workspaces[workspace.id] = workspace
+        self.shelves.setdefault(workspace.id, Shelf(workspace.id, workspace.name)).name = workspace.name
 
     def _invent(self, count: int) -> None:
         people = list(invented(count, after=self._number))
@@ -155,8 +167,7 @@ class State:
     def _place(self, kind: str, body: bytes) -> None:
         match kind:
             case "workspace":
-                found = msgspec.json.decode(body, type=Workspace)
-                self.shelves[found.id] = Shelf(found.id, found.name)
+                self._place_workspace(msgspec.json.decode(body, type=Workspace))
             case "contact":
                 self._place_contact(msgspec.json.decode(body, type=Contact))
             case "message":
@@ -179,6 +190,10 @@ class State:
     ) -> None:
         if self._storage is not None:
             self._storage.save(rows, counters={"number": self._number, **(counters or {})}, gone=gone)
+
+
+def _workspace_row(workspace: Workspace, place: int) -> Row:
+    return "workspace", workspace.id, place, msgspec.json.encode(workspace)
 
 
 def _contact_row(contact: Contact) -> Row:

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta, timezone
 
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.fields import FOLLOWING, LEADING
-from reconciler.sandbox.records import Body, Contact, Device, Resource
+from reconciler.sandbox.records import Body, Contact, Device, Resource, Workspace
 
 server_zone = timezone(timedelta(hours=10))  # recorded: a created contact's time is written with +10:00
 
 
-def media_type(vendor: str, kind: str) -> str:
-    """The vendor type of one kind, in JSON: application/vnd.service.contact-v1+json."""
-    return f"application/vnd.{vendor}.{kind}-v1+json"
+def media_type(vendor: str, kind: str, form: str = "json") -> str:
+    """The vendor type of one kind, in JSON or XML: application/vnd.service.contact-v1+json."""
+    return f"application/vnd.{vendor}.{kind}-v1+{form}"
 
 
 def body_types(vendor: str, kind: str) -> str:
@@ -98,27 +98,31 @@ class Writer:
         uri = self.address("resources", resource.id)
         return {**self._resource_frame(resource, with_id=False), "link": [_link(uri, "self", "GET")]}
 
-    def workspace(self, name: str, wid: str) -> Body:
+    def workspace(self, workspace: Workspace) -> Body:
         """One workspace with a link for each collection in it."""
-        uri = f"{self.base}/workspaces/{wid}"
-        links = [_link(uri, "self", "GET"), *self._collections(uri)]
-        return {"id": wid, "projectName": name, "status": "A", "link": links}
+        uri = f"{self.base}/workspaces/{workspace.id}"
+        types = body_types(self.config.vendor, "workspace")
+        links = [_link(uri, "self", "GET"), _link(uri, "editWorkspaces", "PUT", types)]
+        return {**_workspace_frame(workspace), "link": links + self._collections(uri, _COLLECTIONS)}
 
-    def workspace_row(self, name: str, wid: str) -> Body:
+    def workspace_row(self, workspace: Workspace) -> Body:
         """One item of the list of workspaces."""
-        links = [_link(f"{self.base}/workspaces/{wid}", "self", "GET")]
-        return {"id": wid, "projectName": name, "status": "A", "link": links}
+        links = [_link(f"{self.base}/workspaces/{workspace.id}", "self", "GET")]
+        return {**_workspace_frame(workspace), "link": links}
 
     def company(self, company_id: str) -> Body:
         """The document at the root, from which a client may find everything else."""
-        links = [_link(f"{self.base}/workspaces", "retrieveWorkspaces", "GET"), *self._collections(self.base)]
-        return {"id": company_id, "link": links}
+        return {"id": company_id, "link": self._collections(self.base, (*_COMPANY, *_COLLECTIONS))}
 
-    def _collections(self, uri: str) -> list[Body]:
+    def auth(self, token: str) -> Body:
+        """A token."""
+        return {"token": token, "link": []}
+
+    def _collections(self, uri: str, collections: Iterable[tuple[str, str, str, str]]) -> list[Body]:
         links: list[Body] = []
-        for path, kind, one, many in _COLLECTIONS:
-            links.append(_link(f"{uri}/{path}", f"retrieve{many}", "GET"))
-            links.append(_link(f"{uri}/{path}", f"create{one}", "POST", body_types(self.config.vendor, kind)))
+        for path, kind, retrieve, create in collections:
+            links.append(_link(f"{uri}/{path}", retrieve, "GET"))
+            links.append(_link(f"{uri}/{path}", create, "POST", body_types(self.config.vendor, kind)))
         return links
 
     def _changeable(self, uri: str, noun: str, kind: str) -> list[Body]:
@@ -169,10 +173,27 @@ class Writer:
         return {"id": resource.id, **shown} if with_id else shown
 
 
-_COLLECTIONS = (
-    ("contacts", "contact", "Contact", "Contacts"),
-    ("resources", "resource", "Resource", "Resources"),
+# Path, kind, and the two relations. Clients that follow links look for these words.
+_COMPANY = (
+    ("workspaces", "workspace", "retrieveWorkspaces", "createWorkspaces"),
+    ("callbacks", "api-callback", "retrieveCallbacks", "createCallback"),
 )
+_COLLECTIONS = (
+    ("messages", "message", "retrieveMessage", "createMessage"),
+    ("contacts", "contact", "retrieveContacts", "createContact"),
+    ("resources", "resource", "retrieveResources", "createResource"),
+)
+
+
+def _workspace_frame(workspace: Workspace) -> Body:
+    shown: Body = {
+        "id": workspace.id,
+        "projectName": workspace.name,
+        "status": workspace.status,
+        "projectNumber": workspace.number,
+        "billingcostcentre": workspace.cost_centre,
+    }
+    return {name: value for name, value in shown.items() if value is not None}  # optional: absent, not null
 
 
 def contact_value(contact: Contact, name: str) -> object:

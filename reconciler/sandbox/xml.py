@@ -12,7 +12,7 @@ says how its document becomes XML and back:
 
 To add a kind, add a row: Form(root, keys with a rule, key of the list, rule of its rows). The rules are in
 xmlrules.py: Number, Flag, Moment (milliseconds in JSON, ISO 8601 here), Node (an object; some keys as
-attributes), Many (a list of objects), Pairs (free keys: entry, key, value), Links. Everything else needs none.
+attributes), Many (a list of objects), Pairs (free keys: entry, key, value), Links. Other keys need none.
 What is no object in JSON, such as the plain text of an accepted message, does not come here.
 
 Belongs here: the table, and the choice between entity and list. Not here: characters, limits, the rules.

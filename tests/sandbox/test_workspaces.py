@@ -41,6 +41,9 @@ def test_one_workspace_links_to_its_collections() -> None:
     assert (document["id"], document["projectName"], document["status"]) == (named, "Night Shift", "A")
     assert rels(document) == {
         "self": f"{origin}/workspaces/{named}",
+        "editWorkspaces": f"{origin}/workspaces/{named}",
+        "retrieveMessage": f"{origin}/workspaces/{named}/messages",
+        "createMessage": f"{origin}/workspaces/{named}/messages",
         "retrieveContacts": f"{origin}/workspaces/{named}/contacts",
         "createContact": f"{origin}/workspaces/{named}/contacts",
         "retrieveResources": f"{origin}/workspaces/{named}/resources",
@@ -90,18 +93,13 @@ def test_an_empty_id_is_not_the_collection() -> None:
         assert sandbox.delete(path).status_code == 404
 
 
-def test_workspaces_can_only_be_read() -> None:
-    """Writing them is not part of this sandbox: METHOD not supported."""
+def test_a_workspace_cannot_be_deleted() -> None:
+    """No source knows such a request: METHOD not supported, and it is still there."""
     sandbox = Sandbox(workspaces=(("Night Shift", named),))
 
-    answers = [
-        sandbox.post("/workspaces", {"projectName": "x", "status": "A"}),
-        sandbox.put(f"/workspaces/{named}", {"projectName": "x", "status": "A"}),
-        sandbox.delete(f"/workspaces/{named}"),
-        sandbox.delete("/"),
-    ]
+    answers = [sandbox.delete(f"/workspaces/{named}"), sandbox.delete("/workspaces"), sandbox.delete("/")]
 
-    assert [answer.status_code for answer in answers] == [405] * 4
+    assert [answer.status_code for answer in answers] == [405] * 3
     assert sandbox.get("/workspaces").json()["status"] == "1 to 1 of 1    "
 
 
