@@ -65,6 +65,13 @@ def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     help="How much a list shows of each contact.",
 )
 @click.option(
+    "--default-form",
+    type=click.Choice(("json", "xml")),
+    default="json",
+    show_default=True,
+    help="What requests without an Accept get.",
+)
+@click.option(
     "--latency-ms", type=click.FloatRange(0), default=0, metavar="N", help="Answer every request this late."
 )
 @click.option(
@@ -83,6 +90,7 @@ def command(
     workspaces: Workspaces,
     contacts: int,
     rows: Literal["brief", "full"],
+    default_form: Literal["json", "xml"],
     latency_ms: float,
     data: str | None,
 ) -> int:
@@ -109,6 +117,7 @@ def command(
             workspaces=workspaces,
             contacts=contacts,
             rows=rows,
+            default_form=default_form,
             latency_ms=latency_ms,
             data=data,
         )
