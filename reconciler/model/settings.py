@@ -48,7 +48,8 @@ class Service(Struct, frozen=True):
 
     base_url: str
     auth: Auth
-    profile: str = "service"
+    profile: str = "service"  # a name, or the absolute path of a file
+    format: Literal["json", "xml"] = "json"  # of bodies on the wire
     limits: Limits = Limits()
 
 

@@ -5,8 +5,15 @@ Belongs here: those values. Not here: sending (exchange.py), judging (refusals.p
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from reconciler.core.retry import Failure
+
+Form = Literal["json", "xml"]  # of bodies on the wire
+
+
+class BadBody(ValueError):
+    """A body that cannot be used; the text says why and quotes nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +33,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A complete answer: header names in lower case, the body decoded from its content encoding."""
+    """A complete answer: header names in lower case, the body decoded from its content encoding.
+
+    `form` is the form that was asked for; whether the body has it shows when it is read.
+    """
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    form: Form = "json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,35 @@
-"""Vendor media types, and bodies: JSON text <-> plain dict, strictly.
+"""Vendor media types, and bodies: JSON or XML text <-> plain dict, strictly.
 
 Belongs here: names of media types, decoding and encoding of bodies, the service's own words in an error
-body. Not here: what a list or an entity looks like (paging.py, client.py). JSON is the form spoken now;
-`media_type` takes the form as an argument, so that a second one is a second branch here.
+body. Not here: what a list or an entity looks like (paging.py, client.py), how XML is written (xml.py).
+The dict has the shape of the JSON form in both forms: nothing above this module knows which it was.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
-depth_max = 64  # nested arrays and objects; the service's own bodies have at most 4
+from reconciler.service import xml
+from reconciler.service.answers import BadBody, Form
+from reconciler.service.xml import Unfit
 
-Form = Literal["json"]
+__all__ = [
+    "BadBody",
+    "Form",
+    "Unfit",
+    "decode",
+    "depth_max",
+    "encode",
+    "is_document",
+    "is_error",
+    "media_type",
+    "words",
+]
+
+depth_max = 64  # nested arrays and objects; the service's own bodies have at most 4
 
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _ALIKE = bytes.maketrans(b"{}", b"[]")
@@ -23,17 +38,21 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
 
 
-class BadBody(ValueError):
-    """A body that cannot be used; the text says why and quotes nothing of it."""
-
-
 def media_type(vendor: str, kind: str, form: Form = "json") -> str:
     """`application/vnd.service.contact-v1+json`. Source: specification 9."""
     return f"application/vnd.{vendor}.{kind}-v1+{form}"
 
 
-def decode(body: bytes) -> dict[str, Any]:
-    """The JSON object that `body` is. Raises BadBody for anything else.
+def decode(body: bytes, kind: str = "", form: Form = "json") -> dict[str, Any]:
+    """The object that `body` is, in this form. Raises BadBody for anything else.
+
+    `kind` is that of the media type; XML needs it to know a list of one row from a value.
+    """
+    return xml.decode(body, kind) if form == "xml" else _json(body)
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    """The JSON object that `body` is.
 
     Stricter than the format asks: no duplicate keys (which one counts?), no NaN or infinity, no lone
     surrogates (they cannot be stored again), 64 levels at most. An object closes itself, so a body
@@ -67,15 +86,15 @@ def decode(body: bytes) -> dict[str, Any]:
     return found
 
 
-def encode(body: Mapping[str, Any]) -> bytes:
-    """The JSON text of a plain dict, in UTF-8."""
-    return msgspec.json.encode(body)
+def encode(body: Mapping[str, Any], kind: str = "", form: Form = "json") -> bytes:
+    """The text of a plain dict in this form, in UTF-8. Raises Unfit for what XML cannot carry."""
+    return xml.encode(body, kind) if form == "xml" else msgspec.json.encode(body)
 
 
-def is_object(body: bytes) -> bool:
-    """Whether `body` is a JSON object."""
+def is_document(body: bytes) -> bool:
+    """Whether `body` is a JSON object or the service's error document in XML, whatever was asked for."""
     try:
-        decode(body)
+        _error(body)
     except BadBody:
         return False
     return True
@@ -87,13 +106,26 @@ def is_error(document: Mapping[str, Any]) -> bool:
 
 
 def words(body: bytes) -> str:
-    """What an error body says, in the service's words: summary and text, or a bare text; "" for a page."""
+    """What an error body says, in the service's words: summary and text, or a bare text; "" for a page.
+
+    Gateways answer in their own form, so it is the body that says which form it has.
+    """
     try:
-        document = decode(body)
+        document = _error(body)
     except BadBody:
         return _bare_text(body)
     said = [document.get(key) for key in ("errorSummary", "errorText", "errorDetail", "message", "detail")]
     return " ".join(text.strip() for text in said if isinstance(text, str) and text.strip())
+
+
+def _error(body: bytes) -> dict[str, Any]:
+    """The error document in either form, or any JSON object."""
+    if not body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return _json(body)
+    document = xml.decode(body, "company")  # whose lists are nobody's: an error has the same root everywhere
+    if not is_error(document):
+        raise BadBody("it is no error document")
+    return document
 
 
 def _bare_text(body: bytes) -> str:

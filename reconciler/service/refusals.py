@@ -230,8 +230,8 @@ def shown(text: str) -> str:
 
 
 def _own_words(answer: Answer) -> bool:
-    """Whether a 404 comes from the service: empty, or a JSON object (facts 8).
+    """Whether a 404 comes from the service: empty, a JSON object, or its error in XML (facts 8 and 9).
 
     A proxy's or another web server's page must not make an entity look deleted.
     """
-    return not answer.body.strip() or media.is_object(answer.body)
+    return not answer.body.strip() or media.is_document(answer.body)

@@ -13,22 +13,21 @@ know about redirects, proxies and netrc. Here they do not exist.
 
 import logging
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import httpx2
 
 from reconciler.core import retry
-from reconciler.errors import Malformed, Throttled, Unavailable
+from reconciler.errors import Malformed, Rejected, Throttled, Unavailable
 from reconciler.model.settings import Limits, Service
-from reconciler.service import refusals, urls
+from reconciler.service import media, refusals, urls
 from reconciler.service.answers import Answer, Broken, Call
 from reconciler.service.auth import Credentials
 from reconciler.service.connections import Connections
 from reconciler.service.exchange import exchange
 from reconciler.service.limiter import Limiter
-from reconciler.service.media import media_type
 from reconciler.service.timing import Timing
 
 __all__ = ["Call", "Timing", "Transport"]
@@ -50,7 +49,7 @@ class _Done(Generic[T]):
 
 
 class Transport:
-    """Carries out calls. `calls` counts the requests that left us, by method.
+    """Carries out calls. `calls` counts the requests that left us, by method; `form` is that of all bodies.
 
     Raises SettingsError for a base address or credentials that cannot be used, before any request.
     A cancelled call may have been carried out: its caller must treat it so.
@@ -71,6 +70,7 @@ class Transport:
         self._connections = connections
         self._timing = timing
         self._vendor = vendor
+        self.form: media.Form = service.format
         self._read_only = read_only
         self._limits: Limits = service.limits
         self._limiter = Limiter(
@@ -81,6 +81,19 @@ class Transport:
         self._ends_at = timing.monotonic() + service.limits.deadline_s
         self._made = 0
         self._repeats = 0
+
+    def encode(self, kind: str, document: Mapping[str, Any]) -> bytes:
+        """The body of a request, in the form of the settings; `kind` is that of the media type.
+
+        Raises Rejected where XML cannot carry it, before anything is sent.
+        """
+        try:
+            return media.encode(document, kind, self.form)
+        except media.Unfit as error:
+            raise Rejected(
+                f"{kind}: not sent, because {error}.",
+                next="change that value, or set service.format to json.",
+            ) from None
 
     async def call(self, call: Call, read: Callable[[Answer], T]) -> T:
         """What `read` makes of the answer's success; raises the ServiceError of docs/planning.md, A8.
@@ -140,7 +153,7 @@ class Transport:
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - the class of success
             return refusals.judge(call, answer, conceal=self._credentials.conceal)
         try:
-            return _Done(read(answer))
+            return _Done(read(replace(answer, form=self.form)))
         except Malformed as error:
             return refusals.Seen(retry.Failure.LOST, error)
 
@@ -152,7 +165,7 @@ class Transport:
         sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
         if sent_to != (self._base.scheme, target) or url.host != self._base.host.strip("[]"):
             raise AssertionError(f"{call}: the address was rewritten on its way")
-        accepted = media_type(self._vendor, call.media)
+        accepted = media.media_type(self._vendor, call.media, self.form)
         headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *self._credentials.headers]
         if call.body is not None:
             headers.append(("Content-Type", accepted))

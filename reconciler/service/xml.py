@@ -1,0 +1,346 @@
+"""XML <-> the plain dict that the JSON form of the same document is, kind by kind.
+
+Belongs here: reading and writing elements by the table of xmlforms.py, so that nothing above media.py knows
+the form. Not here: what is well-formed (xmltext.py), which names mean what (xmlforms.py).
+
+What the table does not name survives a read and a write:
+
+    <n>text</n>               "n": "text"             an element in a foreign namespace: "{uri}n"
+    <n a="1">text</n>         "n": "text", "n@a": "1"
+    <n a="1"><b>..</b></n>    "n": {"@a": "1", "b": ..}
+    <n>1</n><n>2</n>          "n": ["1", "2"]         one with attributes among them: {"@a": .., "#text": ..}
+    <n>one <b>..</b> two</n>  "n": {"#content": ["one ", {"b": ..}, " two"]}
+    <n xsi:nil="true"/>       "n": null
+
+Names are compared by the URI of their namespace; which of the service's two it is, or none, is not asked.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from reconciler.core.normalize import instant
+from reconciler.service.answers import BadBody
+from reconciler.service.xmlforms import API, DAP, ENTRY, ERROR, FORMS, LINK, Form, Rows, Shape
+from reconciler.service.xmltext import XSI, Element, Unfit, depth_max, fit, parse, write
+
+__all__ = ["Unfit", "decode", "encode"]
+
+Document = dict[str, Any]
+
+_OURS = frozenset({"", API, DAP})
+_SPACES = {"ns2": API, "ns3": DAP, "xsi": XSI}
+_NIL = f"{{{XSI}}}nil"
+_FREE = Shape()
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = 253_402_300_799_999  # milliseconds: the end of the year 9999
+_BESIDE = re.compile(r"(?P<name>(?:\{[^}]*\})?[^@{}]+)@(?P<attribute>(?:\{[^}]*\})?[^@{}]+)")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+
+
+def decode(body: bytes, kind: str) -> Document:
+    """The document of this kind, a list of it, or an error, in the shape of its JSON form.
+
+    Raises BadBody for everything else: no XML, a page in HTML, another root, a value that stands twice.
+    """
+    root = parse(body)
+    form = FORMS[kind]
+    if root.name.casefold() == "html":
+        raise BadBody("it is a page in HTML")
+    if root.space not in (API, DAP):
+        raise BadBody("its root is in no namespace of the service")
+    if root.name == "error":
+        return _object(root, ERROR)
+    if root.name == "return":
+        return _return(root, form)
+    if not form.root or root.name != form.root:
+        raise BadBody(f"its root is neither {form.root or 'return'} nor error")
+    return _object(root, form.shape)
+
+
+def encode(document: Mapping[str, Any], kind: str) -> bytes:
+    """The document in XML: a list where it holds the key of one, an error, or else one of this kind.
+
+    Raises Unfit, without the value, for what XML cannot carry.
+    """
+    form = FORMS[kind]
+    if isinstance(document.get(form.collection), list):
+        root, shape = Element("return", DAP), _list_shape(form)
+    elif "errorSummary" in document or "errorText" in document:
+        root, shape = Element("error", API), ERROR
+    else:
+        root = Element(form.root, API) if form.root else Element("return", DAP)
+        shape = form.shape if form.root else _list_shape(form)
+    _fill(root, document, shape, 1)
+    return write(root, {"ns2": API, "ns3": DAP, **({"xsi": XSI} if _uses_nil(root) else {})})
+
+
+def _list_shape(form: Form) -> Shape:
+    return Shape(single=frozenset({"status"}), lists={form.collection: form.rows}, links=True)
+
+
+def _return(root: Element, form: Form) -> Document:
+    """A list; or one entity that stands alone in a list's root, as one sample of a contact does."""
+    rows, names = form.rows, {_key(child) for child in root.children}
+    alone = [child for child in root.children if _key(child) == rows.item]
+    if form.root and rows.wrapped and len(alone) == 1 and not names & {"status", form.collection}:
+        return _object(alone[0], form.shape)
+    if alone and rows.wrapped:
+        raise BadBody("its rows stand outside of their list")
+    return _object(root, _list_shape(form))
+
+
+def _key(element: Element) -> str:
+    """The name in a dict: plain in any namespace of the service, `{uri}name` in a foreign one."""
+    return element.name if element.space in _OURS else f"{{{element.space}}}{element.name}"
+
+
+def _object(element: Element, shape: Shape) -> Document:
+    """What an element holds, by its shape."""
+    if not element.blank:
+        raise BadBody("it has text where there should be elements")
+    found: Document = {}
+    for key, value in _attributes(element):
+        known = key in shape.attributes or key in shape.numbers
+        found[key if known else f"@{key}"] = _typed(value, key, shape)
+    groups = _groups(element)
+    unwrapped = {rows.item: key for key, rows in shape.lists.items() if not rows.wrapped}
+    for name, elements in groups.items():
+        if name in found:
+            raise BadBody("a value stands twice: as an attribute and as an element")
+        if name == "link" and shape.links:
+            continue
+        _put(found, unwrapped.get(name, name), elements, shape)
+    if shape.links:
+        found["link"] = [_object(child, LINK) for child in groups.get("link", ())]
+    return found
+
+
+def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> None:
+    """Note what all elements of one name say."""
+    first = elements[0]
+    if key in shape.lists:
+        found[key] = _rows(elements, shape.lists[key])
+        _beside(found, key, elements)
+    elif key not in shape.once:
+        _put_free(found, key, elements)
+    elif len(elements) > 1:
+        raise BadBody("a value stands twice")
+    elif key in shape.maps:
+        found[key] = _map(first)
+    elif key in shape.objects and (first.children or first.blank):
+        found[key] = _object(first, shape.objects[key])
+    elif first.children:
+        raise BadBody("it has elements where there should be text")
+    else:
+        found[key] = None if _nil(first) else _typed(first.text, key, shape)
+        _beside(found, key, elements)
+
+
+def _rows(elements: list[Element], rows: Rows) -> list[Any]:
+    """The rows of a list: within one element, or each an element of its own."""
+    if not rows.wrapped and _key(elements[0]) == rows.item:
+        return [_object(element, rows.shape) for element in elements]
+    names = {rows.item, *rows.also}
+    whole = elements[0]
+    if len(elements) == 1 and not whole.children and whole.blank:
+        return []
+    inside = [_key(child) in names for element in elements for child in element.children]
+    if len(elements) == 1 and all(inside) and inside and whole.blank:
+        return [_object(child, rows.shape) for child in whole.children]
+    if any(inside):
+        raise BadBody("one of its lists holds something else than its rows")
+    return [_object(element, rows.shape) for element in elements]
+
+
+def _map(element: Element) -> Document:
+    found: Document = {}
+    for child in element.children:
+        entry = _object(child, ENTRY)
+        key, value = entry.get("key"), entry.get("value", "")
+        if _key(child) != "entry" or not isinstance(key, str) or key in found:
+            raise BadBody("its pairs are no entries with a key each")
+        found[key] = value
+    return found
+
+
+def _put_free(found: Document, key: str, elements: list[Element]) -> None:
+    """What nobody has heard of, so that it can be written back as it came."""
+    if len(elements) > 1:
+        found[key] = [_free(element) for element in elements]
+    elif elements[0].children:
+        found[key] = _free(elements[0])
+    else:
+        found[key] = None if _nil(elements[0]) else elements[0].text
+        _beside(found, key, elements)
+
+
+def _free(element: Element) -> Any:
+    found: Document = {f"@{key}": value for key, value in _attributes(element)}
+    if not element.children and not found:
+        return None if _nil(element) else element.text
+    if not element.children:
+        return {**found, **({f"@{_NIL}": "true"} if _nil(element) else {"#text": element.text})}
+    order = [_key(child) for child in element.children]
+    if element.blank and order == [name for name in dict.fromkeys(order) for _ in range(order.count(name))]:
+        for name, elements in _groups(element).items():
+            _put_free(found, name, elements)
+        return found
+    content: list[Any] = []
+    for part in element.parts:
+        if isinstance(part, str):
+            content.append(part)
+        else:
+            content.append({_key(part): _free(part)})
+    return {**found, "#content": content}
+
+
+def _beside(found: Document, key: str, elements: list[Element]) -> None:
+    """Attributes of a text or of a list stand beside it: `name@attribute`."""
+    for element in elements:
+        found.update({f"{key}@{name}": value for name, value in _attributes(element)})
+
+
+def _attributes(element: Element) -> Iterator[tuple[str, str]]:
+    """The attributes of the service; hints for schemas (`xsi:`) are none of its data."""
+    seen: set[str] = set()
+    for full, value in element.attributes.items():
+        space, _, name = full.rpartition("}")
+        space = space.removeprefix("{")
+        key = name if space in _OURS else full
+        if key in seen:
+            raise BadBody("an attribute stands twice")
+        seen.add(key)
+        if space != XSI:
+            yield key, value
+
+
+def _nil(element: Element) -> bool:
+    return not element.parts and element.attributes.get(_NIL, "").strip() in ("true", "1")
+
+
+def _groups(element: Element) -> dict[str, list[Element]]:
+    groups: dict[str, list[Element]] = {}
+    for child in element.children:
+        groups.setdefault(_key(child), []).append(child)
+    return groups
+
+
+def _typed(text: str, key: str, shape: Shape) -> str | int | float | bool:
+    """A truth or a number where the JSON form has one and the text says one; else the text as it stands."""
+    if key in shape.truths and text.strip().casefold() in ("true", "false"):
+        return text.strip().casefold() == "true"
+    found = _NUMBER.fullmatch(text) if key in shape.numbers | shape.moments else None
+    if not found:
+        return _milliseconds(text) if key in shape.moments else text
+    if not found[1] and not found[2]:
+        return int(text)
+    return float(text) if math.isfinite(float(text)) else text
+
+
+def _milliseconds(text: str) -> str | int:
+    """An instant as the number that the JSON form has; any other text as it stands."""
+    moment = instant(text.strip())
+    if moment is None or moment.microsecond % 1000:
+        return text
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _moment(value: Any, where: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LAST:
+        text = (_EPOCH + timedelta(milliseconds=value)).isoformat(timespec="milliseconds")
+        return text.replace("+00:00", "Z")
+    return _text(value, where)
+
+
+def _fill(element: Element, document: Mapping[str, Any], shape: Shape, depth: int) -> None:
+    """Write what a dict holds into its element, by its shape; the reverse of `_object`."""
+    if depth > depth_max:
+        raise Unfit(f"{element.name} is nested deeper than {depth_max} levels")
+    for key, value in document.items():
+        if key in shape.attributes and value is not None:
+            element.attributes[key] = _text(value, key)
+        elif key.startswith("@"):
+            element.attributes[key[1:]] = _text(value, key)
+        elif key == "#text":
+            element.parts.append(_text(value, element.name))
+        elif key == "#content":
+            _fill_content(element, value, depth)
+        elif not _BESIDE.fullmatch(key):
+            _fill_key(element, key, value, shape, depth)
+    for key, value in document.items():
+        if beside := _BESIDE.fullmatch(key):
+            for child in [one for one in element.children if _key(one) == beside["name"]][:1]:
+                child.attributes[beside["attribute"]] = _text(value, key)
+
+
+def _fill_key(element: Element, key: str, value: Any, shape: Shape, depth: int) -> None:
+    if key == "link" and shape.links:
+        for link in value if isinstance(value, list) else [value]:
+            _fill(_child(element, "link", DAP), link, LINK, depth + 1)
+    elif key in shape.lists and isinstance(value, list):
+        rows = shape.lists[key]
+        around = _child(element, key, rows.space) if rows.wrapped else element
+        for row in value:
+            _fill(_child(around, rows.item, rows.space), _row(row, key), rows.shape, depth + 1)
+    elif key in shape.maps and isinstance(value, Mapping):
+        around = _child(element, key)
+        for name, each in value.items():
+            pair = {"key": name, "value": _text(each, key)}
+            _fill(_child(around, "entry"), pair, ENTRY, depth + 2)
+    elif key in shape.moments and value is not None:
+        _fill_free(element, key, _moment(value, key), _FREE, depth)
+    elif isinstance(value, list):
+        for each in value:
+            _fill_free(element, key, each, _FREE, depth)
+    else:
+        _fill_free(element, key, value, shape.objects.get(key, _FREE), depth)
+
+
+def _fill_free(element: Element, key: str, value: Any, shape: Shape, depth: int) -> None:
+    space, _, name = key.rpartition("}")
+    child = _child(element, name, space.removeprefix("{"))
+    if isinstance(value, Mapping):
+        _fill(child, value, shape, depth + 1)
+    elif value is None:
+        child.attributes[_NIL] = "true"
+    elif (text := _text(value, name)) != "":
+        child.parts.append(text)
+
+
+def _fill_content(element: Element, parts: Any, depth: int) -> None:
+    for part in parts:
+        if isinstance(part, str):
+            element.parts.append(fit(part, element.name))
+        else:
+            for key, value in part.items():
+                _fill_free(element, key, value, _FREE, depth)
+
+
+def _child(element: Element, name: str, space: str = "") -> Element:
+    child = Element(name, space)
+    element.parts.append(child)
+    return child
+
+
+def _row(value: Any, key: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Unfit(f"{key} holds a row that is no object")
+    return value
+
+
+def _text(value: Any, where: str) -> str:
+    """One value as text, as JSON would write a number or a truth."""
+    if isinstance(value, str):
+        return fit(value, where)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    raise Unfit(f"{where} holds a list where XML has a form for one value only")
+
+
+def _uses_nil(element: Element) -> bool:
+    return _NIL in element.attributes or any(_uses_nil(child) for child in element.children)

@@ -1,0 +1,219 @@
+"""XML text <-> a tree of elements, strictly: no document type, no entities, everything capped.
+
+Belongs here: what is and is not accepted as XML, and how a tree is written. Not here: what the elements
+mean (xml.py). Source: docs/service.md, XML; RFC-less as the service is, Namespaces in XML 1.0 holds.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+from xml.parsers import expat
+
+from reconciler.service.answers import BadBody
+
+bytes_max = 16 * 1024 * 1024  # the cap of every answer (exchange.py), held here for whoever else reads XML
+depth_max = 64  # elements within elements; the service's own documents have at most 7
+attributes_max = 64  # of one element; a link has 6
+children_max = 20_000  # of one element; a page has 20 rows, a contact some 80 fields
+elements_max = 400_000  # of one document; each costs some hundred bytes here, whatever it cost on the wire
+token_max = 256 * 1024  # bytes of one tag or comment: expat keeps all of it before anybody can look at it
+
+XML = "http://www.w3.org/XML/1998/namespace"
+XSI = "http://www.w3.org/2001/XMLSchema-instance"
+
+_CHUNK = 64 * 1024  # bytes fed at a time
+_UTF8 = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
+_START = "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
+_START += "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+_NAME = re.compile(f"[{_START}][{_START}\\-.0-9\u00b7\u0300-\u036f\u203f\u2040]*")
+_UNFIT = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_QUOTED = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+)
+
+
+class Unfit(ValueError):
+    """Something that XML cannot carry; the text says where, and never shows the value."""
+
+
+class Element:
+    """One element: `space` is its namespace's URI or "", `parts` its texts and elements in order.
+
+    Attributes are keyed by name, those in a namespace by `{uri}name`.
+    """
+
+    __slots__ = ("attributes", "name", "parts", "space")
+
+    def __init__(self, name: str, space: str = "", attributes: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.space = space
+        self.attributes: dict[str, str] = dict(attributes or {})
+        self.parts: list[str | Element] = []
+
+    @property
+    def children(self) -> list["Element"]:
+        """The elements inside."""
+        return [part for part in self.parts if isinstance(part, Element)]
+
+    @property
+    def text(self) -> str:
+        """The text directly inside, all pieces together."""
+        return "".join(part for part in self.parts if isinstance(part, str))
+
+    @property
+    def blank(self) -> bool:
+        """Whether there is no text inside but white space."""
+        return not self.text.strip(" \t\r\n")
+
+
+def parse(body: bytes) -> Element:
+    """The root of a whole, well-formed document in UTF-8. Raises BadBody for anything else, and past a cap.
+
+    Nothing is fetched and nothing is expanded: a document type is refused before it is read.
+    """
+    if not body.strip():
+        raise BadBody("it is empty")
+    if len(body) > bytes_max:
+        raise BadBody(f"it is larger than {bytes_max // 1024 // 1024} MiB")
+    reader = _Reader()
+    try:
+        for start in range(0, len(body), _CHUNK):
+            reader.feed(body[start : start + _CHUNK])
+        return reader.close()
+    except expat.ExpatError:
+        raise BadBody("it is not well-formed XML, or was cut off") from None
+
+
+class _Reader:
+    """Builds the tree from the parser's events, and stops at the first thing that is not allowed."""
+
+    def __init__(self) -> None:
+        self._top = Element("")
+        self._open = [self._top]
+        self._children = [0]  # of each open element
+        self._count = 0
+        self._fed = 0
+        # The document's own word for its encoding is checked, not followed: one reading of the bytes.
+        parser = expat.ParserCreate("utf-8", "}")
+        parser.buffer_text = True
+        parser.ordered_attributes = True
+        parser.XmlDeclHandler = self._declared
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EntityDeclHandler = self._doctype
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        self._parser = parser
+
+    def feed(self, chunk: bytes) -> None:
+        self._parser.Parse(chunk, False)
+        self._fed += len(chunk)
+        if self._fed - max(0, self._parser.CurrentByteIndex) > token_max + 2 * _CHUNK:
+            raise BadBody(f"one of its tags is longer than {token_max // 1024} KiB")
+
+    def close(self) -> Element:
+        self._parser.Parse(b"", True)
+        return self._top.children[0]
+
+    def _declared(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        if (encoding or "").casefold() not in _UTF8:
+            raise BadBody("it is not UTF-8")
+
+    def _doctype(self, *_: Any) -> NoReturn:
+        raise BadBody("it brings a document type, which is refused")
+
+    def _start(self, raw: str, pairs: list[str]) -> None:
+        self._count += 1
+        self._children[-1] += 1
+        if len(self._open) > depth_max:
+            raise BadBody(f"it is nested deeper than {depth_max} levels")
+        if self._count > elements_max:
+            raise BadBody(f"it has more than {elements_max} elements")
+        if len(pairs) > 2 * attributes_max:
+            raise BadBody(f"one of its elements has more than {attributes_max} attributes")
+        if self._children[-1] > children_max:
+            raise BadBody(f"one of its elements has more than {children_max} children")
+        space, _, name = raw.rpartition("}")
+        element = Element(name, space)
+        for at in range(0, len(pairs), 2):
+            element.attributes[_key(pairs[at])] = pairs[at + 1]
+        self._open[-1].parts.append(element)
+        self._open.append(element)
+        self._children.append(0)
+
+    def _end(self, _raw: str) -> None:
+        self._open.pop()
+        self._children.pop()
+
+    def _text(self, text: str) -> None:
+        self._open[-1].parts.append(text)
+
+
+def _key(raw: str) -> str:
+    return f"{{{raw}" if "}" in raw else raw
+
+
+def write(root: Element, spaces: Mapping[str, str]) -> bytes:
+    """The document, in UTF-8; `spaces` are prefixes and their URIs, declared at the root.
+
+    Raises Unfit for a character or a name that XML does not have.
+    """
+    prefixes = {uri: prefix for prefix, uri in spaces.items()}
+    declared = "".join(f' xmlns:{prefix}="{quoted(uri)}"' for prefix, uri in spaces.items())
+    text = "".join(_pieces(root, prefixes, declared))
+    return f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n{text}'.encode()
+
+
+def quoted(text: str) -> str:
+    """The text as it stands in an attribute."""
+    return text.translate(_QUOTED)
+
+
+def fit(text: str, where: str) -> str:
+    """The text itself. Raises Unfit, naming `where` it stands, for a character that XML has no form for."""
+    if _UNFIT.search(text):
+        raise Unfit(f"{where} holds a character that XML cannot carry")
+    return text
+
+
+def name_fit(name: str) -> str:
+    """The name itself. Raises Unfit where no element can be called so."""
+    if not _NAME.fullmatch(name):
+        raise Unfit(f"{name[:40]!a} cannot be the name of an element in XML")
+    return name
+
+
+def _pieces(element: Element, prefixes: Mapping[str, str], declared: str = "") -> Iterator[str]:
+    own: dict[str, str] = {}
+    tag = _tag(element.space, element.name, prefixes, own)
+    attributes = "".join(
+        f' {_tag(*_split(key), prefixes, own)}="{quoted(fit(value, element.name))}"'
+        for key, value in element.attributes.items()
+    )
+    declared += "".join(f' xmlns:{prefix}="{quoted(fit(uri, tag))}"' for uri, prefix in own.items())
+    if not element.parts:
+        yield f"<{tag}{declared}{attributes}/>"
+        return
+    yield f"<{tag}{declared}{attributes}>"
+    for part in element.parts:
+        if isinstance(part, Element):
+            yield from _pieces(part, prefixes)
+        else:
+            yield fit(part, element.name).translate(_TEXT)
+    yield f"</{tag}>"
+
+
+def _tag(space: str, name: str, prefixes: Mapping[str, str], own: dict[str, str]) -> str:
+    """The name with its prefix; one for a namespace that the root does not declare is noted in `own`."""
+    name_fit(name)
+    if not space:
+        return name
+    if space == XML:
+        return f"xml:{name}"
+    return f"{prefixes.get(space) or own.setdefault(space, f'x{len(own)}')}:{name}"
+
+
+def _split(key: str) -> tuple[str, str]:
+    space, _, name = key.rpartition("}")
+    return space.removeprefix("{"), name
