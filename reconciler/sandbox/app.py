@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
-from reconciler.sandbox import auth, control, server
+from reconciler.sandbox import auth, control, sending, server
 from reconciler.sandbox.calls import Call
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Course, straight
@@ -42,7 +42,7 @@ oversize_factor = 8
 
 
 def create_app(config: SandboxConfig) -> Starlette:
-    """The service with its state, ready for requests; nothing runs in the background.
+    """The service with its state, ready for requests. Callbacks are called while its lifespan lasts.
 
     Raises DataFileError (an OSError) when the data file cannot be used. The file is closed when the
     application shuts down, or is no longer referred to.
@@ -51,7 +51,8 @@ def create_app(config: SandboxConfig) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        yield
+        async with sending.delivering(state):
+            yield
         state.close()
 
     app = Starlette(routes=[Mount("/", app=Service(state))], lifespan=lifespan)

@@ -3,6 +3,7 @@
     POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}   one push to the device
     POST   /_sandbox/resources/expire         {} or {"ids": [...]}        retention: these, or all, are gone
     GET    /_sandbox/resources/{rid}/content                              what was uploaded, with its type
+    POST   /_sandbox/clock, messages, callbacks                           as mailcontrol.py says
     POST   /_sandbox/faults                   a rule of faults.py         arms a fault; answers it with its id
     GET    /_sandbox/faults                                               those armed, and what there is
     DELETE /_sandbox/faults[/{fid}]                                       disarms this one, or all
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reconciler.sandbox import devices
+from reconciler.sandbox import devices, mailcontrol
 from reconciler.sandbox.contacts import whole_seconds
 from reconciler.sandbox.faults import Faults, Rule
 from reconciler.sandbox.records import Body, Resource, device_of, with_device
@@ -93,6 +94,9 @@ def control(
             _require(method, "GET")
             resource = _find(state, resource_id)
             return ControlAnswer(200, resource.content, resource.mime_type)
+        case ["clock"] | ["messages", *_] | ["callbacks", *_] as parts:
+            _require(method, "POST")
+            return _mail(state, parts, _object(body))
         case ["faults"]:
             return _faults(state.faults, method, body)
         case ["faults", fault_id]:
@@ -102,6 +106,10 @@ def control(
             return ControlAnswer(204)
         case _:
             raise not_found()
+
+
+async def _mail(state: State, parts: list[str], body: Body) -> ControlAnswer:
+    return _json(await mailcontrol.carry_out(state, parts, body))
 
 
 def _faults(faults: Faults, method: str, body: bytes) -> ControlAnswer:

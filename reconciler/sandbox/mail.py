@@ -106,6 +106,7 @@ class Mail:
         self.messages: dict[str, Message] = {}
         self.callbacks: dict[str, Callback] = {}
         self.calls: dict[str, CallbackCall] = {}
+        self.queued: dict[str, Message] = {}  # the messages whose cycle has not come
         self.waiting: dict[str, CallbackCall] = {}  # the calls that will be tried again
         self.news = asyncio.Event()  # set when there may be something to send
         self.busy: set[str] = set()  # ids of callbacks that are being called right now
@@ -122,6 +123,10 @@ class Mail:
     def put_message(self, message: Message) -> None:
         """The message stands here, in its old place or behind the others."""
         self.messages[message.id] = message
+        self.queued.pop(message.id, None)
+        if message.executed is None:
+            self.queued[message.id] = message
+            self.news.set()
 
     def named_callback(self, name: str) -> Callback | None:
         """The callback that a message means: by its name, else by its id."""

@@ -7,7 +7,7 @@ Source: specification 4 and 9; docs/service.md, addresses.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox import endpoints, workspaces
+from reconciler.sandbox import callback_endpoints, endpoints, message_endpoints, workspaces
 from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.refusals import method_not_supported, not_found
 
@@ -60,6 +60,31 @@ ROUTES: dict[tuple[tuple[str, ...], int], Route] = {
     (("resources",), 2): Route(
         "resource",
         {"GET": endpoints.get_resource, "PUT": endpoints.put_resource, "DELETE": endpoints.delete_resource},
+    ),
+    (("messages",), 1): Route(
+        "message", {"GET": message_endpoints.list_messages, "POST": message_endpoints.send_message}
+    ),
+    (("messages",), 2): Route("message", {"GET": message_endpoints.get_message}),
+    (("messages", "messagestatus"), 3): Route("messagestatus", {"GET": message_endpoints.get_status}),
+    (("messages", "messageresponses"), 3): Route("messageresponse", {"GET": message_endpoints.get_responses}),
+    (("callbacks",), 1): Route(
+        "api-callback",
+        {"GET": callback_endpoints.list_callbacks, "POST": callback_endpoints.create_callback},
+        in_workspaces=False,
+    ),
+    (("callbacks",), 2): Route(
+        "api-callback",
+        {
+            "GET": callback_endpoints.get_callback,
+            "PUT": callback_endpoints.put_callback,
+            "DELETE": callback_endpoints.delete_callback,
+        },
+        in_workspaces=False,
+    ),
+    (("callbacks", "calls"), 3): Route(
+        "api-call",
+        {"GET": callback_endpoints.list_calls, "PUT": callback_endpoints.put_calls},
+        in_workspaces=False,
     ),
     (("auth",), 1): Route("auth", {"POST": endpoints.create_token}, in_workspaces=False, takes_body=False),
     (("auth",), 2): Route("auth", {"GET": endpoints.verify_token}, in_workspaces=False),

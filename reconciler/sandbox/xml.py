@@ -103,9 +103,10 @@ FORMS: dict[str, Form] = {
 
 
 def write_xml(kind: str, document: Body, prefixes: Prefixes = usual_prefixes) -> bytes:
-    """The document of this kind as XML: a list if it has the key of one, or nothing but status and links."""
+    """The document of this kind as XML: a list if it has the rows of one, or nothing but status and links."""
     form = FORMS[kind]
-    if form.rows is not None and (form.key in document or document.keys() <= {"status", "link"}):
+    listed = isinstance(document.get(form.key), list)  # a callback has an object under the key of its lists
+    if form.rows is not None and (listed or document.keys() <= {"status", "link"}):
         root = _list_node(form.key, form.rows).element(frames, list_root, _status_first(document))
     else:
         root = form.entity.element(entities, form.root, document)
