@@ -102,14 +102,20 @@ class Response(Struct, frozen=True):
 
 
 class CallbackAuth(Struct, frozen=True):
-    """How the service proves to our receiver that it is itself: a static key, in a header or the query."""
+    """How the service proves to our receiver that it is itself: a static key, in a header or the query.
 
-    type: Literal["httpheader", "querystring"]
-    key: Secret
+    The last two types are in one public source alone; our receiver knows the first two.
+    """
+
+    type: Literal["httpheader", "querystring", "basicauth", "bearertoken"]
+    key: Secret  # empty where the service does not show it
 
 
 class Callback(Struct, frozen=True):
-    """A callback of the account. `name` is what messages call `callback_id`."""
+    """A callback of the account. `name` is what messages call `callback_id`.
+
+    `more` are further fields of the service, as it writes them; replacing a callback keeps them.
+    """
 
     name: str
     url: str
@@ -120,6 +126,7 @@ class Callback(Struct, frozen=True):
     email: str = ""
     on_reply: bool = True
     on_undeliverable: bool = True
+    more: Mapping[str, Any] = {}
 
 
 class CallbackCall(Struct, frozen=True):

@@ -1,7 +1,8 @@
-"""Contacts, devices, resources, workspaces: list, search, get, create, replace, delete.
+"""The client: contacts, devices, resources (list, search, get, create, replace, delete), and the rest.
 
-Belongs here: which call each of these is, and what its answer must look like. Not here: carrying a
-call out (transport.py), walking pages (paging.py), choosing among matches (core/match.py).
+Belongs here: which call each of these is, and opening a client. Not here: messages, callbacks and
+workspaces (modules of these names), the shapes of answers (shapes.py), carrying a call out
+(transport.py), walking pages (paging.py), choosing among matches (core/match.py).
 
 A `workspace` is the service's id; "" is the default workspace, and only a caller who means it passes "".
 Bodies are plain JSON dicts. Source: docs/service.md.
@@ -10,20 +11,21 @@ Bodies are plain JSON dicts. Source: docs/service.md.
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE, Kind
-from reconciler.model.plans import Workspace
 from reconciler.model.settings import Service
 from reconciler.service import media, paging, refusals, shapes, urls
 from reconciler.service.answers import Call
+from reconciler.service.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.connections import Connections, open_connections
 from reconciler.service.found import Found, Page, Rows
+from reconciler.service.messages import Messages, ReadMessages
 from reconciler.service.profile import Profile, load_profile
 from reconciler.service.timing import Timing
 from reconciler.service.transport import Transport
+from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 
 __all__ = [
     "Collection",
@@ -214,8 +216,9 @@ class Collection(ReadCollection):
         path = self._path(workspace, parent)
         # The answer shows custom fields only when asked to; one call less than reading them afterwards.
         query = (("customFields", "true"),) if self.kind is CONTACT else ()
-        call = Call("POST", path, self.kind.media, query, body=media.encode(body))
-        return await self._transport.call(call, lambda answer: shapes.created(call, answer, self.kind))
+        sent = self._transport.encode(self.kind.media, body)
+        call = Call("POST", path, self.kind.media, query, body=sent)
+        return await self._transport.call(call, lambda answer: shapes.created(call, answer, self.kind.plural))
 
     async def replace(
         self, remote_id: str, body: Mapping[str, Any], *, workspace: str = "", parent: str = ""
@@ -223,7 +226,7 @@ class Collection(ReadCollection):
         """The entity is what `body` says; what it leaves out is gone. Raises NotFound, InDoubt, Throttled."""
         self._may_write()
         path = self._path(workspace, parent, remote_id)
-        call = Call("PUT", path, self.kind.media, body=media.encode(body))
+        call = Call("PUT", path, self.kind.media, body=self._transport.encode(self.kind.media, body))
         await self._transport.call(call, lambda answer: shapes.done(call, answer))
 
     async def delete(self, remote_id: str, *, workspace: str = "", parent: str = "") -> None:
@@ -240,51 +243,20 @@ class Collection(ReadCollection):
             )
 
 
-class Workspaces:
-    """The workspaces of the account, for reading."""
-
-    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
-        self._transport = transport
-        self._profile = profile
-        self._window = window
-
-    async def list(self) -> tuple[Workspace, ...]:
-        """All of them but the default one, which has no id; `alias` is left empty."""
-
-        async def fetch(offset: int, limit: int) -> Page:
-            # The list knows no pages (specification 8); one that pages all the same is walked.
-            query = (("limit", str(limit)), ("offset", str(offset))) if offset else ()
-            call = Call("GET", "/workspaces", "workspace", query)
-            page = await self._transport.call(
-                call, lambda answer: shapes.page(call, answer, "workspaces", offset, self._profile)
-            )
-            whole = page.total is None and not page.more and "workspaces" in self._profile.unpaged
-            return replace(page, last=True) if whole else page
-
-        limit = self._profile.page_max
-        try:
-            rows = await paging.gather(
-                paging.walk(await fetch(0, limit), fetch, limit=limit, window=self._window)
-            )
-        except media.BadBody as error:
-            raise refusals.malformed(Call("GET", "/workspaces", "workspace"), str(error)) from None
-        return tuple(
-            Workspace(alias="", id=row.remote_id, name=str(row.body.get("projectName", ""))) for row in rows
-        )
-
-
 class Reader:
     """The service for reading: nothing here writes, and its transport sends nothing but GET.
 
     `calls` counts the requests that were sent, by method.
     """
 
-    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
+    def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         self.calls: Counter[str] = transport.calls
         self.contacts = ReadCollection(CONTACT, transport, profile, window=window)
         self.devices = ReadCollection(DEVICE, transport, profile, window=window)
         self.resources = ReadCollection(RESOURCE, transport, profile, window=window)
-        self.workspaces = Workspaces(transport, profile, window=window)
+        self.workspaces = ReadWorkspaces(transport, profile, window=window)
+        self.messages = ReadMessages(transport, profile, timing=timing)
+        self.callbacks = ReadCallbacks(transport, profile)
 
     def of(self, kind: str) -> ReadCollection:
         """The collection of a kind, by its name (`contact`)."""
@@ -297,12 +269,18 @@ class ServiceClient(Reader):
     contacts: Collection
     devices: Collection
     resources: Collection
+    workspaces: Workspaces
+    messages: Messages
+    callbacks: Callbacks
 
-    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
-        super().__init__(transport, profile, window=window)
+    def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
+        super().__init__(transport, profile, window=window, timing=timing)
         self.contacts = Collection(CONTACT, transport, profile, window=window)
         self.devices = Collection(DEVICE, transport, profile, window=window)
         self.resources = Collection(RESOURCE, transport, profile, window=window)
+        self.workspaces = Workspaces(transport, profile, window=window)
+        self.messages = Messages(transport, profile, timing=timing)
+        self.callbacks = Callbacks(transport, profile)
 
     def of(self, kind: str) -> Collection:
         """The collection of a kind, by its name (`contact`)."""
@@ -315,7 +293,7 @@ async def open_reader(
 ) -> AsyncIterator[Reader]:
     """A client that can only read, for as long as the context lasts. See `open_client`."""
     async with _opened(service, timing, connections, read_only=True) as (transport, profile):
-        yield Reader(transport, profile, window=service.limits.concurrency)
+        yield Reader(transport, profile, window=service.limits.concurrency, timing=timing)
 
 
 @asynccontextmanager
@@ -328,7 +306,7 @@ async def open_client(
     Raises SettingsError for a base address, credentials or a profile that cannot be used.
     """
     async with _opened(service, timing, connections, read_only=False) as (transport, profile):
-        yield ServiceClient(transport, profile, window=service.limits.concurrency)
+        yield ServiceClient(transport, profile, window=service.limits.concurrency, timing=timing)
 
 
 @asynccontextmanager

@@ -35,16 +35,21 @@ def template(kind: Kind, *, named: bool, one: bool) -> str:
 
 def page(call: Call, answer: Answer, collection: str, offset: int, profile: Profile) -> Page:
     """One page of a list."""
-    document = _document(call, answer)
+    asked = paging.List(collection, offset, profile, _date(answer))
+    return page_of(call, answer, decoded(call, answer), asked)
+
+
+def page_of(call: Call, answer: Answer, found: dict[str, Any], asked: paging.List) -> Page:
+    """The page that a decoded document is."""
     try:
-        return paging.read_page(document, paging.List(collection, offset, profile, _date(answer)))
+        return paging.read_page(found, asked)
     except media.BadBody as error:
         raise refusals.malformed(call, str(error), status=answer.status) from None
 
 
 def entity(call: Call, answer: Answer, kind: Kind, asked: str) -> Found:
     """One entity, the one that was asked for."""
-    document = _document(call, answer)
+    document = decoded(call, answer)
     if media.is_error(document) or not _MARKS[kind.name] & document.keys():
         raise refusals.malformed(call, f"it is no {kind.name}", status=answer.status)
     if remote_id(document, kind.plural) not in ("", asked):
@@ -64,16 +69,16 @@ def devices(call: Call, answer: Answer, contact: str) -> Page:
     return Page(rows, len(rows), last=True)
 
 
-def created(call: Call, answer: Answer, kind: Kind) -> Found:
+def created(call: Call, answer: Answer, plural: str) -> Found:
     """What was created: its id from Location, else its own link or id; its body where it was shown."""
     if answer.status not in _created_statuses:
         raise refusals.malformed(
             call, f"{answer.status} does not say that it was created", status=answer.status
         )
-    body = _document(call, answer) if answer.body.strip() else {}
+    body = decoded(call, answer) if answer.body.strip() else {}
     if media.is_error(body):
         raise _error_document(call, answer)
-    found = urls.id_of(answer.headers.get("location", ""), kind.plural) or remote_id(body, kind.plural)
+    found = urls.id_of(answer.headers.get("location", ""), plural) or remote_id(body, plural)
     if not found:
         raise refusals.malformed(call, "it does not tell the new id", status=answer.status)
     return Found(found, body, _date(answer))
@@ -81,16 +86,18 @@ def created(call: Call, answer: Answer, kind: Kind) -> Found:
 
 def done(call: Call, answer: Answer) -> None:
     """A write that needs no more than its status; a body, if there is one, must be no error."""
-    if answer.body.strip() and media.is_error(_document(call, answer)):
+    if answer.body.strip() and media.is_error(decoded(call, answer)):
         raise _error_document(call, answer)
 
 
-def _document(call: Call, answer: Answer) -> dict[str, Any]:
+def decoded(call: Call, answer: Answer) -> dict[str, Any]:
+    """The answer's document, without queries in its links."""
     try:
-        document = media.decode(answer.body)
+        document = media.decode(answer.body, call.media, answer.form)
     except media.BadBody as error:
         raise refusals.malformed(call, str(error), status=answer.status) from None
-    if b"apikey" in answer.body.lower():
+    # XML can spell a letter in other ways, so there the bytes tell nothing.
+    if answer.form == "xml" or b"apikey" in answer.body.lower():
         cut_queries(document)
     return document
 

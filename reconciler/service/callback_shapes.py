@@ -1,0 +1,138 @@
+"""The shapes of a callback's configuration and of its calls, in both directions.
+
+Belongs here: reading them out of answers, and the body that writes one. Not here: the calls
+(callbacks.py), the payload that the service sends to us (replies.py).
+
+Every function that reads raises Malformed for a shape it does not know. Source: docs/service.md, callbacks.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.model.settings import Secret
+from reconciler.service import media, refusals, shapes
+from reconciler.service.answers import Answer, BadBody, Call
+from reconciler.service.found import Found, remote_id
+from reconciler.service.message_shapes import count, text
+
+collection = "callbacks"
+calls_collection = "calls"
+
+AuthType = Literal["httpheader", "querystring", "basicauth", "bearertoken"]
+
+# Two spellings of one thing (facts 6); ours is the one that more of the sources have.
+_AUTH_TYPES: Mapping[str, AuthType] = {
+    **{name: name for name in get_args(AuthType)},
+    "queryparam": "querystring",
+}
+_SWITCHES: Mapping[object, bool] = {"enabled": True, "disabled": False, "true": True, "false": False}
+_KNOWN = frozenset(
+    {"id", "name", "url", "auth", "contentType", "retriesEnabled", "email", "callbacks", "link"}
+)
+
+
+def one(call: Call, answer: Answer, asked: str) -> Callback:
+    """The callback that was asked for."""
+    document = shapes.decoded(call, answer)
+    if media.is_error(document) or not {"name", "url"} <= document.keys():
+        raise refusals.malformed(call, "it is no callback", status=answer.status)
+    if remote_id(document, collection) not in ("", asked):
+        raise refusals.malformed(call, "it is another callback", status=answer.status)
+    return callback(call, document, asked)
+
+
+def callback(call: Call, body: Mapping[str, Any], callback_id: str) -> Callback:
+    """One callback of a document."""
+    try:
+        return _callback(body, callback_id)
+    except BadBody as error:
+        raise refusals.malformed(call, str(error)) from None
+
+
+def _callback(body: Mapping[str, Any], callback_id: str) -> Callback:
+    events = body.get("callbacks") or {}
+    if not isinstance(events, dict):
+        raise BadBody("its callbacks are no object")
+    form = text(body, "contentType") or "json"
+    if form not in ("json", "xml"):
+        raise BadBody("its contentType is neither json nor xml")
+    return Callback(
+        name=text(body, "name", needed=True),
+        url=text(body, "url", needed=True),
+        auth=_auth(body.get("auth")),
+        callback_id=callback_id,
+        content_type="xml" if form == "xml" else "json",
+        retries=_switch(body, "retriesEnabled", absent=True),
+        email=text(body, "email"),
+        on_reply=_switch(events, "reply", absent=False),
+        on_undeliverable=_switch(events, "undeliverable", absent=False),
+        more={key: value for key, value in body.items() if key not in _KNOWN},
+    )
+
+
+def _auth(auth: object) -> CallbackAuth | None:
+    """How the service proves itself; none where nothing is told. Not knowing is no way to have none."""
+    if auth in (None, {}, ""):
+        return None
+    if not isinstance(auth, dict):
+        raise BadBody("its auth is no object")
+    name, key = text(auth, "type").casefold(), text(auth, "key")
+    if not name and not key:
+        return None
+    if name not in _AUTH_TYPES:
+        raise BadBody("its auth is of no type that we know")
+    return CallbackAuth(_AUTH_TYPES[name], Secret(key))
+
+
+def _switch(body: Mapping[str, Any], key: str, *, absent: bool) -> bool:
+    """A yes or no, as a boolean or in one of its words."""
+    value = body.get(key)
+    if value is None or value == "":
+        return absent
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.casefold() in _SWITCHES:
+        return _SWITCHES[value.casefold()]
+    raise BadBody(f"its {key} is neither yes nor no")
+
+
+def body_of(given: Callback) -> dict[str, object]:
+    """The body that writes a callback, its key included: for sending, and for nothing else."""
+    auth = {"auth": {"type": given.auth.type, "key": given.auth.key.reveal()}} if given.auth else {}
+    words = {True: "enabled", False: "disabled"}
+    return {
+        **given.more,
+        "name": given.name,
+        "url": given.url,
+        **auth,
+        "contentType": given.content_type,
+        "retriesEnabled": given.retries,
+        **({"email": given.email} if given.email else {}),
+        "callbacks": {"reply": words[given.on_reply], "undeliverable": words[given.on_undeliverable]},
+    }
+
+
+def attempt(call: Call, row: Found) -> CallbackCall:
+    """One attempt of the service to reach us."""
+    try:
+        told = row.body.get("callback") or {}
+        if not isinstance(told, dict):
+            raise BadBody("its callback is no object")  # noqa: TRY301 - one place turns it into Malformed
+        status = told.get("statusCode")
+        return CallbackCall(
+            row.remote_id,
+            text(row.body, "messageId") or text(row.body, "messageid"),
+            text(row.body, "status", needed=True).upper(),
+            attempted=_when(told),
+            http_status=0 if status in (None, "") else count(status),
+            reason=text(told, "statusMessage"),
+        )
+    except BadBody as error:
+        raise refusals.malformed(call, str(error)) from None
+
+
+def _when(told: Mapping[str, Any]) -> str:
+    """The service's own text; nobody tells its form, so a number is passed on as one."""
+    value = told.get("attemptedDate")
+    return str(count(value)) if isinstance(value, int) else text(told, "attemptedDate")

@@ -1,0 +1,157 @@
+"""Callbacks: their configuration at the service, its calls to us, and what one of them says.
+
+Belongs here: which call each of these is, and reading the payload of a callback. Not here: answering
+the service (receiver/), the shapes of its answers (callback_shapes.py).
+
+Callbacks belong to the account and to no workspace. Their key is a secret: it is sent when it is
+written, and is never part of an error. Source: docs/service.md, callbacks.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+from urllib.parse import quote
+
+from msgspec import structs
+
+from reconciler.errors import InputError, ServiceError
+from reconciler.model.messages import Callback, CallbackCall
+from reconciler.service import callback_shapes, messages, shapes, urls
+from reconciler.service.answers import Call
+from reconciler.service.callback_shapes import calls_collection, collection
+from reconciler.service.found import Found, Page
+from reconciler.service.profile import Profile
+from reconciler.service.replies import parse_reply
+from reconciler.service.transport import Transport
+
+__all__ = ["CallStatus", "Callbacks", "ReadCallbacks", "parse_reply"]
+
+CallStatus = Literal["SUCCESS", "FAILED"]
+
+# Source: facts 6.
+name_max = 50  # characters
+key_max = 128
+email_max = 64
+ids_max = 100  # calls that one request marks: their ids travel in its address
+
+_known_part = 4  # characters of a key; an error text that holds so much of its beginning repeats it
+
+
+class ReadCallbacks:
+    """The callbacks of the account, for reading."""
+
+    def __init__(self, transport: Transport, profile: Profile) -> None:
+        self._transport = transport
+        self._profile = profile
+
+    async def list(self) -> tuple[Callback, ...]:
+        """All of them. A key is empty where the service does not show it."""
+        call = Call("GET", _path(), "api-callback")
+        rows = await self._walk(call, collection)
+        return tuple(callback_shapes.callback(call, row.body, row.remote_id) for row in rows)
+
+    async def get(self, callback_id: str) -> Callback:
+        """One of them. Raises NotFound."""
+        call = Call("GET", _path(callback_id), "api-callback")
+        return await self._transport.call(call, lambda answer: callback_shapes.one(call, answer, callback_id))
+
+    async def calls(self, callback_id: str, status: CallStatus | None = None) -> tuple[CallbackCall, ...]:
+        """The service's attempts to reach us, of one status or all. Raises NotFound."""
+        query = (("status", status),) if status else ()
+        call = Call("GET", _path(callback_id, calls=True), "api-call", query)
+        rows = await self._walk(call, calls_collection)
+        found = tuple(callback_shapes.attempt(call, row) for row in rows)
+        return tuple(each for each in found if status in (None, each.status))
+
+    async def _walk(self, asked: Call, key: str) -> "tuple[Found, ...]":
+        async def fetch(offset: int) -> Page:
+            paged = (("limit", str(self._profile.page_max)), ("offset", str(offset)))
+            call = Call("GET", asked.path, asked.media, (*asked.query, *paged))
+            return await self._transport.call(
+                call, lambda answer: shapes.page(call, answer, key, offset, self._profile)
+            )
+
+        return await messages.walk(asked, fetch, named=True)
+
+
+class Callbacks(ReadCallbacks):
+    """The callbacks of the account, for reading and writing."""
+
+    async def create(self, callback: Callback) -> Callback:
+        """The callback that exists now, with its id. The service GETs its url first, and wants 200.
+
+        Raises Rejected for a url that does not answer so and for a name that is taken, InDoubt where
+        the callback may exist, and InputError for what the service could not take.
+        """
+        body = self._transport.encode("api-callback", _body(callback))
+        call = Call("POST", _path(), "api-callback", body=body)
+        with _concealed(callback):
+            found = await self._transport.call(call, lambda answer: shapes.created(call, answer, collection))
+        return structs.replace(callback, callback_id=found.remote_id)
+
+    async def replace(self, callback: Callback) -> None:
+        """The callback of this id is as given; its key too, so it must be given. Raises NotFound, InDoubt."""
+        body = self._transport.encode("api-callback", _body(callback))
+        call = Call("PUT", _path(callback.callback_id), "api-callback", body=body)
+        with _concealed(callback):
+            await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+    async def delete(self, callback_id: str) -> None:
+        """The callback is gone. Raises NotFound, InDoubt, Throttled."""
+        call = Call("DELETE", _path(callback_id), "api-callback")
+        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+    async def mark_calls(self, callback_id: str, call_ids: Iterable[str], status: CallStatus) -> None:
+        """These calls have this status at the service. Raises NotFound, InDoubt; InputError for no ids."""
+        ids = tuple(dict.fromkeys(call_ids))
+        if not 0 < len(ids) <= ids_max:
+            raise InputError(
+                f"{len(ids)} calls were to be marked.", next=f"name 1 to {ids_max} calls at a time."
+            )
+        query = tuple(("id", urls.checked(each)) for each in ids)
+        body = self._transport.encode("api-call", {"status": status})
+        call = Call("PUT", _path(callback_id, calls=True), "api-call", query, body=body)
+        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+
+def _path(callback_id: str | None = None, *, calls: bool = False) -> str:
+    template = "/callbacks" if callback_id is None else f"/callbacks/{{id}}{'/calls' if calls else ''}"
+    return urls.path(template, {"id": callback_id or ""})
+
+
+def _body(callback: Callback) -> dict[str, object]:
+    """The body that writes a callback. Raises InputError for what the service could not take or use."""
+    checks = (
+        ("name", callback.name, 1, name_max),
+        ("url", callback.url, 1, 2000),
+        ("email", callback.email, 0, email_max),
+        *((("auth key", callback.auth.key.reveal(), 1, key_max),) if callback.auth else ()),
+    )
+    for what, text, least, most in checks:
+        if not least <= len(text) <= most or not text.isprintable() or text != text.strip():
+            raise InputError(
+                f"the callback's {what} is too short, too long, or holds a control character.",
+                next=f"give {least} to {most} printable characters.",
+            )
+    if not callback.url.startswith(("https://", "http://")):
+        raise InputError("the callback's url is no http address.", next="begin it with https://.")
+    return callback_shapes.body_of(callback)
+
+
+@contextmanager
+def _concealed(callback: Callback) -> Iterator[None]:
+    """Keep the callback's key out of an error whose words, the service's, repeat it.
+
+    They were cut and escaped before, so the beginning of the key is enough to leave all of them out.
+    """
+    try:
+        yield
+    except ServiceError as error:
+        key = callback.auth.key.reveal() if callback.auth else ""
+        begins = {form[:_known_part] for form in (key, quote(key, safe=""))}
+        if key and any(begin in str(error) for begin in begins):
+            error.args = (
+                f"{error.method} {error.path} ({error.status}): the answer repeats the key and is left out.",
+            )
+            error.code = ""
+        raise

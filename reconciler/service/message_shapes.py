@@ -1,0 +1,329 @@
+"""The shapes of good answers about messages: a row, a whole message, states, responses, an acceptance.
+
+Belongs here: reading those answers, and the numbers, shares and times in them, strictly. Not here: the
+calls (messages.py), pages (paging.py), the shapes of managed entities (shapes.py).
+
+Every function raises Malformed for a shape it does not know, so that "nobody answered" is never read
+out of an answer that says something else. Source: docs/service.md, messages.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from reconciler.errors import Malformed
+from reconciler.model.messages import (
+    Delivery,
+    MessageDetail,
+    MessageRow,
+    Respondent,
+    Response,
+    ResponseCount,
+    StatusCount,
+)
+from reconciler.service import media, refusals, shapes, urls
+from reconciler.service.answers import Answer, BadBody, Call
+from reconciler.service.found import Found, Page, links, remote_id
+from reconciler.service.paging import List
+from reconciler.service.profile import Profile
+
+collection = "messages"
+text_max = 100_000  # characters of one text; a message has at most some thousand
+accepted_text_max = 1000  # bytes of the sentence that comes with an acceptance
+
+_COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%", re.ASCII)
+_DIGITS = re.compile(r"[0-9]{1,15}", re.ASCII)
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,20}(?:Z|[+-][0-9]{2}:?[0-9]{2})?", re.ASCII)
+_milliseconds_from = 100_000_000_000  # as seconds it were the year 5138, as milliseconds it is 1973
+_year_10000_ms = 253_402_300_800_000
+_percent_max = 100.0
+
+# One of these and it is a message, whatever else it holds.
+_MARKS = frozenset({"to", "subject", "body", "label", "direction", "email", "voice", "messageTemplateId"})
+_NOTHING = "N/A"  # recorded: stands for each part of an answer that nobody gave
+_NO_RESPONSE = "noresponse"
+
+T = TypeVar("T")
+
+
+def accepted(call: Call, answer: Answer) -> str:
+    """The id of the message that the service took: from Location, else from the body.
+
+    202 comes with a plain sentence under a JSON media type and the id in Location alone (facts 5); 200
+    and 201 with the message itself, or nothing. Whatever looks like a document has to be a good one.
+    """
+    if answer.status not in (200, 201, 202):
+        raise _malformed(call, answer, f"{answer.status} does not say that it was accepted")
+    document = _accepted_document(call, answer)
+    told = {
+        urls.id_of(answer.headers.get("location", ""), collection),
+        _own_id(document),
+    } - {""}
+    if len(told) != 1:
+        what = "tells two ids" if told else "does not tell the new id"
+        raise _malformed(call, answer, f"it {what}")
+    return told.pop()
+
+
+def _accepted_document(call: Call, answer: Answer) -> Mapping[str, Any]:
+    text = answer.body.strip()
+    if not text:
+        return {}
+    if answer.status != 202 or text[:1] in b"{[<":  # noqa: PLR2004 - the only status with a bare sentence
+        document = shapes.decoded(call, answer)
+        if media.is_error(document):
+            raise _malformed(call, answer, "its status says yes and its body is an error message")
+        return document
+    try:
+        sentence = text.decode()
+    except UnicodeDecodeError:
+        sentence = "\0"
+    if len(text) > accepted_text_max or not all(c.isprintable() or c.isspace() for c in sentence):
+        raise _malformed(call, answer, "it is neither a sentence nor a document")
+    return {}
+
+
+def _own_id(document: Mapping[str, Any]) -> str:
+    """The id that a document tells of itself; the specification names messageid (4.5)."""
+    for key in ("messageid", "messageId"):
+        given = document.get(key)
+        if isinstance(given, str) and urls.ID.fullmatch(given):
+            return given
+    return remote_id(document, collection)
+
+
+def page(call: Call, answer: Answer, offset: int, profile: Profile) -> Page:
+    """One page of the list of messages."""
+    return shapes.page(call, answer, collection, offset, profile)
+
+
+def row(call: Call, found: Found) -> MessageRow:
+    """One row of the list."""
+
+    def read() -> MessageRow:
+        body = found.body
+        told = body.get("responseCount")
+        return MessageRow(
+            found.remote_id,
+            text(body, "subject"),
+            sender=text(body, "from"),
+            direction=text(body, "direction"),
+            created=moment(body.get("createdTime")),
+            responses=-1 if told in (None, "") else count(told),
+        )
+
+    return _read(call, read)
+
+
+def detail(call: Call, answer: Answer, asked: str) -> MessageDetail:
+    """One message, the one that was asked for."""
+    document = shapes.decoded(call, answer)
+    if media.is_error(document) or not _MARKS & document.keys():
+        raise _malformed(call, answer, "it is no message")
+    if _own_id(document) not in ("", asked):
+        raise _malformed(call, answer, "it is another message")
+    relations: dict[str, str] = {}
+    for link in links(document):
+        rel, uri = link.get("rel"), link.get("uri")
+        if isinstance(rel, str) and isinstance(uri, str):
+            relations.setdefault(rel, _path(uri))
+    fields = {key: value for key, value in document.items() if key != "link"}
+    return MessageDetail(asked, fields, relations)
+
+
+def _path(uri: str) -> str:
+    """Path and query of a link, without its host, which is not ours, and without a key."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return ""
+    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0].lower() != "apikey"]
+    return parts.path + (f"?{urlencode(query)}" if query else "")
+
+
+def status_counts(call: Call, answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
+    """How many recipients are in each state."""
+
+    def one(item: Mapping[str, Any]) -> StatusCount:
+        return StatusCount(
+            text(item, "name", needed=True),
+            count(item.get("recipientCount")),
+            percent(item.get("percentageTotal")),
+        )
+
+    summaries = _items(call, answer, "messageStatuses", profile)
+    if len(summaries) > 1:
+        raise _malformed(call, answer, "it shows more than one summary")
+    return _read(
+        call, lambda: tuple(one(item) for summary in summaries for item in objects(summary, "categories"))
+    )
+
+
+def deliveries(call: Call, found: Found) -> tuple[Delivery, ...]:
+    """What became of the message for one recipient: one value for each channel, and at least one."""
+
+    def one(channel: Mapping[str, Any]) -> Delivery:
+        # Recorded in this spelling; the other one may come with its correction.
+        read = channel.get("acknowlegedTimestamp", channel.get("acknowledgedTimestamp"))
+        return Delivery(
+            recipient=text(found.body, "name").strip(),
+            info=text(found.body, "info").strip(),
+            channel=text(channel, "type"),
+            status=text(channel, "status"),
+            destination=text(channel, "destination"),
+            sent=moment(channel.get("sentTimestamp")),
+            received=moment(channel.get("receivedTimestamp")),
+            acknowledged=moment(read),
+        )
+
+    return _read(
+        call, lambda: tuple(one(channel) for channel in objects(found.body, "status", empty=True) or ({},))
+    )
+
+
+def response_counts(
+    call: Call, answer: Answer, profile: Profile, *, everybody: bool
+) -> tuple[ResponseCount, ...]:
+    """How many recipients answered in each way. Only where not `everybody` is counted there may be none."""
+
+    def one(item: Mapping[str, Any]) -> ResponseCount:
+        return ResponseCount(
+            text(item, "type", needed=True),
+            count(item.get("responseCount")),
+            percent(item.get("percentageTotal")),
+        )
+
+    items = _items(call, answer, "messageresponses", profile, empty=not everybody)
+    return _read(call, lambda: tuple(one(item) for item in items))
+
+
+def response(call: Call, found: Found) -> Response:
+    """One recipient's answer, or that there is none: then its parts are empty."""
+
+    def read() -> Response:
+        category = text(found.body, "responseCategory", needed=True)
+        told = entry(found.body, "responseMessage")
+        unsaid = _NOTHING if category.casefold() == _NO_RESPONSE else None
+        said = {
+            key: "" if (part := text(told, key)) == unsaid else part
+            for key in ("content", "channel", "acknowledged")
+        }
+        return Response(respondent(entry(found.body, "from")), category, **said)
+
+    return _read(call, read)
+
+
+def respondent(body: Mapping[str, Any]) -> Respondent:
+    """Who answered."""
+    return Respondent(**{key: text(body, key) for key in ("name", "mri", "mobile", "email", "voice")})
+
+
+def rows(call: Call, answer: Answer, key: str, offset: int, profile: Profile) -> Page:
+    """One page of a list whose rows have no id: each is named by its place."""
+    document = shapes.decoded(call, answer)
+    items = document.get(key)
+    if isinstance(items, list) and all(isinstance(item, dict) for item in items):
+        document[key] = [{**item, "id": str(offset + place)} for place, item in enumerate(items)]
+    return shapes.page_of(call, answer, document, List(key, offset, profile))
+
+
+def _items(
+    call: Call, answer: Answer, key: str, profile: Profile, *, empty: bool = False
+) -> tuple[Mapping[str, Any], ...]:
+    """The entries of a summary; none only where the service says in its words that there are none."""
+    document = shapes.decoded(call, answer)
+    if media.is_error(document) or key not in document:
+        shapes.page_of(call, answer, document, List(key, 0, profile))
+        return ()
+    return _read(call, lambda: objects(document, key, empty=empty))
+
+
+def _read(call: Call, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except BadBody as error:
+        raise refusals.malformed(call, str(error)) from None
+
+
+def _malformed(call: Call, answer: Answer, what: str) -> Malformed:
+    return refusals.malformed(call, what, status=answer.status)
+
+
+# Parts of a document. Each raises BadBody, without the value, for what it does not know.
+
+
+def count(value: object) -> int:
+    """A number of people: 0 to 999,999,999, as a number or in ASCII digits."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+        return value
+    if isinstance(value, str) and _COUNT.fullmatch(value):
+        return int(value)
+    raise BadBody("one of its counts is none")
+
+
+def percent(value: object) -> float:
+    """A share as `50%` or `0.0%`, from 0 to 100."""
+    found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if found is None or float(found[1]) > _percent_max:
+        raise BadBody("one of its percentages is none")
+    return float(found[1])
+
+
+def moment(value: object) -> str:
+    """A time in ISO 8601 and UTC; "" for none, and for one whose zone is not told.
+
+    Source: facts 1 and 5: milliseconds as a number, seconds as text, ISO 8601 in XML.
+    """
+    if value in (None, "", 0, "0", _NOTHING):
+        return ""
+    if isinstance(value, str) and _ISO.fullmatch(value):
+        return _iso(value)
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < _year_10000_ms:
+        raise BadBody("one of its times is none")
+    seconds = value / 1000 if value >= _milliseconds_from else value
+    return _written(datetime.fromtimestamp(seconds, UTC))
+
+
+def _iso(value: str) -> str:
+    try:
+        found = datetime.fromisoformat(value)
+        return _written(found.astimezone(UTC)) if found.tzinfo else ""
+    except (ValueError, OverflowError):
+        raise BadBody("one of its times is none") from None
+
+
+def _written(found: datetime) -> str:
+    return found.isoformat(timespec="milliseconds").replace(".000", "").replace("+00:00", "Z")
+
+
+def text(body: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
+    """A text of the document; "" where it is absent or null, unless it is `needed`."""
+    value = body.get(key)
+    if value is None:
+        value = ""
+    if not isinstance(value, str) or len(value) > text_max or (needed and not value.strip()):
+        raise BadBody(f"its {key} is no text")
+    return value
+
+
+def entry(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object within the document."""
+    value = body.get(key)
+    if not isinstance(value, dict):
+        raise BadBody(f"its {key} is no object")
+    return value
+
+
+def objects(body: Mapping[str, Any], key: str, *, empty: bool = False) -> tuple[Mapping[str, Any], ...]:
+    """A list of objects within the document, at least one unless it may be `empty`."""
+    value = body.get(key)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise BadBody(f"its {key} are no list of objects")
+    if not value and not empty:
+        raise BadBody(f"its {key} are empty")
+    return tuple(value)

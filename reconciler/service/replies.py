@@ -1,0 +1,148 @@
+"""What a callback of the service says: the payload of a reply or of a failed delivery, as a value.
+
+Belongs here: every form of that payload, in JSON and XML. Not here: who sent it and whether they may
+(receiver/), the configuration of callbacks (callbacks.py).
+
+Public sources disagree on the keys' spelling and case, so case does not count here (facts 6). What
+stands where a text belongs must be one; a payload that is something else is refused whole.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.errors import Malformed
+from reconciler.model.messages import Reply, Respondent
+from reconciler.service import media, urls, xml
+from reconciler.service.answers import BadBody
+
+reply_max = 1024 * 1024  # bytes of one payload
+text_max = 100_000  # characters of one text
+parameters_max = 1000
+
+_XML = ("application/xml", "text/xml")
+_JSON = ("application/json", "text/json")
+_UNTOLD = ("", "text/plain", "application/octet-stream")
+_ROOT = "deliveryresponse"
+
+
+def parse_reply(body: bytes, content_type: str) -> Reply:
+    """The reply that a callback's body tells. Raises Malformed for everything else, without its words.
+
+    JSON and XML by the content type; by the first sign of the body where the type tells nothing.
+    `parameters` are all text: a number, or a yes or no, that comes instead is written as text.
+    """
+    try:
+        return _reply(_document(body, content_type))
+    except BadBody as error:
+        raise Malformed(
+            f"a callback cannot be read: {error}.",
+            next="look at who calls this address; docs/service.md shows what the service sends.",
+            method="POST",
+        ) from None
+
+
+def _document(body: bytes, content_type: str) -> Mapping[str, Any]:
+    if len(body) > reply_max:
+        raise BadBody(f"it is larger than {reply_max // 1024} KiB")
+    match _form(body, content_type):
+        case "json":
+            return media.decode(body)
+        case "xml":
+            return xml.decode(body, "deliveryResponse")
+        case _:
+            raise BadBody("it is neither JSON nor XML")
+
+
+def _form(body: bytes, content_type: str) -> str:
+    kind = content_type.partition(";")[0].strip().casefold()
+    if kind in _XML or kind.endswith("+xml"):
+        return "xml"
+    if kind in _JSON or kind.endswith("+json"):
+        return "json"
+    if kind in _UNTOLD:
+        return "xml" if body.lstrip()[:1] == b"<" else "json"
+    return ""
+
+
+def _reply(document: Mapping[str, Any]) -> Reply:
+    location = _text(document, "location", "messagelocation").partition("?")[0]  # a key may follow
+    message_id = _text(document, "messageid") or urls.id_of(location, "messages")
+    if not urls.ID.fullmatch(message_id):
+        raise BadBody("it names no message")
+    told = _one(document, "responsemessage")
+    if not isinstance(told, dict):
+        raise BadBody("it holds no responseMessage")
+    sender = _one(document, "from")
+    if not isinstance(sender, dict | None):
+        raise BadBody("its from is no object")
+    parts = {key: _text(sender or {}, key) for key in ("name", "mri", "mobile", "email", "voice")}
+    said = {key: _text(told, key) for key in ("channel", "content", "acknowledged", "undeliverable")}
+    if not said["content"] and not said["undeliverable"] and not said["acknowledged"]:
+        raise BadBody("it is neither a reply nor a failed delivery")
+    parameters = _parameters(_one(document, "customparameters", "customparamters"))
+    return Reply(message_id, location, Respondent(**parts), **said, parameters=parameters)
+
+
+def _one(document: Mapping[str, Any], *keys: str) -> Any:
+    """The value under any spelling of `keys`, None where there is none; two that differ are refused."""
+    found = [value for key, value in document.items() if key.casefold() in keys and value is not None]
+    if any(value != found[0] for value in found):
+        raise BadBody(f"it tells its {keys[0]} twice, and not the same")
+    return found[0] if found else None
+
+
+def _text(document: Mapping[str, Any], *keys: str) -> str:
+    value = _one(document, *keys)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > text_max:
+        raise BadBody(f"its {keys[0]} is no text")
+    return value
+
+
+def _parameters(told: object) -> dict[str, str]:
+    """The parameters as key -> text: an object, a list of entries, or entries within an object."""
+    if told in (None, ""):
+        return {}
+    found: dict[str, str] = {}
+    for number, (key, value) in enumerate(_pairs(told)):
+        if number >= parameters_max:
+            raise BadBody(f"it has more than {parameters_max} parameters")
+        if not isinstance(key, str) or len(key) > text_max or found.get(key, value) != value:
+            raise BadBody("one of its parameters has no key, or one that stands there twice")
+        found[key] = _written(value)
+    return found
+
+
+def _pairs(told: object) -> Iterator[tuple[object, object]]:
+    if isinstance(told, dict):
+        inner = told.get("entry")
+        if len(told) == 1 and isinstance(inner, dict | list):
+            yield from _pairs(inner if isinstance(inner, list) else [inner])
+        else:
+            yield from told.items()
+        return
+    if not isinstance(told, list):
+        raise BadBody("its customParameters are no object")
+    for each in told:
+        if not isinstance(each, dict):
+            raise BadBody("one of its customParameters is no object")
+        if "key" in each and each.keys() <= {"key", "value"}:
+            yield each["key"], each.get("value", "")
+        else:
+            yield from each.items()
+
+
+def _written(value: object) -> str:
+    """The text of one parameter."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str() if len(value) <= text_max:
+            return value
+        case _:
+            raise BadBody("one of its parameters is no text")

@@ -1,0 +1,96 @@
+"""Workspaces: list, get, create, replace.
+
+Belongs here: which call each of these is, and what its answer must look like. Not here: the aliases
+of the settings (live.py), which workspace a call goes to (its argument says so).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from reconciler.errors import InputError
+from reconciler.model.plans import Workspace
+from reconciler.service import media, paging, refusals, shapes, urls
+from reconciler.service.answers import Answer, Call
+from reconciler.service.found import Found, Page, iso_date, remote_id
+from reconciler.service.profile import Profile
+from reconciler.service.transport import Transport
+
+collection = "workspaces"
+_ACTIVE = "A"  # facts 7: required on create
+
+
+class ReadWorkspaces:
+    """The workspaces of the account, for reading."""
+
+    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
+        self._transport = transport
+        self._profile = profile
+        self._window = window
+
+    async def list(self) -> tuple[Workspace, ...]:
+        """All of them but the default one, which has no id; `alias` is left empty."""
+
+        async def fetch(offset: int, limit: int) -> Page:
+            # The list knows no pages (specification 8); one that pages all the same is walked.
+            query = (("limit", str(limit)), ("offset", str(offset))) if offset else ()
+            call = Call("GET", "/workspaces", "workspace", query)
+            page = await self._transport.call(
+                call, lambda answer: shapes.page(call, answer, collection, offset, self._profile)
+            )
+            whole = page.total is None and not page.more and collection in self._profile.unpaged
+            return replace(page, last=True) if whole else page
+
+        limit = self._profile.page_max
+        try:
+            rows = await paging.gather(
+                paging.walk(await fetch(0, limit), fetch, limit=limit, window=self._window)
+            )
+        except media.BadBody as error:
+            raise refusals.malformed(Call("GET", "/workspaces", "workspace"), str(error)) from None
+        return tuple(
+            Workspace(alias="", id=row.remote_id, name=str(row.body.get("projectName", ""))) for row in rows
+        )
+
+    async def get(self, workspace_id: str) -> Found:
+        """The whole workspace. Raises NotFound."""
+        call = Call("GET", _path(workspace_id), "workspace")
+        return await self._transport.call(call, lambda answer: _entity(call, answer, workspace_id))
+
+
+class Workspaces(ReadWorkspaces):
+    """The workspaces of the account, for reading and writing. Nothing deletes one."""
+
+    async def create(self, name: str, *, number: str = "", cost_centre: str = "") -> Workspace:
+        """The workspace that exists now; `alias` is left empty. Raises InDoubt where it may exist."""
+        if not name.strip() or not name.isprintable():
+            raise InputError(
+                "the name of a workspace is empty or holds a control character.", next="give it a name."
+            )
+        optional = {"projectNumber": number, "billingcostcentre": cost_centre}
+        body = {
+            "projectName": name,
+            "status": _ACTIVE,
+            **{key: text for key, text in optional.items() if text},
+        }
+        call = Call("POST", "/workspaces", "workspace", body=self._transport.encode("workspace", body))
+        found = await self._transport.call(call, lambda answer: shapes.created(call, answer, collection))
+        return Workspace(alias="", id=found.remote_id, name=name)
+
+    async def replace(self, workspace_id: str, body: Mapping[str, Any]) -> None:
+        """The workspace is what `body` says. Raises NotFound, InDoubt, and Rejected where not offered."""
+        call = Call("PUT", _path(workspace_id), "workspace", body=self._transport.encode("workspace", body))
+        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+
+def _path(workspace_id: str) -> str:
+    return urls.path("/workspaces/{wid}", {"wid": workspace_id})
+
+
+def _entity(call: Call, answer: Answer, asked: str) -> Found:
+    document = shapes.decoded(call, answer)
+    if media.is_error(document) or "projectName" not in document:
+        raise refusals.malformed(call, "it is no workspace", status=answer.status)
+    if remote_id(document, collection) not in ("", asked):
+        raise refusals.malformed(call, "it is another workspace", status=answer.status)
+    return Found(asked, document, iso_date(answer.headers.get("date", "")))
