@@ -1,0 +1,239 @@
+"""The receiver: the address that the service calls when somebody replies, as an ASGI application.
+
+What happens to a request, in this order:
+
+1. its body is read, within a size and a time, and thrown away where the caller is not authentic;
+2. path and key are compared, both and always, in constant time; either wrong: 404, and nothing else;
+3. the payload becomes a Reply, or 400;
+4. the reply is kept in the inbox, on disk; a repeat ends here;
+5. it is passed on to `on_reply`; when that has returned, the inbox notes it;
+6. 200, exactly: the service takes every other answer for a failure and comes again.
+
+Not here: sockets (server.py), the payload's forms (service/replies.py). Nothing is logged: path, key
+and payload are secrets and people's data.
+"""
+
+import asyncio
+from collections.abc import Callable
+from hashlib import sha256
+from hmac import compare_digest
+from http import HTTPStatus
+from typing import Literal
+from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.model.messages import Reply
+from reconciler.model.settings import Secret
+from reconciler.receiver.inbox import Inbox, Kept
+from reconciler.service.replies import parse_reply
+
+# Past its limit a body is read on for a while and thrown away, so that its sender sees the refusal and
+# no broken connection.
+oversize_factor = 4
+
+Why = Literal["unknown caller", "too slow", "too large", "compressed", "unreadable", "not kept"]
+
+
+class ReceiverConfig(Struct, frozen=True):
+    """Who may call, where, and how much of it is read.
+
+    `key` None takes everybody who knows the path. `how` says where the key travels: in `header`, or
+    in the query as `auth` (either letter case).
+    """
+
+    key: Secret | None
+    how: Literal["header", "query"] = "header"
+    header: str = "X-Service-Callback-Key"
+    path: str = "/"
+    body_max: int = 65_536  # bytes; a reply of the largest kind has about 10,000
+    read_deadline_s: float = 5.0  # seconds from the head of a request to the end of its body
+
+
+class Refused(Struct, frozen=True):
+    """A request that was not answered with 200. `what` is for the operator, and holds nothing of it."""
+
+    status: int
+    why: Why
+    what: str
+
+
+def create_receiver(
+    config: ReceiverConfig,
+    inbox: Inbox,
+    on_reply: Callable[[Reply], None],
+    on_refused: Callable[[Refused], None] = lambda _refused: None,
+) -> ASGIApp:
+    """Return the application. It answers 200 to a POST only when the reply is in the inbox and passed on.
+
+    `on_reply` gets every reply once, one at a time, in a worker thread. After a crash, or where it
+    raised, it gets that reply again with the next call of the service, or from `pass_on`. A
+    ReconcilerError that it raises becomes 500; the service comes again. GET on the path is answered with
+    200 to everybody, for the service looks so when a callback is created. Raises SettingsError for a
+    key that cannot prove anything.
+    """
+    return _Receiver(config, inbox, on_reply, on_refused)
+
+
+def pass_on(inbox: Inbox, on_reply: Callable[[Reply], None]) -> int:
+    """Pass on what an earlier run kept and could not; return how many. To be called before serving."""
+    waiting = inbox.untold()
+    for kept in waiting:
+        _tell(inbox, kept, on_reply)
+    return len(waiting)
+
+
+def _tell(inbox: Inbox, kept: Kept, on_reply: Callable[[Reply], None]) -> None:
+    on_reply(kept.reply)
+    inbox.told(kept.number)
+
+
+class _Receiver:
+    """The ASGI application itself."""
+
+    def __init__(
+        self,
+        config: ReceiverConfig,
+        inbox: Inbox,
+        on_reply: Callable[[Reply], None],
+        on_refused: Callable[[Refused], None],
+    ) -> None:
+        self._config = config
+        self._inbox = inbox
+        self._on_reply = on_reply
+        self._on_refused = on_refused
+        self._path = _digest(config.path.encode())
+        self._key = None if config.key is None else _digest(_provable(config.key))
+        self._header = config.header.lower().encode()
+        self._turn = asyncio.Lock()  # replies are kept and passed on in the order in which they came
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        match scope["type"]:
+            case "http":
+                status = await self._answer(scope, receive)
+                if status:
+                    await _send(send, status)
+            case "lifespan":
+                await _lifespan(receive, send)
+            case _:
+                await send({"type": "websocket.close"})
+
+    async def _answer(self, scope: Scope, receive: Receive) -> int:
+        """Return the status of the answer; 0 where nobody is there any more to read it."""
+        method = scope["method"]
+        here, authentic = self._is_here(scope), self._is_authentic(scope)
+        if method in ("GET", "HEAD"):
+            return HTTPStatus.OK if here else self._refuse(_UNKNOWN)
+        welcome = here and authentic and method == "POST"
+        body = await self._body(receive, keep=welcome)
+        if body is None:
+            return 0
+        if not welcome:
+            return self._refuse(_UNKNOWN)
+        if isinstance(body, Refused):
+            return self._refuse(body)
+        if _header(scope, b"content-encoding").lower() not in (b"", b"identity"):
+            return self._refuse(_COMPRESSED)
+        return await self._take(body, _header(scope, b"content-type").decode("latin-1"))
+
+    async def _take(self, body: bytes, content_type: str) -> int:
+        try:
+            reply = parse_reply(body, content_type)
+        except ReconcilerError as error:
+            return self._refuse(Refused(HTTPStatus.BAD_REQUEST, "unreadable", str(error)))
+        try:
+            async with self._turn:
+                await asyncio.to_thread(self._keep, reply)
+        except ReconcilerError as error:
+            return self._refuse(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "not kept", str(error)))
+        return HTTPStatus.OK
+
+    def _keep(self, reply: Reply) -> None:
+        kept = self._inbox.add(reply)
+        if kept is not None:
+            _tell(self._inbox, kept, self._on_reply)
+
+    async def _body(self, receive: Receive, *, keep: bool) -> "bytes | Refused | None":
+        """Return the body (empty without `keep`), or why it was not read; None where the caller left."""
+        chunks: list[bytes] = []
+        size = 0
+        limit = self._config.body_max
+        try:
+            async with asyncio.timeout(self._config.read_deadline_s):
+                more = True
+                while more and size <= limit * oversize_factor:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if keep and size <= limit:
+                        chunks.append(chunk)
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            return _SLOW
+        return b"".join(chunks) if size <= limit else _LARGE
+
+    def _refuse(self, refused: Refused) -> int:
+        self._on_refused(refused)
+        return refused.status
+
+    def _is_here(self, scope: Scope) -> bool:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        return compare_digest(_digest(path.encode("utf-8", "surrogatepass")), self._path)
+
+    def _is_authentic(self, scope: Scope) -> bool:
+        given = _digest(self._given(scope))
+        return self._key is None or compare_digest(given, self._key)
+
+    def _given(self, scope: Scope) -> bytes:
+        """Return the key that the caller shows; b"" where there is none, or more than one."""
+        if self._config.how == "header":
+            return _header(scope, self._header)
+        pairs = (pair.partition(b"=") for pair in scope["query_string"].split(b"&"))
+        # A plus is a plus: no key holds a space, and not every sender writes %2B.
+        values = [unquote_to_bytes(value) for name, _, value in pairs if name.lower() == b"auth"]
+        return values[0] if len(values) == 1 else b""
+
+
+_UNKNOWN = Refused(HTTPStatus.NOT_FOUND, "unknown caller", "path, method or key is not the right one")
+_SLOW = Refused(HTTPStatus.REQUEST_TIMEOUT, "too slow", "the body did not arrive in time")
+_LARGE = Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large", "the body is over the limit")
+_COMPRESSED = Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "compressed", "the body has a Content-Encoding")
+
+
+def _provable(key: Secret) -> bytes:
+    text = key.reveal()
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise SettingsError(
+            "the callback key is empty, or holds what a header cannot carry.",
+            next="choose one of visible ASCII characters: openssl rand -hex 32",
+        )
+    return text.encode()
+
+
+def _digest(value: bytes) -> bytes:
+    """Two values of any length become two of one length: comparing them tells nothing, not even that."""
+    return sha256(value).digest()
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    """Return the header of that name; b"" where there is none, or more than one."""
+    found = [value for key, value in scope["headers"] if key.lower() == name]
+    return found[0] if len(found) == 1 else b""
+
+
+async def _send(send: Send, status: int) -> None:
+    """Answer without a word. One request a connection: a slow second one could otherwise hold it open."""
+    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": int(status), "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    for _ in range(2):
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})

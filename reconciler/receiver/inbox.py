@@ -1,0 +1,200 @@
+"""The inbox: every reply that the service has told us, once, on disk before anybody says so.
+
+Belongs here: the one SQLite file, its rights, what makes two callbacks the same, how long they are kept.
+Not here: HTTP (app.py), what a payload looks like (service/replies.py).
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+
+from msgspec import Struct
+
+from reconciler.errors import StoreError
+from reconciler.model.encoding import decode, encode
+from reconciler.model.messages import Reply
+from reconciler.store.sqlite import busy_timeout_s, meaning
+
+# Days. The service tries again for up to 24 hours (docs/service.md, callbacks); a repeat that comes
+# later than this would be taken for new. What people wrote is kept no longer than that needs.
+keep_days = 31
+
+_application = 0x72636E62  # "rcnb": tells our file from a database of another program
+_VERSION = 1
+
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS reply (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    digest BLOB NOT NULL UNIQUE,
+    received_at TEXT NOT NULL,
+    told INTEGER NOT NULL DEFAULT 0,
+    reply BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS reply_told ON reply (told, received_at);
+PRAGMA application_id = {_application};
+PRAGMA user_version = {_VERSION};
+COMMIT;
+"""
+
+
+class Kept(Struct, frozen=True):
+    """A reply of the inbox. `number` counts up; `received_at` is ISO 8601 in UTC."""
+
+    number: int
+    received_at: str
+    reply: Reply
+
+
+class Inbox:
+    """The replies received so far, durable. May be used by several threads, one at a time inside."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, now: Callable[[], datetime]) -> None:
+        self._path = path
+        self._connection = connection
+        self._now = now
+        self._turn = Lock()
+
+    @classmethod
+    def open(cls, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> "Inbox":
+        """Return the inbox in the file at `path`, made with mode 0600 where there is none.
+
+        Raises StoreError for a file that cannot be used, or that is something else.
+        """
+        _prepare(path)
+        with _explained(path):
+            connection = sqlite3.connect(
+                path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with _explained(path):
+                _require_ours(path, connection)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")  # what we acknowledge survives a power cut
+                connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(path, connection, now)
+
+    def add(self, reply: Reply) -> Kept | None:
+        """Keep a reply, durably; None when it was kept and passed on before.
+
+        One that was kept and never passed on is returned again. Raises StoreError, and nothing is kept.
+        """
+        moment = self._now().astimezone(UTC)
+        oldest = _text(moment - timedelta(days=keep_days))
+        values = (digest(reply), _text(moment), encode(reply))
+        with self._writing() as connection:
+            connection.execute("DELETE FROM reply WHERE told = 1 AND received_at < ?", (oldest,))
+            connection.execute(
+                "INSERT INTO reply (digest, received_at, reply) VALUES (?, ?, ?)"
+                " ON CONFLICT (digest) DO NOTHING",
+                values,
+            )
+            row = connection.execute(
+                "SELECT number, received_at, reply FROM reply WHERE digest = ? AND told = 0", values[:1]
+            ).fetchone()
+        return None if row is None else _kept(row)
+
+    def told(self, number: int) -> None:
+        """Note that this one was passed on. Raises StoreError."""
+        with self._writing() as connection:
+            connection.execute("UPDATE reply SET told = 1 WHERE number = ?", (number,))
+
+    def untold(self) -> tuple[Kept, ...]:
+        """Return what was kept and not passed on, oldest first: we were stopped in between."""
+        return self._select("WHERE told = 0")
+
+    def replies(self) -> tuple[Kept, ...]:
+        """Return everything that is kept, oldest first."""
+        return self._select("")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._turn, _explained(self._path):
+            self._connection.close()
+
+    def _select(self, where: str) -> tuple[Kept, ...]:
+        statement = f"SELECT number, received_at, reply FROM reply {where} ORDER BY number"  # noqa: S608 - our own words
+        with self._turn, _explained(self._path):
+            return tuple(map(_kept, self._connection.execute(statement).fetchall()))
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection whose statements are all kept at the end, or none where anything is raised."""
+        with self._turn, _explained(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def digest(reply: Reply) -> bytes:
+    """What makes two callbacks the same: message, sender, text, and the minute it was acknowledged.
+
+    The service names no event, and other parameters of a repeat (its own clock) may differ. Two equal
+    answers of one person within one minute are therefore one (docs/service.md, callbacks).
+    """
+    same = (reply.message_id, reply.sender, reply.content, reply.acknowledged, reply.undeliverable)
+    return sha256(encode(same)).digest()
+
+
+def _kept(row: tuple[int, str, bytes]) -> Kept:
+    number, received_at, reply = row
+    return Kept(number, received_at, decode(reply, Reply))
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _prepare(path: Path) -> None:
+    """Make sure that the file exists, private from its first moment; an existing one keeps its rights."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise StoreError(
+            f"the inbox {path} cannot be created: {(error.strerror or 'no reason given').lower()}.",
+            next="check that you may write in that folder, or name another place with --inbox",
+        ) from error
+
+
+def _require_ours(path: Path, connection: sqlite3.Connection) -> None:
+    """Refuse a database of another program, and one of a later version of ours."""
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if tables and application != _application:
+        raise StoreError(
+            f"{path} is a database of another program, not an inbox.",
+            next="name another file with --inbox",
+        )
+    if version > _VERSION:
+        raise StoreError(
+            f"the inbox {path} was written by a newer version of this program.",
+            next="upgrade reconciler here too, or name another file with --inbox",
+        )
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn whatever SQLite raises into a StoreError in words for people."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        what, hint = meaning(error)
+        hint = hint.replace("set `store` to another file", "name another one with --inbox")
+        raise StoreError(f"the inbox {path}: {what}.", next=hint) from error
