@@ -60,7 +60,7 @@ def list_messages(call: Call) -> Answer:
     found = [
         one
         for one in call.listed(call.state.mail.newest_messages(call.shelf.id))
-        if start <= one.created < end and (one.user != call.config.username) == shared
+        if start <= one.created <= end and (one.user != call.config.username) == shared
     ]
     shown = found[page.offset :][: page.limit if "limit" in call.query else None]
     if not shown:

@@ -104,7 +104,7 @@ def is_due(message: Message, now: datetime, cycle_s: float) -> bool:
 
 
 def read_window(query: Mapping[str, str], now: datetime) -> tuple[datetime, datetime]:
-    """From when to when a list shows messages, the end excluded: the last seven days, or the four criteria.
+    """From when to when a list shows messages, both included: the last seven days, or the four criteria.
 
     Three of the four are as good as none. Dates and times are taken in UTC (assumed); the minute named last
     is shown whole. Refuses (400) a date or a time in another form.
@@ -113,7 +113,9 @@ def read_window(query: Mapping[str, str], now: datetime) -> tuple[datetime, date
     if not all(values):
         return now - window, datetime.max.replace(tzinfo=UTC)
     from_date, from_time, to_date, to_time = values
-    return _moment(from_date, from_time), _moment(to_date, to_time) + timedelta(minutes=1)
+    return _moment(from_date, from_time), _moment(to_date, to_time) + timedelta(
+        seconds=59, microseconds=999_999
+    )
 
 
 def _moment(date: str, time: str) -> datetime:

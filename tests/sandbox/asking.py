@@ -22,6 +22,11 @@ KINDS = {
     "contacts": "contact",
     "resources": "resource",
     "workspaces": "workspace",
+    "messages": "message",
+    "messagestatus": "messagestatus",
+    "messageresponses": "messageresponse",
+    "callbacks": "api-callback",
+    "calls": "api-call",
 }
 
 JANE = {
