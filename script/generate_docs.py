@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
 from reconciler import errors
-from reconciler.cli.main import COMMANDS
+from reconciler.cli.main import COMMANDS, cli
 from reconciler.model.outcomes import WORDS
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +50,8 @@ A selector that names nothing is an error. What is not selected is not changed, 
 
 def page() -> str:
     """Return the whole page."""
-    parts = [HEAD, _contents(), *map(_command, ("", *COMMANDS)), SELECTORS, _exit_codes(), _errors()]
+    shown = [_command(words) for name in ("", *COMMANDS) for words in _with_those_below(name)]
+    parts = [HEAD, _contents(), *shown, SELECTORS, _exit_codes(), _errors()]
     return "\n".join(parts)
 
 
@@ -57,11 +60,18 @@ def _contents() -> str:
     return "\n".join(["| command | does |", "|---|---|", *rows, ""])
 
 
-def _command(name: str) -> str:
-    title = f"reconciler {name}".strip()
-    words = [sys.executable, "-m", "reconciler", *([name] if name else []), "--help"]
+def _with_those_below(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a command, then those of each command below it."""
+    yield (name,) if name else ()
+    command = cli.get_command(click.Context(cli), name) if name else None
+    if isinstance(command, click.Group):
+        yield from ((name, below) for below in command.commands)
+
+
+def _command(words: tuple[str, ...]) -> str:
+    title = " ".join(("reconciler", *words))
     told = subprocess.run(  # noqa: S603 - our own command
-        words,
+        [sys.executable, "-m", "reconciler", *words, "--help"],
         env={"COLUMNS": COLUMNS},
         capture_output=True,
         text=True,
@@ -70,7 +80,7 @@ def _command(name: str) -> str:
         cwd=ROOT,
     )
     shown = "\n".join(line.rstrip() for line in told.stdout.strip().splitlines())
-    return f"## {title}\n\n```text\n{shown}\n```\n"
+    return f"##{'#' * (len(words) > 1)} {title}\n\n```text\n{shown}\n```\n"
 
 
 def _exit_codes() -> str:

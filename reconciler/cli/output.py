@@ -18,6 +18,7 @@ from reconciler.report.inert import inert, is_hidden
 
 if TYPE_CHECKING:  # rich and msgspec are imported where they are used: start-up is a promise
     from rich.console import Console
+    from rich.live import Live as RichLive
     from rich.progress import Progress, TaskID
 
     from reconciler.report.lines import Line
@@ -187,6 +188,45 @@ def progress() -> Iterator[Bars]:
         yield bars
     finally:
         bars.clear()
+
+
+class Live:
+    """Lines on stderr that are shown in place of those before; on a terminal only (`shown`), else nothing."""
+
+    def __init__(self) -> None:
+        self.shown = is_terminal(sys.stderr)
+        self._display: RichLive | None = None
+
+    def update(self, rendered: "Sequence[Line]") -> None:
+        """Show these lines now."""
+        if not self.shown:
+            return
+        from rich.live import Live as RichLive  # noqa: PLC0415 - 60 ms
+        from rich.text import Text  # noqa: PLC0415 - the same
+
+        if self._display is None:
+            self._display = RichLive(console=_console(sys.stderr), auto_refresh=False, transient=True)
+            self._display.start()
+        rows = (
+            Text.assemble(*((span.text, _STYLES.get(span.style, "")) for span in spans)) for spans in rendered
+        )
+        self._display.update(Text("\n").join(rows), refresh=True)
+
+    def clear(self) -> None:
+        """Take the lines away."""
+        if self._display is not None:
+            self._display.stop()
+        self._display = None
+
+
+@contextmanager
+def live() -> Iterator[Live]:
+    """Yield a place for lines that are gone at the end, whatever happens."""
+    place = Live()
+    try:
+        yield place
+    finally:
+        place.clear()
 
 
 def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:

@@ -1,0 +1,91 @@
+"""What the commands for messages, callbacks and workspaces share: a client, a workspace, a write.
+
+Belongs here: opening the client for one command, and what a signal may do to it. Not here: what is asked.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from reconciler.cli.running import Signals, finish, outside, settings_of
+from reconciler.errors import InDoubt, SettingsError
+from reconciler.model.settings import Settings
+from reconciler.service.client import Reader, ServiceClient, open_client, open_reader
+
+T = TypeVar("T")
+
+
+def reading(given: Mapping[str, Any], ask: Callable[[Reader, Settings], Awaitable[T]]) -> T:
+    """Return what `ask` learns from a client that sends nothing but GET."""
+    settings = settings_of(given["config"], given["environment"], service=True)
+
+    async def talking(_signals: Signals) -> T:
+        async with open_reader(settings.service, timing=outside().timing) as reader:
+            return await ask(reader, settings)
+
+    return finish(talking)
+
+
+def writing(given: Mapping[str, Any], ask: Callable[[ServiceClient, Settings, Signals], Awaitable[T]]) -> T:
+    """Return what `ask` returns, which has a client that writes; its writes go through `once`."""
+    settings = settings_of(given["config"], given["environment"], service=True)
+
+    async def talking(signals: Signals) -> T:
+        async with open_client(settings.service, timing=outside().timing) as client:
+            return await ask(client, settings, signals)
+
+    return finish(talking)
+
+
+async def once(signals: Signals, call: Coroutine[Any, Any, T], what: str, look: str) -> T:
+    """Return the answer of a write that is sent once, and never again.
+
+    The first signal lets it finish, the second ends it. Where nobody knows whether it was done: InDoubt,
+    which says `what` it was, and the command that lets somebody `look`.
+    """
+    signals.apply_begins()
+    call_ends = asyncio.ensure_future(call)
+    told_to_end = asyncio.ensure_future(signals.stop.wait_now())
+    await asyncio.wait({call_ends, told_to_end}, return_when=asyncio.FIRST_COMPLETED)
+    told_to_end.cancel()
+    if not call_ends.done():
+        call_ends.cancel()
+        await asyncio.gather(call_ends, return_exceptions=True)
+        raise _doubt(what, look)
+    try:
+        return call_ends.result()
+    except InDoubt as error:
+        raise _doubt(what, look, error) from error
+
+
+def _doubt(what: str, look: str, error: InDoubt | None = None) -> InDoubt:
+    why = str(error) if error else "the command was stopped before the answer came."
+    about = {"method": error.method, "path": error.path, "code": error.code} if error else {}
+    return InDoubt(
+        f"in doubt whether {what}: {why} It is not sent again.",
+        next=f"{look}   (shows whether it is there)",
+        status=error.status if error else 0,
+        **about,
+    )
+
+
+async def workspace_id(client: Reader, settings: Settings, alias: str) -> str:
+    """Return the service's id of a workspace by its alias; "" for the default one. Raises SettingsError."""
+    if alias in ("", "default"):
+        return ""
+    if alias not in settings.workspaces:
+        raise SettingsError(
+            f"the settings have no workspace {alias!r}.",
+            next=f"name one of {', '.join(settings.workspaces)}, or add it under `workspaces:`",
+        )
+    ref = settings.workspaces[alias]
+    if ref.id:
+        return ref.id
+    fits = [one.id for one in await client.workspaces.list() if one.name == ref.name]
+    if len(fits) != 1:
+        several = "more than one workspace" if fits else "no workspace"
+        raise SettingsError(
+            f"workspace {alias}: the service has {several} with name {ref.name!r}.",
+            next="see them: reconciler workspaces list",
+        )
+    return fits[0]

@@ -1,0 +1,422 @@
+"""`reconciler messages`: sends messages, and shows what became of them."""
+
+import re
+import sys
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli import options, output
+from reconciler.errors import FileError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from reconciler.cli.following import Followed
+    from reconciler.cli.running import Signals
+    from reconciler.model.messages import (
+        Delivery,
+        Message,
+        MessageDetail,
+        MessageRow,
+        Response,
+        ResponseCount,
+        Sent,
+        StatusCount,
+    )
+    from reconciler.model.settings import Settings
+    from reconciler.report.lines import Line
+    from reconciler.service.client import Reader, ServiceClient
+
+body_bytes_max = 1_048_576  # bytes of a message's text; an SMS has 1,600 characters, an e-mail a few pages
+wait_default_s = 300.0
+
+_LOOK = "reconciler messages list"
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+@click.group(name="messages", no_args_is_help=False, short_help="Send messages; see what became of them.")
+def command() -> None:
+    """Send a message, and see its status and what people answered.
+
+    \b
+    Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, and not everybody answered in time,
+    8 in doubt, 64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler messages send --to +61491570156 --subject Test --body 'Are you there?' --wait
+        reconciler messages list --from 2026-03-02 --to 2026-03-08
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+
+
+def _workspace(command: Any) -> Any:
+    return click.option(
+        "--workspace",
+        default="default",
+        show_default=True,
+        metavar="ALIAS",
+        help="A workspace of the settings.",
+    )(command)
+
+
+def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in written:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise click.BadParameter("write NAME=VALUE.")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice.")
+        found[name] = value
+    return found
+
+
+@command.command(short_help="Send one message, once.")
+@click.option(
+    "--to",
+    multiple=True,
+    required=True,
+    metavar="RECIPIENT",
+    help="A number, an e-mail address or an MRI. Repeatable.",
+)
+@click.option("--subject", required=True, metavar="TEXT", help="The subject.")
+@click.option("--body", metavar="TEXT", help="The text.")
+@click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input.")
+@click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
+@click.option(
+    "--param",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_parameters,
+    help="Comes back with every reply, as text. Repeatable.",
+)
+@_workspace
+@click.option("--wait", is_flag=True, help="Stay, and show status and replies until everybody answered.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1, 86_400),
+    default=wait_default_s,
+    show_default=True,
+    metavar="S",
+    help="How long --wait stays, in seconds.",
+)
+@options.settings_options
+@options.format_option
+def send(*, wait: bool, timeout: float, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+    """Send one message. It is sent at most once: an answer that got lost is told, and nothing is repeated.
+
+    With --wait the status and the replies are shown as they come, until everybody who can has
+    answered, S seconds are over, or Ctrl-C; none of these takes the message back.
+
+    \b
+    Reads settings; writes the service. Exit codes: 0 accepted (with --wait: everybody answered),
+    1 not sent, or not followed, 3 input invalid, 6 sent, and not everybody answered in time,
+    8 in doubt whether it was sent, 64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler messages send --to +61491570156 --subject 'Night shift' --body 'Can you come?' --wait
+        reconciler messages send --to jane.doe@example.com --subject Report --body-file - < report.txt
+        reconciler messages send --to +61491570156 --subject Test --body 'Reply, please' \\
+            --callback on-call --param incident=42
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    message = _message(given)
+    from reconciler.cli.calling import once, workspace_id, writing  # noqa: PLC0415 - not for --help
+    from reconciler.cli.following import follow  # noqa: PLC0415 - the same
+
+    as_json = format == "json"
+
+    async def send_it(
+        client: "ServiceClient", settings: "Settings", signals: "Signals"
+    ) -> "tuple[Sent, Followed | None]":
+        where = await workspace_id(client, settings, workspace)
+        sent = await once(
+            signals, client.messages.send(message, workspace=where), "the message was sent;", _LOOK
+        )
+        if not wait:
+            return sent, None
+        if not as_json:
+            _accepted(sent, workspace)
+        return sent, await follow(
+            client.messages,
+            sent.message_id,
+            workspace=where,
+            limit_s=timeout,
+            stop=signals.stop,
+            show=not as_json,
+        )
+
+    sent, followed = writing(given, send_it)
+    return _report_sent(sent, followed, workspace, as_json=as_json)
+
+
+def _message(given: dict[str, Any]) -> "Message":
+    """Take what makes the message out of the options. Raises UsageError, FileError, InputError."""
+    from reconciler.model.messages import Message  # noqa: PLC0415 - not for --help
+
+    body, file = given.pop("body"), given.pop("body_file")
+    if (body is None) == (file is None):
+        raise click.UsageError("give the text with --body or with --body-file, one of them.")
+    callback, parameters = given.pop("callback"), given.pop("parameters")
+    if parameters and not callback:
+        raise click.UsageError("--param needs --callback: without one, parameters come back to nobody.")
+    return Message(
+        to=given.pop("to"),
+        subject=given.pop("subject"),
+        body=_body(file) if body is None else body,
+        callback_id=callback,
+        callback_parameters=parameters,
+    )
+
+
+def _body(file: str) -> str:
+    """Return the text of a file, or of standard input, without the line end that closes it."""
+    from reconciler.cli.files import read_file  # noqa: PLC0415 - not for --help
+
+    shown = "standard input" if file == "-" else file
+    data = _standard_input() if file == "-" else read_file(Path(file))
+    if len(data) > body_bytes_max:
+        raise InputError(f"{shown} has over {body_bytes_max:,} bytes.", next="send a shorter text")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
+        raise InputError(f"{shown} is not UTF-8 text.", next="store it as UTF-8") from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None or sys.stdin.closed:
+        raise FileError("standard input is closed.", next="name a file with --body-file FILE")
+    return sys.stdin.buffer.read(body_bytes_max + 1)
+
+
+def _accepted(sent: "Sent", workspace: str) -> None:
+    from reconciler.report.messages import sent_lines  # noqa: PLC0415 - not for --help
+
+    output.lines(sent_lines(sent, f"reconciler messages responses {sent.message_id}{_in(workspace)}"))
+
+
+def _in(workspace: str) -> str:
+    return "" if workspace == "default" else f" --workspace {workspace}"
+
+
+def _report_sent(sent: "Sent", followed: "Followed | None", workspace: str, *, as_json: bool) -> int:
+    from reconciler.report.messages import followed_lines, followed_values, report_json  # noqa: PLC0415 - not for --help
+
+    if followed is None:
+        if as_json:
+            output.json(report_json({"sent": sent}))
+        else:
+            _accepted(sent, workspace)
+        return 0
+    now = followed.progress
+    values = (now.statuses, now.counts, now.responses)
+    if as_json:
+        trouble = str(followed.trouble or "")
+        about = {"sent": sent, "end": followed.end, "trouble": trouble, **followed_values(*values)}
+        output.json(report_json(about, followed.exit_code))
+    else:
+        output.lines(followed_lines(*values, followed.end))
+        if followed.trouble is not None:
+            output.failure(followed.trouble, as_json=False)
+    return followed.exit_code
+
+
+def _moment(ctx: click.Context, parameter: click.Parameter, written: str | None) -> datetime | None:
+    """Return an ISO date or time, in UTC where it names no zone. A day of --to is meant to its end."""
+    if written is None:
+        return None
+    try:
+        found = datetime.fromisoformat(written)
+    except ValueError:
+        raise click.BadParameter("write a date as 2026-03-02, or 2026-03-02T09:30.", ctx, parameter) from None
+    if _DAY.fullmatch(written) and parameter.name == "end":
+        found = datetime.combine(found.date(), time.max)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+@command.command(name="list", short_help="List messages of the last week, or between two dates.")
+@click.option(
+    "--from",
+    "start",
+    metavar="DATE",
+    callback=_moment,
+    help="From this ISO date on, in UTC where it names no zone. Default: a week ago.",
+)
+@click.option(
+    "--to",
+    "end",
+    metavar="DATE",
+    callback=_moment,
+    help="Up to this ISO date, the day included. Default: now.",
+)
+@click.option("--shared", is_flag=True, help="Those that other users have sent.")
+@_workspace
+@options.settings_options
+@options.format_option
+def list_(
+    *,
+    start: datetime | None,
+    end: datetime | None,
+    shared: bool,
+    workspace: str,
+    format: str,  # noqa: A002 - the option's name
+    **given: Any,
+) -> int:
+    """List messages, the newest first: those of the last seven days, or of the dates given.
+
+    \b
+    Reads settings and the service; writes nothing.
+    Exit codes: 0 shown, 1 failed, 3 input invalid, 64 usage.
+
+    \b
+    Examples:
+        reconciler messages list
+        reconciler messages list --from 2026-03-02 --to 2026-03-08 --format json
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    if end is not None and start is None:
+        raise click.UsageError("--to needs --from.")
+    if start is not None and end is not None and end < start:
+        raise click.UsageError("--to is before --from.")
+    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
+    from reconciler.report.messages import message_table  # noqa: PLC0415 - the same
+
+    async def list_them(reader: "Reader", settings: "Settings") -> "tuple[MessageRow, ...]":
+        where = await workspace_id(reader, settings, workspace)
+        return await reader.messages.list(start, end, workspace=where, shared=shared)
+
+    found = reading(given, list_them)
+    _show({"messages": found}, message_table(found), format)
+    return 0
+
+
+@command.command(short_help="Show one message, whole.")
+@click.argument("message_id", metavar="ID")
+@_workspace
+@options.settings_options
+@options.format_option
+def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+    """Show the message with this ID, with every field that the service tells.
+
+    \b
+    Reads settings and the service; writes nothing.
+    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+
+    \b
+    Example:
+        reconciler messages show 4C8FE1A2B3D4E5F6
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
+    from reconciler.report.messages import detail_lines  # noqa: PLC0415 - the same
+
+    async def get(reader: "Reader", settings: "Settings") -> "MessageDetail":
+        return await reader.messages.get(
+            message_id, workspace=await workspace_id(reader, settings, workspace)
+        )
+
+    found = reading(given, get)
+    _show({"message": found}, detail_lines(found), format)
+    return 0
+
+
+@command.command(short_help="Show what became of a message.")
+@click.argument("message_id", metavar="ID")
+@click.option("--detailed", is_flag=True, help="Every channel of every recipient.")
+@_workspace
+@options.settings_options
+@options.format_option
+def status(*, message_id: str, detailed: bool, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+    """Show how many recipients of a message are in each state, or each of them.
+
+    \b
+    Reads settings and the service; writes nothing.
+    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+
+    \b
+    Example:
+        reconciler messages status 4C8FE1A2B3D4E5F6 --detailed
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
+    from reconciler.report.messages import delivery_lines, status_lines  # noqa: PLC0415 - the same
+
+    async def deliveries(reader: "Reader", settings: "Settings") -> "tuple[Delivery, ...]":
+        where = await workspace_id(reader, settings, workspace)
+        return await reader.messages.status(message_id, "detailed", workspace=where)
+
+    async def states(reader: "Reader", settings: "Settings") -> "tuple[StatusCount, ...]":
+        where = await workspace_id(reader, settings, workspace)
+        return await reader.messages.status(message_id, workspace=where)
+
+    if detailed:
+        each = reading(given, deliveries)
+        _show({"deliveries": each}, delivery_lines(each), format)
+    else:
+        counted = reading(given, states)
+        _show({"status": counted}, status_lines(counted), format)
+    return 0
+
+
+@command.command(short_help="Show what people answered.")
+@click.argument("message_id", metavar="ID")
+@click.option("--detailed", is_flag=True, help="The answer of every recipient.")
+@click.option(
+    "--filter",
+    "rule",
+    type=click.Choice(("default", "responserule")),
+    default="default",
+    show_default=True,
+    help="Count without a response rule, or by that of the message.",
+)
+@_workspace
+@options.settings_options
+@options.format_option
+def responses(
+    *,
+    message_id: str,
+    detailed: bool,
+    rule: str,
+    workspace: str,
+    format: str,  # noqa: A002 - the option's name
+    **given: Any,
+) -> int:
+    """Show how many recipients of a message answered in each way, or each answer.
+
+    \b
+    Reads settings and the service; writes nothing.
+    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+
+    \b
+    Example:
+        reconciler messages responses 4C8FE1A2B3D4E5F6 --detailed
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
+    from reconciler.report.messages import answer_lines, response_lines  # noqa: PLC0415 - the same
+
+    async def answers(reader: "Reader", settings: "Settings") -> "tuple[Response, ...]":
+        where = await workspace_id(reader, settings, workspace)
+        return await reader.messages.response_details(message_id, rule, workspace=where)
+
+    async def counts(reader: "Reader", settings: "Settings") -> "tuple[ResponseCount, ...]":
+        where = await workspace_id(reader, settings, workspace)
+        return await reader.messages.responses(message_id, rule, workspace=where)
+
+    if detailed:
+        each = reading(given, answers)
+        _show({"answers": each}, answer_lines(each), format)
+    else:
+        counted = reading(given, counts)
+        _show({"responses": counted}, response_lines(counted), format)
+    return 0
+
+
+def _show(about: "Mapping[str, object]", lines: "Sequence[Line]", format: str) -> None:  # noqa: A002 - the option's name
+    from reconciler.report.messages import report_json  # noqa: PLC0415 - not for --help
+
+    if format == "json":
+        output.json(report_json(about))
+    else:
+        output.lines(lines)
