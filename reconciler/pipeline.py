@@ -29,6 +29,7 @@ from reconciler.model.plans import Options, Plan, Target, Verdict, Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.service.client import Connections, Reader, open_client, open_reader
+from reconciler.service.profile import load_profile
 from reconciler.service.timing import Timing
 from reconciler.service.urls import origin
 from reconciler.store.database import Store
@@ -220,7 +221,7 @@ async def _plan(
         rules=rules,
         moment=Moment(salt or outside.token(), _text(now), _text(expires)),
     )
-    verdict = guard(made, settings.guard, consent)
+    verdict = guard(made, settings.guard, consent, load_profile(settings.service.profile).missing)
     return Planned(made, verdict, desired, live, recorded, sum(reader.calls.values()))
 
 

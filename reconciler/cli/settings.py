@@ -30,6 +30,7 @@ from reconciler.model.settings import (
     Settings,
     WorkspaceRef,
 )
+from reconciler.service.profile import load_profile
 
 T = TypeVar("T")
 
@@ -111,6 +112,7 @@ def _contradictions(layers: Layers) -> Iterator[Problem]:
         )
     yield from _workspace_problems(tuple(workspaces(layers)))
     yield from _identity_problems(layers)
+    yield from _profile_problems(layers)
 
 
 def address_problems(value: Value) -> Iterator[Problem]:
@@ -145,6 +147,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _profile(layers: Layers) -> str:
+    """Return the name of a shipped profile, or the absolute path of a file."""
+    name: str = _value(layers, "service.profile").raw
+    return str(layers.root / name) if name.endswith(".yaml") else name
+
+
+def _profile_problems(layers: Layers) -> Iterator[Problem]:
+    value = _value(layers, "service.profile")
+    try:
+        load_profile(_profile(layers), shown=value.raw)
+    except SettingsError as error:
+        yield value.problem(str(error).removeprefix(f"{value.name} "), error.next)
 
 
 def _without_password(url: str) -> str:
@@ -255,7 +271,8 @@ def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
         service=Service(
             base_url=(_value(layers, "service.base_url").raw or "").rstrip("/"),
             auth=auth,
-            profile=one("service.profile", str),
+            profile=_profile(layers),
+            format=_value(layers, "service.format").raw,
             limits=struct("service.limits", Limits),
         ),
         workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspaces(layers)},

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.plans import Plan, Reason, Verdict
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import Scope
 
+Missing = frozenset[tuple[str, str]]  # kind and action
+
+_SHOWN = 20  # addresses in one reason; the plan shows them all
 _FEW = 3  # deletes of one kind in one workspace that a percentage does not forbid
 
 
@@ -23,9 +26,12 @@ class Consent(Struct, frozen=True):
     updates: int = 0
 
 
-def guard(plan: Plan, limits: GuardLimits, consent: Consent) -> Verdict:
-    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules G1 to G4."""
-    reasons = list(_incomplete(plan))
+def guard(plan: Plan, limits: GuardLimits, consent: Consent, missing: Missing = frozenset()) -> Verdict:
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1, G1 to G4.
+
+    `missing` are the kinds and actions that this deployment does not offer.
+    """
+    reasons = [*_not_offered(plan, missing), *_incomplete(plan)]
     if plan.count("delete") > consent.deletes:
         reasons += _deletes(plan, limits)
     if sum(1 for change in plan.changes if _recreates(change)) > consent.creates:
@@ -41,6 +47,25 @@ def _recreates(change: Change) -> bool:
 
 def _scopes(plan: Plan) -> list[Scope]:
     return sorted({Scope(change.address.kind, change.address.workspace) for change in plan.changes})
+
+
+def _not_offered(plan: Plan, missing: Missing) -> Iterator[Reason]:
+    """Say which changes the deployment has no call for (rule C1). No consent lifts it."""
+    for scope in _scopes(plan):
+        refused = [one for one in plan.scoped(scope) if (scope.kind, action(one)) in missing]
+        for word in sorted({action(one) for one in refused}):
+            addresses = [str(one.address) for one in refused if action(one) == word]
+            named = ", ".join(addresses[:_SHOWN])
+            more = f" and {len(addresses) - _SHOWN} more" if len(addresses) > _SHOWN else ""
+            yield Reason(
+                "C1",
+                str(scope),
+                len(addresses),
+                0,
+                f"the plan would {word} {len(addresses)} {scope}, and the service's profile says that this "
+                f"deployment does not {word} {scope.kind}s: {named}{more}.",
+                f"leave them out with --except kind:{scope.kind}, or correct capabilities in service.profile",
+            )
 
 
 def _incomplete(plan: Plan) -> Iterator[Reason]:

@@ -28,6 +28,7 @@ from reconciler.service.auth import Credentials
 from reconciler.service.connections import Connections
 from reconciler.service.exchange import exchange
 from reconciler.service.limiter import Limiter
+from reconciler.service.profile import ProfileLimits
 from reconciler.service.timing import Timing
 
 __all__ = ["Call", "Timing", "Transport"]
@@ -37,6 +38,8 @@ log = logging.getLogger(__name__)
 
 read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
 connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
+
+_NO_CAPS = ProfileLimits()
 
 for _name in ("httpx2", "httpcore2"):
     # Below WARNING they write whole URLs, and links from answers; either may hold the key.
@@ -63,6 +66,7 @@ class Transport:
         timing: Timing,
         vendor: str,
         read_only: bool,
+        caps: ProfileLimits = _NO_CAPS,
     ) -> None:
         self.calls: Counter[str] = Counter()
         self._base = urls.base(service.base_url)
@@ -72,9 +76,10 @@ class Transport:
         self._vendor = vendor
         self.form: media.Form = service.format
         self._read_only = read_only
+        self._bytes_max = caps.request_bytes
         self._limits: Limits = service.limits
         self._limiter = Limiter(
-            per_second=service.limits.requests_per_second,
+            per_second=_lower(service.limits.requests_per_second, caps.requests_per_second),
             concurrency=service.limits.concurrency,
             timing=timing,
         )
@@ -85,15 +90,21 @@ class Transport:
     def encode(self, kind: str, document: Mapping[str, Any]) -> bytes:
         """The body of a request, in the form of the settings; `kind` is that of the media type.
 
-        Raises Rejected where XML cannot carry it, before anything is sent.
+        Raises Rejected where XML cannot carry it or the deployment takes less, before anything is sent.
         """
         try:
-            return media.encode(document, kind, self.form)
+            body = media.encode(document, kind, self.form)
         except media.Unfit as error:
             raise Rejected(
                 f"{kind}: not sent, because {error}.",
                 next="change that value, or set service.format to json.",
             ) from None
+        if 0 < self._bytes_max < len(body):
+            raise Rejected(
+                f"{kind}: not sent, because it has {len(body)} bytes; the service takes {self._bytes_max}.",
+                next="make the payload smaller; service.profile says what the deployment takes.",
+            )
+        return body
 
     async def call(self, call: Call, read: Callable[[Answer], T]) -> T:
         """What `read` makes of the answer's success; raises the ServiceError of docs/planning.md, A8.
@@ -191,3 +202,8 @@ class Transport:
     def _try_time(call: Call, attempt: int, left_s: float) -> float:
         shared = call.method == "GET" and attempt < retry.tries_max
         return left_s * read_share if shared else left_s
+
+
+def _lower(ours: float, theirs: float) -> float:
+    """The lower of two limits, of which 0 is none."""
+    return min(ours, theirs) if ours and theirs else ours or theirs

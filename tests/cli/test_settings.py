@@ -269,7 +269,7 @@ REFUSED = {
     "an empty stack": ("version: 1\nstack: ''", "stack is not a stack name."),
     "no manifests": ("version: 1\nmanifests: []", "manifests must have at least one, not 0."),
     "manifests as text": ("version: 1\nmanifests: a", "manifests must be a list, not text."),
-    "xml": ("version: 1\nservice: {format: xml}", "service.format must be json. It is 'xml'."),
+    "form": ("version: 1\nservice: {format: yaml}", "service.format must be json or xml. It is 'yaml'."),
     "a key in the body": (
         "version: 1\nservice: {auth: {send_key: body}}",
         "service.auth.send_key must be header or query. It is 'body'.",

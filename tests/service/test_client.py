@@ -344,7 +344,7 @@ def test_every_kind_is_reached_by_its_name() -> None:
 
 @pytest.mark.parametrize("plural", ["contacts", "devices"])
 def test_a_deployment_without_a_write_is_never_sent_one(plural: str) -> None:
-    """These writes are in no specification: a profile can switch them off."""
+    """These writes are in no specification: a profile can switch them off. Replacing a device is in it."""
     wire = Wire(answer(204))
     switched = {"contacts_write": plural != "contacts", "devices_write": plural != "devices"}
     profile = structs.replace(load_profile("service"), capabilities=Capabilities(**switched))
@@ -352,17 +352,19 @@ def test_a_deployment_without_a_write_is_never_sent_one(plural: str) -> None:
     async def work(client: ServiceClient) -> None:
         collection = getattr(client, plural)
         collection._profile = profile
-        for write in (
-            collection.create({}, parent=ID),
-            collection.replace(ID, {}, parent=ID),
-            collection.delete(ID, parent=ID),
-        ):
-            with pytest.raises(SettingsError, match=f"does not write {plural}"):
+        writes = {"create": collection.create({}, parent=ID), "delete": collection.delete(ID, parent=ID)}
+        if plural == "contacts":
+            writes["update"] = collection.replace(ID, {})
+        for action, write in writes.items():
+            with pytest.raises(SettingsError, match=f"does not {action} {plural}"):
                 await write
+        assert wire.sent == []
+        if plural == "devices":
+            await collection.replace(ID, {}, parent=ID)
 
     with_client(wire, work)
 
-    assert wire.sent == []
+    assert wire.methods == (["PUT"] if plural == "devices" else [])
 
 
 def test_an_unknown_profile_lists_the_known_ones() -> None:
@@ -371,16 +373,14 @@ def test_an_unknown_profile_lists_the_known_ones() -> None:
     with pytest.raises(SettingsError, match=r"service\.profile '\.\./secrets' is not known") as raised:
         with_client(Wire(answer(204)), CALLS["GET"], settings=settings)
 
-    assert raised.value.next == "use one of: service."
+    assert raised.value.next == "use one of: service, whispir; or the path of a file that ends in .yaml."
 
 
 def test_the_shipped_profile_is_the_specifications() -> None:
     profile = load_profile("service")
 
     assert (profile.vendor, profile.page_max) == ("service", 20)
-    assert (profile.may_write("contacts"), profile.may_write("devices"), profile.may_write("resources")) == (
-        True,
-    ) * 3
+    assert profile.missing == frozenset()
 
 
 def test_a_profile_with_an_unknown_key_is_refused() -> None:
