@@ -17,10 +17,9 @@ from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
-from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
-from reconciler.sandbox import auth, control, sending, server
+from reconciler.sandbox import auth, control, openapi, sending, server
 from reconciler.sandbox.calls import Call
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Course, straight
@@ -55,7 +54,8 @@ def create_app(config: SandboxConfig) -> Starlette:
             yield
         state.close()
 
-    app = Starlette(routes=[Mount("/", app=Service(state))], lifespan=lifespan)
+    app = Starlette(lifespan=lifespan)
+    app.router.default = Service(state)  # a mount would answer paths with a line break in them itself
     app.state.sandbox = state
     return app
 
@@ -115,6 +115,10 @@ class Service:
         await self._land()
         if incoming.path.startswith(control.prefix):
             await self._send(await self._control(incoming), send)
+            return
+        if incoming.path == openapi.address and incoming.method == "GET":
+            described = openapi.encoded(self._config, server=incoming.base)
+            await self._send(Outgoing(HTTPStatus.OK, described), send)
             return
         course = self._state.faults.course(incoming.method, incoming.path)
         wait_s = self._config.latency_ms / 1000 + course.wait_s
