@@ -74,7 +74,9 @@ def resolve(addresses: Iterable[str], contacts: Iterable[Contact]) -> tuple[Reci
     A number or an e-mail address that no contact has is reached all the same. An MRI that nobody has, and
     what is none of the three, leads nowhere: channel and destination are empty.
     """
-    wanted = {_key(address): address for address in addresses}
+    wanted: dict[str, str] = {}
+    for address in addresses:
+        wanted.setdefault(_key(address), address)
     people: dict[str, Contact] = {}
     for contact in contacts:
         for key in _keys(contact):
