@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from reconciler.errors import InputError, ServiceError
+from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.model.messages import Callback, CallbackCall
-from reconciler.service import callback_shapes, messages, shapes, urls
+from reconciler.service import callback_shapes, shapes, unpaged, urls
 from reconciler.service.answers import Call
 from reconciler.service.callback_shapes import calls_collection, collection
 from reconciler.service.found import Found, Page
@@ -34,6 +34,7 @@ key_max = 128
 email_max = 64
 ids_max = 100  # calls that one request marks: their ids travel in its address
 
+_WORDED = (400, 422)  # facts 8: these say in words what is wrong with the body
 _known_part = 4  # characters of a key; an error text that holds so much of its beginning repeats it
 
 
@@ -71,7 +72,7 @@ class ReadCallbacks:
                 call, lambda answer: shapes.page(call, answer, key, offset, self._profile)
             )
 
-        return await messages.walk(asked, fetch, named=True)
+        return await unpaged.walk(asked, fetch, named=True)
 
 
 class Callbacks(ReadCallbacks):
@@ -85,7 +86,7 @@ class Callbacks(ReadCallbacks):
         """
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("POST", _path(), "api-callback", body=body)
-        with _concealed(callback):
+        with _writing(callback):
             found = await self._transport.call(call, lambda answer: shapes.created(call, answer, collection))
         return structs.replace(callback, callback_id=found.remote_id)
 
@@ -93,13 +94,14 @@ class Callbacks(ReadCallbacks):
         """The callback of this id is as given; its key too, so it must be given. Raises NotFound, InDoubt."""
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("PUT", _path(callback.callback_id), "api-callback", body=body)
-        with _concealed(callback):
+        with _writing(callback):
             await self._transport.call(call, lambda answer: shapes.done(call, answer))
 
     async def delete(self, callback_id: str) -> None:
         """The callback is gone. Raises NotFound, InDoubt, Throttled."""
         call = Call("DELETE", _path(callback_id), "api-callback")
-        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+        with _writing():
+            await self._transport.call(call, lambda answer: shapes.done(call, answer))
 
     async def mark_calls(self, callback_id: str, call_ids: Iterable[str], status: CallStatus) -> None:
         """These calls have this status at the service. Raises NotFound, InDoubt; InputError for no ids."""
@@ -111,7 +113,8 @@ class Callbacks(ReadCallbacks):
         query = tuple(("id", urls.checked(each)) for each in ids)
         body = self._transport.encode("api-call", {"status": status})
         call = Call("PUT", _path(callback_id, calls=True), "api-call", query, body=body)
-        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+        with _writing():
+            await self._transport.call(call, lambda answer: shapes.done(call, answer))
 
 
 def _path(callback_id: str | None = None, *, calls: bool = False) -> str:
@@ -139,19 +142,23 @@ def _body(callback: Callback) -> dict[str, object]:
 
 
 @contextmanager
-def _concealed(callback: Callback) -> Iterator[None]:
-    """Keep the callback's key out of an error whose words, the service's, repeat it.
+def _writing(callback: Callback | None = None) -> Iterator[None]:
+    """Say in an error what to do about a callback, and keep its key out where the service's words repeat it.
 
     They were cut and escaped before, so the beginning of the key is enough to leave all of them out.
     """
     try:
         yield
     except ServiceError as error:
-        key = callback.auth.key.reveal() if callback.auth else ""
+        key = callback.auth.key.reveal() if callback and callback.auth else ""
         begins = {form[:_known_part] for form in (key, quote(key, safe=""))}
-        if key and any(begin in str(error) for begin in begins):
+        if key and any(begin in f"{error} {error.code}" for begin in begins):
             error.args = (
                 f"{error.method} {error.path} ({error.status}): the answer repeats the key and is left out.",
             )
             error.code = ""
+        if isinstance(error, InDoubt):
+            error.next = "list the callbacks and their calls before anything is sent again."
+        elif error.status in _WORDED:
+            error.next = "read the service's words above and mend the callback; nothing was changed."
         raise

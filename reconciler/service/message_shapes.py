@@ -25,7 +25,7 @@ from reconciler.model.messages import (
 )
 from reconciler.service import media, refusals, shapes, urls
 from reconciler.service.answers import Answer, BadBody, Call
-from reconciler.service.found import Found, Page, links, remote_id
+from reconciler.service.found import Found, Page, cut_queries, links, remote_id
 from reconciler.service.paging import List
 from reconciler.service.profile import Profile
 
@@ -120,7 +120,7 @@ def row(call: Call, found: Found) -> MessageRow:
 
 def detail(call: Call, answer: Answer, asked: str) -> MessageDetail:
     """One message, the one that was asked for."""
-    document = shapes.decoded(call, answer)
+    document = shapes.raw(call, answer)
     if media.is_error(document) or not _MARKS & document.keys():
         raise _malformed(call, answer, "it is no message")
     if _own_id(document) not in ("", asked):
@@ -131,6 +131,7 @@ def detail(call: Call, answer: Answer, asked: str) -> MessageDetail:
         if isinstance(rel, str) and isinstance(uri, str):
             relations.setdefault(rel, _path(uri))
     fields = {key: value for key, value in document.items() if key != "link"}
+    cut_queries(fields)
     return MessageDetail(asked, fields, relations)
 
 

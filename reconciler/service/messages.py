@@ -1,7 +1,8 @@
 """Messages: send, list, get, status, responses, and waiting for responses.
 
-Belongs here: which call each of these is, the dates of a search, walking a list that knows no pages.
-Not here: the shapes of the answers (message_shapes.py), what the service calls us with (callbacks.py).
+Belongs here: which call each of these is, and looking again until enough has come. Not here: what a
+request says (message_requests.py), the shapes of the answers (message_shapes.py), walking a list that
+knows no pages (unpaged.py), what the service calls us with (replies.py).
 
     send ─▶ 202, queued ─▶ follow: status, responses ─▶ until everybody answered, or time is over
 
@@ -9,12 +10,12 @@ A message costs money and wakes people: one call of `send` sends at most one req
 A `workspace` is the service's id; "" is the default one. Source: docs/service.md, messages.
 """
 
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from math import isfinite
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from reconciler.errors import InDoubt, InputError, NotFound, Rejected, ServiceError, Temporary
 from reconciler.model.messages import (
@@ -27,19 +28,15 @@ from reconciler.model.messages import (
     Sent,
     StatusCount,
 )
-from reconciler.service import message_shapes, refusals, urls
+from reconciler.service import message_requests, message_shapes, unpaged, urls
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
-from reconciler.service.paging import pages_max
 from reconciler.service.profile import Profile
 from reconciler.service.timing import Timing
 from reconciler.service.transport import Transport
 
 View = Literal["summary", "detailed"]
 
-separator = ";"  # between recipients; public sources show `;` and `,`, so neither may stand in one
-zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; no two differ by more
-stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
 polls_max = 100_000  # looks of one `follow`
 
 _DETAILED, _SUMMARY = ("view", "detailed"), ("view", "summary")
@@ -88,9 +85,9 @@ class ReadMessages:
         that does not tell its time is kept. `shared` asks for messages that other users have sent.
         Raises InputError for dates that cannot be meant.
         """
-        first, last = self._between(start, end)
+        first, last = message_requests.span(start, end, self._timing.now)
         criteria = (
-            *(_criteria(first, last) if first and last else ()),
+            *(message_requests.criteria(first, last) if first and last else ()),
             *((("viewType", "shared"),) if shared else ()),
         )
         path = self._path(workspace)
@@ -102,7 +99,7 @@ class ReadMessages:
             )
 
         call = Call("GET", path, "message")
-        found = [message_shapes.row(call, row) for row in await walk(call, fetch, named=True)]
+        found = [message_shapes.row(call, row) for row in await unpaged.walk(call, fetch, named=True)]
         if first is None or last is None:
             return tuple(found)
         return tuple(
@@ -230,7 +227,7 @@ class ReadMessages:
                 call, lambda answer: message_shapes.rows(call, answer, key, offset, self._profile)
             )
 
-        return await walk(asked, fetch, named=False)
+        return await unpaged.walk(asked, fetch, named=False)
 
     def _paged(self, offset: int) -> tuple[tuple[str, str], ...]:
         return ("limit", str(self._profile.page_max)), ("offset", str(offset))
@@ -240,26 +237,6 @@ class ReadMessages:
         one = "" if message_id is None else "/{id}"
         template = f"{within}/messages{one}{f'/{view}' if view else ''}"
         return urls.path(template, {"wid": workspace, "id": message_id or ""})
-
-    def _between(
-        self, start: datetime | None, end: datetime | None
-    ) -> tuple[datetime, datetime] | tuple[None, None]:
-        if start is None:
-            if end is None:
-                return None, None
-            raise InputError(
-                "an end without a start names no time span.",
-                next="give the start too; without both, the last seven days are listed.",
-            )
-        last = end or self._timing.now()
-        if start.tzinfo is None or last.tzinfo is None:
-            raise InputError(
-                "a date without a time zone cannot be compared.",
-                next="give dates that know their zone, as datetime(2026, 3, 1, tzinfo=UTC).",
-            )
-        if start > last:
-            raise InputError("the start lies behind the end.", next="exchange them, or leave the end out.")
-        return start, last
 
 
 class Messages(ReadMessages):
@@ -272,7 +249,10 @@ class Messages(ReadMessages):
         Throttled or Unavailable where it did not, and InputError for a message that cannot be meant.
         """
         call = Call(
-            "POST", self._path(workspace), "message", body=self._transport.encode("message", body_of(message))
+            "POST",
+            self._path(workspace),
+            "message",
+            body=self._transport.encode("message", message_requests.body_of(message)),
         )
         try:
             message_id = await self._transport.call(
@@ -288,104 +268,9 @@ class Messages(ReadMessages):
         return Sent(message_id, self._path(workspace, message_id))
 
 
-def body_of(message: Message) -> dict[str, Any]:
-    """The body that sends `message`. Raises InputError for what the service could misread."""
-    _check_recipients(message.to)
-    for value in message.callback_parameters.values():
-        if isinstance(value, float) and not isfinite(value):
-            raise InputError(
-                "a callback parameter is not a finite number.", next="give a text or a finite number."
-            )
-    body: dict[str, Any] = {"to": separator.join(message.to), "subject": message.subject}
-    if message.body:
-        body["body"] = message.body
-    if message.callback_id:
-        body["callbackId"] = message.callback_id
-    if message.callback_parameters:
-        body["callbackParameters"] = dict(message.callback_parameters)
-    twice = sorted(body.keys() & message.more.keys())
-    if twice:
-        raise InputError(
-            f"`more` names {', '.join(twice)}, which the message has already.", next="leave it out of `more`."
-        )
-    return {**body, **message.more}
-
-
-def _check_recipients(recipients: tuple[str, ...]) -> None:
-    """One that holds a separator would be two people, and nobody would have meant the second."""
-    if not recipients:
-        raise InputError("the message has no recipient.", next="name at least one number, address or MRI.")
-    for place, each in enumerate(recipients, 1):
-        if not each.strip() or not each.isprintable() or ";" in each or "," in each:
-            raise InputError(
-                f"recipient {place} is empty, or holds a separator or a control character.",
-                next="give each recipient as a text of its own.",
-            )
-
-
-def _criteria(start: datetime, end: datetime) -> tuple[tuple[str, str], ...]:
-    """All four of them, in UTC and a day wider: with three the service does not filter at all."""
-    first, last = _moved(start, -zone_pad), _moved(end, zone_pad)
-    return (
-        ("criteriaFromDate", _day(first)),
-        ("criteriaFromTime", f"{first:%H:%M}"),
-        ("criteriaToDate", _day(last)),
-        ("criteriaToTime", f"{last:%H:%M}"),
-    )
-
-
-def _moved(moment: datetime, by: timedelta) -> datetime:
-    try:
-        return moment.astimezone(UTC) + by
-    except OverflowError:  # the first or the last day that there is
-        return moment.replace(tzinfo=UTC)
-
-
-def _day(moment: datetime) -> str:
-    return f"{moment.day:02}/{moment.month:02}/{moment.year:04}"
-
-
 def _check_wait(every_s: float, limit_s: float) -> None:
     if not (isfinite(every_s) and isfinite(limit_s) and every_s > 0 and limit_s >= 0):
         raise InputError(
             "the time to wait is no number of seconds that can be waited.",
             next="give a pause above 0 and a limit of 0 or more.",
         )
-
-
-async def walk(
-    call: Call, fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
-) -> tuple[Found, ...]:
-    """All rows of a list that tells no totals, up to its end sign, one page after the other.
-
-    Such a list may know no offset and show everything each time. So a page with nothing new is held
-    against the first page as it is now: where they are alike, everything was shown; where they are
-    not, new rows have pushed the old ones down, and the walk goes on. New rows come first, and none
-    ever leaves, so none is missed. `named` rows have an id of their own; others are told by content.
-    """
-    rows: dict[str, Found] = {}
-    before: tuple[object, ...] = ()
-    offset = stale = 0
-    for _ in range(pages_max):
-        page = await fetch(offset)
-        seen = _content(page, named=named)
-        if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
-            stale += 1
-            if stale > stale_pages_max:
-                raise refusals.malformed(call, "it repeats itself and comes to no end")
-            if _content(await fetch(0), named=named) == seen:
-                return tuple(rows.values())
-        else:
-            stale = 0
-        rows.update((row.remote_id, row) for row in page.rows if row.remote_id not in rows)
-        if page.last or not page.rows:
-            return tuple(rows.values())
-        before = seen
-        offset += len(page.rows)
-    raise refusals.malformed(call, f"the list has more than {pages_max} pages")
-
-
-def _content(page: Page, *, named: bool) -> tuple[object, ...]:
-    if named:
-        return tuple(row.remote_id for row in page.rows)
-    return tuple({key: value for key, value in row.body.items() if key != "id"} for row in page.rows)

@@ -92,14 +92,19 @@ def done(call: Call, answer: Answer) -> None:
 
 def decoded(call: Call, answer: Answer) -> dict[str, Any]:
     """The answer's document, without queries in its links."""
-    try:
-        document = media.decode(answer.body, call.media, answer.form)
-    except media.BadBody as error:
-        raise refusals.malformed(call, str(error), status=answer.status) from None
+    document = raw(call, answer)
     # XML can spell a letter in other ways, so there the bytes tell nothing.
     if answer.form == "xml" or b"apikey" in answer.body.lower():
         cut_queries(document)
     return document
+
+
+def raw(call: Call, answer: Answer) -> dict[str, Any]:
+    """The answer's document as it came: its links may hold a key."""
+    try:
+        return media.decode(answer.body, call.media, answer.form)
+    except media.BadBody as error:
+        raise refusals.malformed(call, str(error), status=answer.status) from None
 
 
 def _error_document(call: Call, answer: Answer) -> Exception:

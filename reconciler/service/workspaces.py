@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from reconciler.errors import InputError
+from reconciler.errors import InDoubt, InputError
 from reconciler.model.plans import Workspace
 from reconciler.service import media, paging, refusals, shapes, urls
 from reconciler.service.answers import Answer, Call
@@ -74,7 +74,11 @@ class Workspaces(ReadWorkspaces):
             **{key: text for key, text in optional.items() if text},
         }
         call = Call("POST", "/workspaces", "workspace", body=self._transport.encode("workspace", body))
-        found = await self._transport.call(call, lambda answer: shapes.created(call, answer, collection))
+        try:
+            found = await self._transport.call(call, lambda answer: shapes.created(call, answer, collection))
+        except InDoubt as error:
+            error.next = "list the workspaces before anything is sent again; nothing deletes a second one."
+            raise
         return Workspace(alias="", id=found.remote_id, name=name)
 
     async def replace(self, workspace_id: str, body: Mapping[str, Any]) -> None:

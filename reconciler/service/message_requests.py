@@ -1,0 +1,98 @@
+"""What a request about messages says: the body of a new one, the time span of a list.
+
+Belongs here: building both from values, and refusing what the service could misread. Pure. Not here:
+sending (messages.py), the shapes of answers (message_shapes.py).
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from math import isfinite
+from typing import Any
+
+from reconciler.errors import InputError
+from reconciler.model.messages import Message
+
+separator = ";"  # between recipients; public sources show `;` and `,`, so neither may stand in one
+zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; none is further from UTC
+
+
+def body_of(message: Message) -> dict[str, Any]:
+    """The body that sends `message`. Raises InputError for what the service could misread."""
+    _check_recipients(message.to)
+    for value in message.callback_parameters.values():
+        if isinstance(value, float) and not isfinite(value):
+            raise InputError(
+                "a callback parameter is not a finite number.", next="give a text or a finite number."
+            )
+    body: dict[str, Any] = {"to": separator.join(message.to), "subject": message.subject}
+    if message.body:
+        body["body"] = message.body
+    if message.callback_id:
+        body["callbackId"] = message.callback_id
+    if message.callback_parameters:
+        body["callbackParameters"] = dict(message.callback_parameters)
+    twice = sorted(body.keys() & message.more.keys())
+    if twice:
+        raise InputError(
+            f"`more` names {', '.join(twice)}, which the message has already.", next="leave it out of `more`."
+        )
+    return {**body, **message.more}
+
+
+def _check_recipients(recipients: tuple[str, ...]) -> None:
+    """One that holds a separator would be two people, and nobody would have meant the second."""
+    if not recipients:
+        raise InputError("the message has no recipient.", next="name at least one number, address or MRI.")
+    for place, each in enumerate(recipients, 1):
+        if not each.strip() or not each.isprintable() or ";" in each or "," in each:
+            raise InputError(
+                f"recipient {place} is empty, or holds a separator or a control character.",
+                next="give each recipient as a text of its own.",
+            )
+
+
+def criteria(start: datetime, end: datetime) -> tuple[tuple[str, str], ...]:
+    """All four of them, in UTC and a day wider: with three the service does not filter at all."""
+    first, last = _moved(start, -zone_pad), _moved(end, zone_pad)
+    return (
+        ("criteriaFromDate", _day(first)),
+        ("criteriaFromTime", f"{first:%H:%M}"),
+        ("criteriaToDate", _day(last)),
+        ("criteriaToTime", f"{last:%H:%M}"),
+    )
+
+
+def _moved(moment: datetime, by: timedelta) -> datetime:
+    try:
+        return moment.astimezone(UTC) + by
+    except OverflowError:  # the first or the last day that there is
+        return moment.replace(tzinfo=UTC)
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day:02}/{moment.month:02}/{moment.year:04}"
+
+
+def span(
+    start: datetime | None, end: datetime | None, now: Callable[[], datetime]
+) -> tuple[datetime, datetime] | tuple[None, None]:
+    """The first and the last moment that are meant, or none at all; an end left out is now.
+
+    Raises InputError for dates that cannot be meant.
+    """
+    if start is None:
+        if end is None:
+            return None, None
+        raise InputError(
+            "an end without a start names no time span.",
+            next="give the start too; without both, the last seven days are listed.",
+        )
+    last = end or now()
+    if start.tzinfo is None or last.tzinfo is None:
+        raise InputError(
+            "a date without a time zone cannot be compared.",
+            next="give dates that know their zone, as datetime(2026, 3, 1, tzinfo=UTC).",
+        )
+    if start > last:
+        raise InputError("the start lies behind the end.", next="exchange them, or leave the end out.")
+    return start, last

@@ -1,0 +1,53 @@
+"""Lists that tell no totals: all their rows, one page after the other.
+
+Belongs here: noticing the end of such a list. Not here: lists that count their rows (paging.py), the
+request of a page (whoever walks).
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from reconciler.service import refusals
+from reconciler.service.answers import Call
+from reconciler.service.found import Found, Page
+from reconciler.service.paging import pages_max
+
+stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
+
+
+async def walk(
+    call: Call, fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
+) -> tuple[Found, ...]:
+    """All rows of a list that tells no totals, up to its end sign, one page after the other.
+
+    Such a list may know no offset and show everything each time. So a page with nothing new is held
+    against the first page as it is now: where they are alike, everything was shown; where they are
+    not, new rows have pushed the old ones down, and the walk goes on. New rows come first, and none
+    ever leaves, so none is missed. `named` rows have an id of their own; others are told by content.
+    """
+    rows: dict[str, Found] = {}
+    before: tuple[object, ...] = ()
+    offset = stale = 0
+    for _ in range(pages_max):
+        page = await fetch(offset)
+        seen = _content(page, named=named)
+        if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
+            stale += 1
+            if stale > stale_pages_max:
+                raise refusals.malformed(call, "it repeats itself and comes to no end")
+            if _content(await fetch(0), named=named) == seen:
+                return tuple(rows.values())
+        else:
+            stale = 0
+        rows.update((row.remote_id, row) for row in page.rows if row.remote_id not in rows)
+        if page.last or not page.rows:
+            return tuple(rows.values())
+        before = seen
+        offset += len(page.rows)
+    raise refusals.malformed(call, f"the list has more than {pages_max} pages")
+
+
+def _content(page: Page, *, named: bool) -> tuple[object, ...]:
+    if named:
+        return tuple(row.remote_id for row in page.rows)
+    return tuple({key: value for key, value in row.body.items() if key != "id"} for row in page.rows)
