@@ -1,4 +1,4 @@
-"""Resources that vanish by themselves, and the other answer to an update. Source: docs/service.md, resources."""
+"""Resources that vanish by themselves, and how an update answers. Source: docs/service.md, resources."""
 
 from pathlib import Path
 
