@@ -15,12 +15,13 @@ bytes_max = 16 * 1024 * 1024  # the cap of every answer (exchange.py), held here
 depth_max = 64  # elements within elements; the service's own documents have at most 7
 attributes_max = 64  # of one element; a link has 6
 children_max = 20_000  # of one element; a page has 20 rows, a contact some 80 fields
-elements_max = 400_000  # of one document; each costs some hundred bytes here, whatever it cost on the wire
+elements_max = 200_000  # of one document; each costs some hundred bytes here, whatever it cost on the wire
 token_max = 256 * 1024  # bytes of one tag or comment: expat keeps all of it before anybody can look at it
 
 XML = "http://www.w3.org/XML/1998/namespace"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
+_broken = "it is not well-formed XML, or was cut off"
 _CHUNK = 64 * 1024  # bytes fed at a time
 _UTF8 = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
 _START = "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
@@ -76,13 +77,20 @@ def parse(body: bytes) -> Element:
         raise BadBody("it is empty")
     if len(body) > bytes_max:
         raise BadBody(f"it is larger than {bytes_max // 1024 // 1024} MiB")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadBody("it is not UTF-8") from None
+    if "\0" in text:  # the parser would take it for UTF-16, whatever it was told
+        raise BadBody(_broken)
+    del text
     reader = _Reader()
     try:
         for start in range(0, len(body), _CHUNK):
             reader.feed(body[start : start + _CHUNK])
         return reader.close()
     except expat.ExpatError:
-        raise BadBody("it is not well-formed XML, or was cut off") from None
+        raise BadBody(_broken) from None
 
 
 class _Reader:
@@ -116,7 +124,9 @@ class _Reader:
         self._parser.Parse(b"", True)
         return self._top.children[0]
 
-    def _declared(self, _version: str, encoding: str | None, _standalone: int) -> None:
+    def _declared(self, version: str, encoding: str | None, _standalone: int) -> None:
+        if version != "1.0":
+            raise BadBody("it is not XML 1.0")
         if (encoding or "").casefold() not in _UTF8:
             raise BadBody("it is not UTF-8")
 
