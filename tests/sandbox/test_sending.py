@@ -1,0 +1,480 @@
+"""Callbacks as they are really sent. Source: specification 2.6 and 6; docs/service.md, callbacks."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import pytest
+from sandbox.asking import JANE, Clock, Sandbox, last_segment, origin, usual_headers
+from sandbox.receiving import (
+    MAIL,
+    MOBILE,
+    Receiver,
+    callback_body,
+    delivered,
+    failed,
+    message_body,
+    receiving,
+    replied,
+    sent,
+)
+
+from reconciler.sandbox import sending
+from reconciler.sandbox.app import running
+from reconciler.sandbox.config import SandboxConfig
+
+day = 24 * 3600
+
+
+def with_callback(
+    url: str, *, callback: dict[str, Any] | None = None, **options: Any
+) -> tuple[Sandbox, str, str]:
+    """A sandbox, the path of its callback, and a message that names it."""
+    sandbox = Sandbox(callback_check=False, **{"clock": Clock(), **options})
+    path = sandbox.created("/callbacks", callback_body(url, **(callback or {})))
+    return sandbox, path, sent(sandbox, MOBILE, MAIL, callbackId="approvals")
+
+
+def payloads(receiver: Receiver) -> list[dict[str, Any]]:
+    """What arrived, as JSON."""
+    return [json.loads(one.body) for one in receiver.calls]
+
+
+def calls(sandbox: Sandbox, path: str) -> list[dict[str, Any]]:
+    """The calls that were tried."""
+    found: list[dict[str, Any]] = sandbox.get(f"{path}/calls").json().get("calls", [])
+    return found
+
+
+def test_a_reply_is_posted_with_the_payload_of_the_specification() -> None:
+    """Specification 2.6 and 6, rules 1 and 3: all values texts, the parameters under customParameters."""
+    sandbox = Sandbox(callback_check=False, clock=Clock())
+    mri = sandbox.get(sandbox.created("/contacts", {**JANE, "workPhone1": "+12025550100"})).json()["mri"]
+    with receiving() as receiver:
+        sandbox.created("/callbacks", callback_body(receiver.url))
+        parameters = {"plan": 7, "share": 1.5, "dry": True, "by": "Jöhn"}
+        message = sent(sandbox, callbackId="approvals", callbackParameters=parameters)
+        replied(sandbox, message, "Yes, go on")
+
+        assert delivered(sandbox) == {"success": 1, "failed": 0, "waiting": 0}
+
+    (call,) = receiver.calls
+    assert (call.method, call.target, call.headers["content-type"]) == ("POST", "/in", "application/json")
+    assert json.loads(call.body) == {
+        "messageid": message,
+        "location": f"{origin}/messages/{message}",
+        "from": {
+            "name": "Jane Doe",
+            "mri": mri,
+            "mobile": MOBILE,
+            "email": MAIL,
+            "voice": "+12025550100",
+        },
+        "responseMessage": {"channel": "SMS", "acknowledged": "14/08/26 01:20", "content": "Yes, go on"},
+        "customParameters": {"plan": "7", "share": "1.5", "dry": "true", "by": "Jöhn"},
+    }
+    assert b"callbackParameters" not in call.body
+
+
+def test_a_failed_delivery_is_posted_too() -> None:
+    """Specification 6. The time of the failure is under `undeliverable`, the reason is the content."""
+    with receiving() as receiver:
+        sandbox, _, message = with_callback(receiver.url)
+        failed(sandbox, message, to=MAIL, reason="Mailbox full")
+        delivered(sandbox)
+
+    (payload,) = payloads(receiver)
+    assert payload["responseMessage"] == {
+        "channel": "EMAIL",
+        "undeliverable": "14/08/26 01:20",
+        "content": "Mailbox full",
+    }
+    assert payload["from"]["email"] == MAIL
+    assert "customParameters" not in payload
+
+
+def test_a_recipient_that_leads_nowhere_is_a_failed_delivery() -> None:
+    """Once the message is executed; nobody has to fail it by hand."""
+    with receiving() as receiver:
+        sandbox, _, _ = with_callback(receiver.url, message_cycle_s=60)
+        sent(sandbox, "Nobody.9@Contact.service.example", callbackId="approvals")
+        assert delivered(sandbox)["success"] == 0
+
+        sandbox.post("/_sandbox/messages/run")
+        assert delivered(sandbox)["success"] == 1
+
+    assert "undeliverable" in payloads(receiver)[0]["responseMessage"]
+
+
+def test_every_reply_of_a_conversation_is_posted_with_the_same_parameters() -> None:
+    """Specification 6, rule 4; in the order in which they came."""
+    with receiving() as receiver:
+        sandbox, _, _ = with_callback(receiver.url)
+        message = sent(sandbox, callbackId="approvals", callbackParameters={"plan": 7})
+        for word in ("One", "Two", "Three"):
+            replied(sandbox, message, word)
+        delivered(sandbox)
+
+    found = payloads(receiver)
+    assert [one["responseMessage"]["content"] for one in found] == ["One", "Two", "Three"]
+    assert [one["customParameters"] for one in found] == [{"plan": "7"}] * 3
+
+
+def test_the_payload_is_sent_in_xml_if_the_callback_wants_that() -> None:
+    """Specification 6, rule 2: in XML each pair is an entry element holding a key and a value."""
+    with receiving() as receiver:
+        sandbox, _, _ = with_callback(receiver.url, callback={"contentType": "xml"})
+        message = sent(sandbox, callbackId="approvals", callbackParameters={"a<b": "x & y"})
+        replied(sandbox, message, "1 < 2")
+        delivered(sandbox)
+
+    (call,) = receiver.calls
+    text = call.body.decode()
+    assert call.headers["content-type"] == "application/xml"
+    assert ":deliveryResponse " in text
+    assert f"<messageid>{message}</messageid><location>{origin}/messages/{message}</location>" in text
+    assert "<entry><key>a&lt;b</key><value>x &amp; y</value></entry>" in text
+    assert "<content>1 &lt; 2</content>" in text
+
+
+@pytest.mark.parametrize(
+    ("vendor", "header"), [("service", "X-Service-Callback-Key"), ("whispir", "X-Whispir-Callback-Key")]
+)
+def test_the_key_is_shown_in_a_header_named_for_the_vendor(vendor: str, header: str) -> None:
+    """Public sources; the vendor word is an option."""
+    config = SandboxConfig(callback_check=False, vendor=vendor)
+    sandbox = Sandbox(config)
+    kinds = {name: f"application/vnd.{vendor}.{name}-v1+json" for name in ("api-callback", "message")}
+    with receiving() as receiver:
+        made = sandbox.post(
+            "/callbacks",
+            callback_body(receiver.url),
+            headers={"content-type": kinds["api-callback"], "accept": ""},
+        )
+        answer = sandbox.post(
+            "/messages",
+            {"to": MOBILE, "subject": "S", "callbackId": "approvals"},
+            headers={"content-type": kinds["message"], "accept": ""},
+        )
+        replied(sandbox, answer.headers["location"].rsplit("/", 1)[1])
+        delivered(sandbox)
+
+    assert made.status_code == 201
+    assert [one.headers[header] for one in receiver.calls] == ["k3y"]
+
+
+@pytest.mark.parametrize("kind", ["querystring", "queryparam"])
+@pytest.mark.parametrize(("query", "target"), [("", "/in?auth=k%263+y"), ("?a=b", "/in?a=b&auth=k%263+y")])
+def test_the_key_is_shown_in_the_query(kind: str, query: str, target: str) -> None:
+    """Public sources: auth=<key>, beside what the address has already; and in no header then."""
+    with receiving() as receiver:
+        auth = {"type": kind, "key": "k&3 y"}
+        sandbox, _, message = with_callback(f"{receiver.url}{query}", callback={"auth": auth})
+        replied(sandbox, message)
+        delivered(sandbox)
+
+    (call,) = receiver.calls
+    assert call.target == target.replace("+", "%20")
+    assert call.headers["x-service-callback-key"] is None
+
+
+def test_a_callback_without_auth_shows_no_key() -> None:
+    """There is none to show."""
+    with receiving() as receiver:
+        sandbox, _, message = with_callback(receiver.url, callback={"auth": None})
+        replied(sandbox, message)
+        delivered(sandbox)
+
+    assert (receiver.calls[0].target, receiver.calls[0].headers["x-service-callback-key"]) == ("/in", None)
+
+
+def test_the_known_variants_of_the_payload_are_options() -> None:
+    """Public sources disagree on two names, and add keys of the service's own; all values are texts."""
+    with receiving() as receiver:
+        sandbox, _, _ = with_callback(
+            receiver.url,
+            callback_location_key="messagelocation",
+            callback_failure_key="acknowledged",
+            callback_service_keys=True,
+        )
+        message = sent(sandbox, callbackId="approvals", callbackParameters={"plan": 7, "date": "mine"})
+        failed(sandbox, message, reason="Gone")
+        delivered(sandbox)
+
+    (payload,) = payloads(receiver)
+    assert payload["messagelocation"].endswith(message)
+    assert "location" not in payload
+    assert payload["responseMessage"]["acknowledged"] == "14/08/26 01:20"
+    assert (
+        payload["customParameters"].items()
+        >= {"plan": "7", "date": "mine", "matchedCategory": "noresponse"}.items()
+    )
+    assert all(isinstance(value, str) for value in payload["customParameters"].values())
+
+
+def test_markup_is_removed_if_the_callback_wants_that() -> None:
+    """Public sources: removeHTML."""
+    with receiving() as receiver:
+        sandbox, _, message = with_callback(receiver.url, callback={"removeHTML": "enabled"})
+        replied(sandbox, message, "<p>Yes, 1 < 2</p>")
+        delivered(sandbox)
+
+    assert payloads(receiver)[0]["responseMessage"]["content"] == "Yes, 1 < 2"
+
+
+@pytest.mark.parametrize(("event", "word"), [("reply", "Gone"), ("undeliverable", "Yes")])
+def test_an_event_that_is_disabled_is_not_sent(event: str, word: str) -> None:
+    """Public sources: both can be switched off."""
+    with receiving() as receiver:
+        sandbox, _, message = with_callback(receiver.url, callback={"callbacks": {event: "disabled"}})
+        replied(sandbox, message)
+        failed(sandbox, message, to=MAIL, reason="Gone")
+        delivered(sandbox)
+
+    assert [one["responseMessage"]["content"] for one in payloads(receiver)] == [word]
+
+
+def test_a_message_without_a_known_callback_calls_nobody() -> None:
+    """None named, or one that does not exist (assumed); the reply itself is kept."""
+    with receiving() as receiver:
+        sandbox, _, _ = with_callback(receiver.url)
+        answers = [replied(sandbox, sent(sandbox)), replied(sandbox, sent(sandbox, callbackId="unheard-of"))]
+
+        assert [one["calls"] for one in answers] == [0, 0]
+        assert delivered(sandbox) == {"success": 0, "failed": 0, "waiting": 0}
+    assert receiver.calls == []
+
+
+def test_a_callback_is_found_by_its_id_too() -> None:
+    """One public source calls the callbackId an identifier."""
+    with receiving() as receiver:
+        sandbox, path, _ = with_callback(receiver.url)
+        replied(sandbox, sent(sandbox, callbackId=path.rsplit("/", 1)[1]))
+
+        assert delivered(sandbox)["success"] == 1
+
+
+@pytest.mark.parametrize("status", [201, 202, 204, 301, 302, 400, 401, 404, 500, 503])
+def test_anything_but_200_is_a_failure(status: int) -> None:
+    """Public sources: exactly 200; a redirect is not followed."""
+    with receiving(status) as receiver:
+        sandbox, path, message = with_callback(receiver.url)
+        replied(sandbox, message)
+
+        assert delivered(sandbox) == {"success": 0, "failed": 1, "waiting": 0}
+        assert len(receiver.arrived) == 1
+    (call,) = calls(sandbox, path)
+    assert (call["status"], call["callback"]["statusCode"]) == ("FAILED", status)
+
+
+def test_a_failed_call_is_tried_again_until_it_succeeds() -> None:
+    """Public sources: about every five minutes, here every two seconds of the sandbox's clock."""
+    clock = Clock()
+    with receiving(500, 503) as receiver:
+        sandbox, path, message = with_callback(receiver.url, callback={"retriesEnabled": True}, clock=clock)
+        replied(sandbox, message)
+        assert delivered(sandbox) == {"success": 0, "failed": 1, "waiting": 1}
+
+        clock.advance(1.9)
+        assert delivered(sandbox) == {"success": 0, "failed": 0, "waiting": 1}
+
+        clock.advance(0.1)
+        assert delivered(sandbox) == {"success": 0, "failed": 1, "waiting": 1}
+
+        sandbox.post("/_sandbox/clock", {"advance_s": 2})
+        assert delivered(sandbox) == {"success": 1, "failed": 0, "waiting": 0}
+
+    assert len({one.body for one in receiver.calls}) == 1
+    assert [(one["status"], one["callback"]["statusCode"]) for one in calls(sandbox, path)] == [
+        ("SUCCESS", 200)
+    ]
+
+
+def test_retries_end_after_a_day() -> None:
+    """Public sources: up to 24 hours; the call stays FAILED and can be looked at."""
+    clock = Clock()
+    with receiving(*[500] * 10) as receiver:
+        sandbox, path, message = with_callback(
+            receiver.url, callback={"retriesEnabled": True}, clock=clock, callback_retry_s=day / 2
+        )
+        replied(sandbox, message)
+        for _ in range(5):
+            delivered(sandbox)
+            clock.advance(day / 2)
+
+        assert len(receiver.calls) == 3  # at once, after half a day, after a day
+    assert [one["status"] for one in calls(sandbox, path)] == ["FAILED"]
+
+
+def test_what_was_dealt_with_is_not_tried_again() -> None:
+    """By PUT of the call, or with the callback itself."""
+    clock = Clock()
+    with receiving(500, 500) as receiver:
+        sandbox, path, message = with_callback(receiver.url, callback={"retriesEnabled": True}, clock=clock)
+        replied(sandbox, message, "One")
+        replied(sandbox, message, "Two")
+        assert delivered(sandbox) == {"success": 0, "failed": 2, "waiting": 2}
+
+        sandbox.put(f"{path}/calls?id={calls(sandbox, path)[0]['id']}", {"status": "SUCCESS"})
+        clock.advance(2)
+        assert delivered(sandbox) == {"success": 1, "failed": 0, "waiting": 0}
+
+        replied(sandbox, message, "Three")
+        sandbox.delete(path)
+        assert delivered(sandbox) == {"success": 0, "failed": 0, "waiting": 0}
+    assert [one["responseMessage"]["content"] for one in payloads(receiver)] == ["One", "Two", "Two"]
+
+
+@contextmanager
+def speaking(words: bytes) -> Iterator[str]:
+    """Something on a port that says this to whoever connects, and then nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(5)
+
+        def speak() -> None:
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):  # who has heard enough may hang up
+                connection.settimeout(5)
+                connection.sendall(words)
+                while connection.recv(65_536):
+                    pass
+
+        thread = threading.Thread(target=speak)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/in"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (b"", "no answer in 0.2 s"),
+        (b"HTTP/1.1 200", "no answer in 0.2 s"),
+        (b"220 mail.example.com ESMTP\r\n\r\n", "no answer that is HTTP"),
+        (b"HTTP/1.1 OK\r\n\r\n", "no answer that is HTTP"),
+        (b"HTTP/1.1 2000 OK\r\n\r\n", "no answer that is HTTP"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 9, "no answer that is HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000, "no answer that is HTTP"),
+    ],
+)
+def test_whatever_does_not_answer_in_time_and_in_http_is_a_failure(words: bytes, reason: str) -> None:
+    """Public sources: no answer in 60 s fails; here the time is shortened. Nothing else may hang or fail."""
+    with speaking(words) as url:
+        sandbox, path, message = with_callback(url, callback_answer_s=0.2)
+        replied(sandbox, message)
+        assert delivered(sandbox)["failed"] == 1
+
+    (call,) = calls(sandbox, path)
+    assert (call["callback"]["statusCode"], call["callback"]["statusMessage"]) == (0, reason)
+
+
+def test_interim_answers_are_passed_over() -> None:
+    """A 1xx precedes the answer; it is none."""
+    with speaking(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\n") as url:
+        sandbox, _, message = with_callback(url)
+        replied(sandbox, message)
+
+        assert delivered(sandbox)["success"] == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["http://ops.example.com/in", "http://192.0.2.1/in", "http://127.0.0.1.example.com/in"]
+)
+def test_calls_do_not_leave_the_machine(url: str) -> None:
+    """A sandbox for tests must not call strangers; not even their names are looked up."""
+    sandbox, path, message = with_callback(url)
+    replied(sandbox, message)
+
+    assert delivered(sandbox)["failed"] == 1
+    assert "its own machine" in calls(sandbox, path)[0]["callback"]["statusMessage"]
+
+
+def test_a_hanging_receiver_does_not_hold_up_the_others() -> None:
+    """To one callback one call at a time, to different ones side by side."""
+    with speaking(b"") as hanging, receiving() as receiver:
+        sandbox, _, message = with_callback(hanging, callback_answer_s=0.3)
+        sandbox.created("/callbacks", callback_body(receiver.url, name="other"))
+        replied(sandbox, message)
+        replied(sandbox, sent(sandbox, callbackId="other"))
+        start = time.monotonic()
+
+        assert delivered(sandbox) == {"success": 1, "failed": 1, "waiting": 0}
+        assert time.monotonic() - start < 3
+
+
+def test_due_calls_can_be_delivered_within_a_running_loop() -> None:
+    """For a test whose receiver lives in the same event loop; two at once make each call once."""
+
+    async def both() -> list[sending.Delivered]:
+        state = sandbox.app.state.sandbox
+        return list(await asyncio.gather(sending.deliver_due(state), sending.deliver_due(state)))
+
+    with receiving() as receiver:
+        sandbox, _, message = with_callback(receiver.url)
+        replied(sandbox, message)
+
+        assert asyncio.run(both()) == [sending.Delivered(success=1), sending.Delivered()]
+    assert len(receiver.calls) == 1
+
+
+def test_a_running_sandbox_calls_by_itself_and_comes_again() -> None:
+    """Behind a port nobody has to ask for it: the reply arrives, fails once, and arrives again."""
+    with receiving(500) as receiver:
+        config = SandboxConfig(callback_check=False, callback_retry_s=0.05)
+        with running(config) as base, httpx2.Client(base_url=base) as client:
+            body = callback_body(receiver.url, retriesEnabled=True)
+            client.post("/callbacks", json=body, headers=usual_headers("/callbacks"))
+            body = message_body(callbackId="approvals")
+            location = client.post("/messages", json=body, headers=usual_headers("/messages")).headers[
+                "location"
+            ]
+            client.post(f"/_sandbox/messages/{last_segment(location)}/reply", json={"content": "Yes"})
+            deadline = time.monotonic() + 10
+            while len(receiver.calls) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+    assert [one["responseMessage"]["content"] for one in payloads(receiver)] == ["Yes", "Yes"]
+
+
+def test_the_clock_goes_on_when_it_is_told_to() -> None:
+    """So that days of retries and windows can be shown in a moment."""
+    sandbox = Sandbox()
+
+    answer = sandbox.post("/_sandbox/clock", {"advance_s": day})
+
+    shown = datetime.fromisoformat(answer.json()["now"])
+    assert day - 60 < (shown - datetime.now(UTC)).total_seconds() <= day
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"advance_s": "60"}, {"advance_s": -1}, {"advance_s": True}, {"advance_s": 1e12}]
+)
+def test_the_clock_is_not_moved_by_a_slip(body: dict[str, Any]) -> None:
+    """Only forward, and by a number of seconds."""
+    clock = Clock()
+    before = clock.now
+
+    assert Sandbox(clock=clock).post("/_sandbox/clock", body).status_code == 422
+    assert clock.now == before
+
+
+def test_a_clock_that_cannot_be_moved_says_so() -> None:
+    """A test that brought its own clock moves it itself."""
+    sandbox = Sandbox(clock=lambda: datetime(2026, 8, 14, tzinfo=UTC))
+
+    answer = sandbox.post("/_sandbox/clock", {"advance_s": 1})
+
+    assert (answer.status_code, "cannot be moved" in answer.json()["errorText"]) == (422, True)
+
+
+@pytest.mark.parametrize("path", ["clock", "messages/run", "callbacks/deliver"])
+def test_control_addresses_are_posted_to(path: str) -> None:
+    """A GET that changes something would surprise."""
+    assert Sandbox().get(f"/_sandbox/{path}").status_code == 405
