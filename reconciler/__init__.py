@@ -11,6 +11,123 @@ The data path, and where each step lives::
                           +------------- recorded --------------------+
 
 Read `pipeline.py` first: one short function a verb.
+
+As a library, `ServiceClient` is the whole service, typed (docs/library.md). The public names are below and
+are loaded when they are first used, so that `reconciler --version` waits for none of them.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reconciler.errors import (
+        InDoubt,
+        InputError,
+        Malformed,
+        NotFound,
+        Permanent,
+        ReconcilerError,
+        Rejected,
+        ServiceError,
+        SettingsError,
+        Temporary,
+        Throttled,
+        Unauthorized,
+        Unavailable,
+    )
+    from reconciler.model.messages import (
+        Callback,
+        CallbackAuth,
+        CallbackCall,
+        Delivery,
+        Message,
+        MessageDetail,
+        MessageRow,
+        Reply,
+        Respondent,
+        Response,
+        ResponseCount,
+        Sent,
+        StatusCount,
+    )
+    from reconciler.model.plans import Workspace
+    from reconciler.model.settings import Limits, Secret
+    from reconciler.service.client import ServiceClient
+    from reconciler.service.found import Found, Page, Rows
+    from reconciler.service.messages import Progress
+    from reconciler.service.replies import parse_reply
+    from reconciler.service.timing import Timing
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Callback",
+    "CallbackAuth",
+    "CallbackCall",
+    "Delivery",
+    "Found",
+    "InDoubt",
+    "InputError",
+    "Limits",
+    "Malformed",
+    "Message",
+    "MessageDetail",
+    "MessageRow",
+    "NotFound",
+    "Page",
+    "Permanent",
+    "Progress",
+    "ReconcilerError",
+    "Rejected",
+    "Reply",
+    "Respondent",
+    "Response",
+    "ResponseCount",
+    "Rows",
+    "Secret",
+    "Sent",
+    "ServiceClient",
+    "ServiceError",
+    "SettingsError",
+    "StatusCount",
+    "Temporary",
+    "Throttled",
+    "Timing",
+    "Unauthorized",
+    "Unavailable",
+    "Workspace",
+    "__version__",
+    "parse_reply",
+]
+
+# Where each name is at home, below this package; a test holds it against what type checkers read above.
+_HOMES = {
+    "errors": (
+        "InDoubt InputError Malformed NotFound Permanent ReconcilerError "
+        "Rejected ServiceError SettingsError Temporary Throttled Unauthorized "
+        "Unavailable"
+    ),
+    "model.messages": (
+        "Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
+        "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
+    ),
+    "model.plans": "Workspace",
+    "model.settings": "Limits Secret",
+    "service.client": "ServiceClient",
+    "service.found": "Found Page Rows",
+    "service.messages": "Progress",
+    "service.replies": "parse_reply",
+    "service.timing": "Timing",
+}
+
+if not TYPE_CHECKING:  # or a misspelt name would pass every type checker
+
+    def __getattr__(name: str) -> object:
+        """The public name, from its home."""
+        for home, names in _HOMES.items():
+            if name in names.split():
+                return getattr(import_module(f"{__name__}.{home}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
