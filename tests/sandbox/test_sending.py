@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -478,3 +478,50 @@ def test_a_clock_that_cannot_be_moved_says_so() -> None:
 def test_control_addresses_are_posted_to(path: str) -> None:
     """A GET that changes something would surprise."""
     assert Sandbox().get(f"/_sandbox/{path}").status_code == 405
+
+
+def test_a_callback_that_goes_while_it_is_called_is_called_no_more() -> None:
+    """The call in flight ends unnoted; the one behind it is not made, and nothing of both comes back."""
+
+    async def deliver_and_delete() -> sending.Delivered:
+        state = sandbox.app.state.sandbox
+        delivering = asyncio.create_task(sending.deliver_due(state))
+        await asyncio.sleep(0.05)
+        (callback,) = state.mail.callbacks.values()
+        state.drop_callback(callback)
+        return await delivering
+
+    with speaking(b"") as url:
+        sandbox, _, message = with_callback(url, callback_answer_s=0.3)
+        replied(sandbox, message, "One")
+        replied(sandbox, message, "Two")
+
+        assert asyncio.run(deliver_and_delete()) == sending.Delivered(failed=1)
+    state = sandbox.app.state.sandbox
+    assert (state.mail.calls, state.mail.waiting, state.mail.busy) == ({}, {}, set())
+
+
+def test_an_address_that_should_be_encrypted_and_is_not_is_a_failure() -> None:
+    """What is to be encrypted stays so: there is no second attempt without it."""
+    with receiving() as receiver:
+        sandbox, path, message = with_callback(receiver.url.replace("http:", "https:"))
+        replied(sandbox, message)
+        assert delivered(sandbox)["failed"] == 1
+
+    assert receiver.arrived == []
+    assert "no connection" in calls(sandbox, path)[0]["callback"]["statusMessage"]
+
+
+def test_an_address_that_takes_no_connection_in_time_is_a_failure() -> None:
+    """Public sources: 5 s to connect; here it is shortened. Its queue of connections is full."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening, ExitStack() as held:
+        for _ in range(4):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/in"
+        sandbox, path, message = with_callback(url, callback_connect_s=0.2)
+        replied(sandbox, message)
+        assert delivered(sandbox)["failed"] == 1
+
+    assert calls(sandbox, path)[0]["callback"]["statusMessage"].startswith("no connection")
