@@ -86,6 +86,7 @@ class World:
     config: SandboxConfig = field(default_factory=SandboxConfig)
     workspaces: Mapping[str, WorkspaceRef] = field(default_factory=lambda: {"default": WorkspaceRef()})
     changes: Mapping[str, Any] = field(default_factory=dict)
+    service: Mapping[str, Any] = field(default_factory=dict)  # fields of Service: form, profile
 
     def __post_init__(self) -> None:
         self.clock = Clock()
@@ -100,7 +101,8 @@ class World:
             store="sqlite:///store.db",
             stack="test",
         )
-        self.settings = structs.replace(self.settings, **self.changes)
+        service = structs.replace(self.settings.service, **self.service)
+        self.settings = structs.replace(self.settings, service=service, **self.changes)
         self.outside = pipeline.Outside(
             now=self.clock,
             token=self.tokens.__next__,

@@ -123,7 +123,8 @@ def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> No
     first = elements[0]
     if key in shape.lists:
         found[key] = _rows(elements, shape.lists[key])
-        _beside(found, key, elements)
+        if _around(elements, shape.lists[key]):
+            _beside(found, key, elements)
     elif key not in shape.once:
         _put_free(found, key, elements)
     elif len(elements) > 1:
@@ -139,18 +140,20 @@ def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> No
         _beside(found, key, elements)
 
 
+def _around(elements: list[Element], rows: Rows) -> bool:
+    """Whether this is one element around all rows, and not the rows themselves."""
+    names, whole = {rows.item, *rows.also}, elements[0]
+    if len(elements) > 1 or not whole.blank or not (rows.wrapped or _key(whole) != rows.item):
+        return False
+    return all(_key(child) in names for child in whole.children)
+
+
 def _rows(elements: list[Element], rows: Rows) -> list[Any]:
     """The rows of a list: within one element, or each an element of its own."""
-    if not rows.wrapped and _key(elements[0]) == rows.item:
-        return [_object(element, rows.shape) for element in elements]
-    names = {rows.item, *rows.also}
-    whole = elements[0]
-    if len(elements) == 1 and not whole.children and whole.blank:
-        return []
-    inside = [_key(child) in names for element in elements for child in element.children]
-    if len(elements) == 1 and all(inside) and inside and whole.blank:
-        return [_object(child, rows.shape) for child in whole.children]
-    if any(inside):
+    if _around(elements, rows):
+        return [_object(child, rows.shape) for child in elements[0].children]
+    inside = [_key(child) for element in elements for child in element.children]
+    if rows.wrapped and not {rows.item, *rows.also}.isdisjoint(inside):
         raise BadBody("one of its lists holds something else than its rows")
     return [_object(element, rows.shape) for element in elements]
 

@@ -12,7 +12,7 @@ from reconciler.errors import Malformed, ServiceError, Unavailable
 from reconciler.service import media
 
 XML = structs.replace(service(), format="xml")
-seconds_max = 5.0  # for one document, on a machine that is busy with other things
+seconds_max = 10.0  # of our own processor time for one document; most of it is the measuring
 memory_max = 96 * 1024 * 1024  # bytes, six times the largest body that is read at all
 
 
@@ -51,7 +51,7 @@ def test_no_document_of_the_corpus_is_a_contact(body: bytes, words: str) -> None
 @pytest.mark.parametrize(("body", "words"), [pytest.param(*row[1:], id=row[0]) for row in DOCUMENTS])
 def test_no_document_of_the_corpus_takes_long_or_much(body: bytes, words: str) -> None:
     """S8: the caps hold before the memory is spent, not after."""
-    began = time.monotonic()
+    began = time.process_time()
     tracemalloc.start()
     try:
         read = media.decode(body, "contact", "xml")
@@ -64,7 +64,7 @@ def test_no_document_of_the_corpus_takes_long_or_much(body: bytes, words: str) -
         tracemalloc.stop()
 
     assert peak < memory_max
-    assert time.monotonic() - began < seconds_max
+    assert time.process_time() - began < seconds_max
 
 
 def test_the_good_documents_of_the_corpus_are_read() -> None:
