@@ -34,12 +34,13 @@ LINKS = Links()
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One kind: the root and the rules of an entity; the key of a list in JSON, and the rule of its rows."""
+    """One kind: the root and the rules of an entity; of a list the key in JSON, its rows, its own links."""
 
     root: str
     entity: Node
     key: str = ""
     rows: Many | None = None
+    links: Rule = LINKS
 
 
 def _linked(*attributes: str, **rules: Rule) -> Node:
@@ -65,12 +66,11 @@ STATUS = _linked(
     categories=Many("status", Node({"recipientCount": Number()}, ("name",))),
     status=Many("status", Node(_TIMES, ("type",)), wrapped=False),
 )
-REPLY = Node(attributes=("channel",))  # the words of a reply, and the channel it came by
-RESPONSE = _linked("type", responseMessage=REPLY)
-# Of calls the rows stand at the root itself, and their links are children like everything else.
+# The channel of an answer is an attribute in a list of responses, and an element in a callback.
+RESPONSE = _linked("type", responseMessage=Node(attributes=("channel",)))
+# Of calls the rows stand at the root itself, and all parts of links are children.
 CALL = Node(
     {
-        "responseMessage": REPLY,
         "callback": Node({"statusCode": Number()}),
         "link": Many("link", wrapped=False),
     }
@@ -93,11 +93,15 @@ FORMS: dict[str, Form] = {
         "callbacks",
         Many("callback", _linked(retriesEnabled=Flag()), space=frames),
     ),
-    "api-call": Form("call", CALL, "calls", Many("call", CALL, wrapped=False)),
-    # What is sent to a callback's own address; no answer of the service has this kind.
-    "deliveryResponse": Form(
-        "deliveryResponse", Node({"responseMessage": REPLY, "customParameters": Pairs()})
+    "api-call": Form(
+        "call",
+        CALL,
+        "calls",
+        Many("call", CALL, space=frames, wrapped=False),
+        Many("link", space=frames, wrapped=False),
     ),
+    # What is sent to a callback's own address; no answer of the service has this kind.
+    "deliveryResponse": Form("deliveryResponse", Node({"customParameters": Pairs()})),
 }
 """The kind in the media type -> its form."""
 
@@ -107,7 +111,7 @@ def write_xml(kind: str, document: Body, prefixes: Prefixes = usual_prefixes) ->
     form = FORMS[kind]
     listed = isinstance(document.get(form.key), list)  # a callback has an object under the key of its lists
     if form.rows is not None and (listed or document.keys() <= {"status", "link"}):
-        root = _list_node(form.key, form.rows).element(frames, list_root, _status_first(document))
+        root = _list_node(form, form.rows).element(frames, list_root, _status_first(document))
     else:
         root = form.entity.element(entities, form.root, document)
     return serialize(root, prefixes)
@@ -121,7 +125,7 @@ def read_xml(kind: str, content: bytes) -> Body:
     form = FORMS[kind]
     root = parse(content)
     if form.rows is not None and (root.space, root.name) == (frames, list_root):
-        return _list_node(form.key, form.rows).read_one(root)
+        return _list_node(form, form.rows).read_one(root)
     if root.space not in (entities, frames) or root.name != form.root:
         raise malformed(f"the root of the body has to be {form.root} in the namespace {entities}")
     return _entity(form, root)
@@ -133,8 +137,8 @@ def _entity(form: Form, root: Element) -> Body:
     return form.entity.read_one(root)
 
 
-def _list_node(key: str, rows: Many) -> Node:
-    return Node({key: rows, "link": LINKS})
+def _list_node(form: Form, rows: Many) -> Node:
+    return Node({form.key: rows, "link": form.links})
 
 
 def _status_first(document: Body) -> Body:

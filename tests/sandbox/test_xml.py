@@ -457,6 +457,22 @@ def test_response_types_and_categories_are_attributes() -> None:
     assert [(one.get("name"), one.findtext("recipientCount")) for one in category] == [("Sent", "0")]
 
 
+def test_the_channel_of_an_answer_is_an_attribute_and_in_a_callback_an_element() -> None:
+    """Public samples: responseMessage[@channel] in a list, responseMessage/channel in deliveryResponse."""
+    answer = {"channel": "SMS", "content": "Yes"}
+    listed: Body = {"messageresponses": [{"responseMessage": answer}]}
+    called: Body = {"messageid": "AB", "responseMessage": answer, "customParameters": {"order": "7"}}
+
+    row = ET.fromstring(write_xml("messageresponse", listed)).find(".//responseMessage")  # noqa: S314 - our own
+    payload = ET.fromstring(write_xml("deliveryResponse", called))  # noqa: S314 - our own
+
+    assert row is not None
+    assert (row.attrib, texts(row)) == ({"channel": "SMS"}, {"content": "Yes"})
+    assert payload.tag == f"{A}deliveryResponse"
+    assert payload.findtext("responseMessage/channel") == "SMS"
+    assert payload.findtext("customParameters/entry/value") == "7"
+
+
 def test_times_of_messages_are_written_out() -> None:
     """Facts 1: milliseconds in JSON, ISO 8601 in XML."""
     root = ET.fromstring(write_xml("message", {"createdTime": 1_534_210_000_123}))  # noqa: S314 - our own
@@ -465,14 +481,15 @@ def test_times_of_messages_are_written_out() -> None:
 
 
 def test_calls_stand_at_the_root_with_links_as_elements() -> None:
-    """Facts 9: call elements directly under return, links as child elements rather than attributes."""
+    """Facts 9, public samples: call below return; links in child elements and not in attributes."""
     link = {"uri": "/callbacks/1/calls?id=2", "rel": "updateCall", "method": "PUT"}
-    document: Body = {"status": "1 to 1 of 1    ", "calls": [{"id": "2", "link": [link]}]}
+    document: Body = {"status": "1 to 1 of 1    ", "calls": [{"id": "2", "link": [link]}], "link": [link]}
 
     root = ET.fromstring(write_xml("api-call", document))  # noqa: S314 - our own document
 
-    assert [child.tag for child in root] == ["status", "call"]
-    assert [texts(one) for one in root.findall("call/link")] == [link]
+    assert [child.tag for child in root] == ["status", f"{D}call", f"{D}link"]
+    assert [texts(one) for one in root.findall(f"{D}call/link")] == [link]
+    assert [texts(one) for one in root.findall(f"{D}link")] == [link]
 
 
 def test_the_credentials_are_looked_at_before_any_xml_is() -> None:
