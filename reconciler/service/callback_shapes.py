@@ -54,6 +54,7 @@ def _callback(body: Mapping[str, Any], callback_id: str) -> Callback:
     events = body.get("callbacks") or {}
     if not isinstance(events, dict):
         raise BadBody("its callbacks are no object")
+    untold = not events.keys() & {"reply", "undeliverable"}  # then both are meant; one alone is alone
     form = text(body, "contentType") or "json"
     if form not in ("json", "xml"):
         raise BadBody("its contentType is neither json nor xml")
@@ -63,10 +64,10 @@ def _callback(body: Mapping[str, Any], callback_id: str) -> Callback:
         auth=_auth(body.get("auth")),
         callback_id=callback_id,
         content_type="xml" if form == "xml" else "json",
-        retries=_switch(body, "retriesEnabled", absent=True),
+        retries=_switch(body, "retriesEnabled", absent=False),
         email=text(body, "email"),
-        on_reply=_switch(events, "reply", absent=False),
-        on_undeliverable=_switch(events, "undeliverable", absent=False),
+        on_reply=_switch(events, "reply", absent=untold),
+        on_undeliverable=_switch(events, "undeliverable", absent=untold),
         more={key: value for key, value in body.items() if key not in _KNOWN},
     )
 

@@ -31,6 +31,7 @@ from reconciler.service.profile import Profile
 
 collection = "messages"
 text_max = 100_000  # characters of one text; a message has at most some thousand
+no_response = "noresponse"  # the type, and the category, of who has not answered (specification 2.5)
 accepted_text_max = 1000  # bytes of the sentence that comes with an acceptance
 
 _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -44,7 +45,7 @@ _percent_max = 100.0
 # One of these and it is a message, whatever else it holds.
 _MARKS = frozenset({"to", "subject", "body", "label", "direction", "email", "voice", "messageTemplateId"})
 _NOTHING = "N/A"  # recorded: stands for each part of an answer that nobody gave
-_NO_RESPONSE = "noresponse"
+
 
 T = TypeVar("T")
 
@@ -207,7 +208,7 @@ def response(call: Call, found: Found) -> Response:
     def read() -> Response:
         category = text(found.body, "responseCategory", needed=True)
         told = entry(found.body, "responseMessage")
-        unsaid = _NOTHING if category.casefold() == _NO_RESPONSE else None
+        unsaid = _NOTHING if category.casefold() == no_response else None
         said = {
             key: "" if (part := text(told, key)) == unsaid else part
             for key in ("content", "channel", "acknowledged")

@@ -58,7 +58,9 @@ class Progress:
     @property
     def complete(self) -> bool:
         """Whether everybody has answered; false while the service counts nobody at all."""
-        waiting = sum(each.recipients for each in self.counts if each.type == "noresponse")
+        waiting = sum(
+            each.recipients for each in self.counts if each.type.casefold() == message_shapes.no_response
+        )
         return not waiting and sum(each.recipients for each in self.counts) > 0
 
 
@@ -217,7 +219,7 @@ class ReadMessages:
         statuses = await self.status(message_id, workspace=workspace)
         counts = await self.responses(message_id, workspace=workspace)
         details = await self.response_details(message_id, workspace=workspace)
-        answered = tuple(each for each in details if each.category.casefold() != "noresponse")
+        answered = tuple(each for each in details if each.category.casefold() != message_shapes.no_response)
         return Progress(statuses, counts, answered)
 
     async def _rows(self, asked: Call, key: str) -> "tuple[Found, ...]":

@@ -122,7 +122,7 @@ def test_a_callback_without_proof_has_none(auth: object) -> None:
 
 @pytest.mark.parametrize(
     ("shown", "read"),
-    [(True, True), ("true", True), ("True", True), (False, False), ("false", False), (None, True)],
+    [(True, True), ("true", True), ("True", True), (False, False), ("false", False), (None, False)],
 )
 def test_retries_are_read_as_a_boolean_and_as_its_word(shown: object, read: bool) -> None:  # noqa: FBT001 - a table
     body = SHOWN | {"retriesEnabled": shown}
@@ -142,6 +142,15 @@ def test_the_list_names_all_callbacks() -> None:
     assert facts(first) == facts(structs.replace(OPS, more={"removeHTML": "disabled"}))
     assert (second.callback_id, second.content_type) == ("B2", "xml")
     assert (second.on_reply, second.on_undeliverable) == (False, False)
+
+
+@pytest.mark.parametrize("events", [None, {}, ""])
+def test_events_that_are_not_told_are_both_meant(events: object) -> None:
+    body = SHOWN | {"callbacks": events}
+
+    found = with_client(Wire(answer(200, body)), lambda client: client.callbacks.get(ID))
+
+    assert (found.on_reply, found.on_undeliverable) == (True, True)
 
 
 def test_there_may_be_no_callbacks() -> None:

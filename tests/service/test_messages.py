@@ -3,7 +3,9 @@
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
 from typing import Any
 
 import httpx2
@@ -31,6 +33,7 @@ from reconciler.errors import (
     Malformed,
     NotFound,
     Rejected,
+    ServiceError,
     Throttled,
     Unauthorized,
     Unavailable,
@@ -172,6 +175,44 @@ def test_a_send_that_never_left_is_tried_again() -> None:
 
     assert with_client(wire, send, clock=Clock()).message_id == "A1"
     assert len(wire.sent) == 2
+
+
+NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+PLAYS: tuple[httpx2.Response | Exception, ...] = (
+    *(kind("") for kind in NEVER_SENT),
+    httpx2.ReadTimeout(""),
+    httpx2.WriteTimeout(""),
+    httpx2.ReadError(""),
+    httpx2.WriteError(""),
+    httpx2.RemoteProtocolError(""),
+    OSError(),
+    answer(202, ACCEPTED),
+    answer(202, b"<html>", location="/messages/A1"),
+    answer(204),
+    answer(302, location="/messages"),
+    answer(303, location="/messages"),
+    answer(403, X_Error_Code="ERR_403_DEVELOPER_OVER_QPS"),
+    answer(429, Retry_After="0"),
+    answer(500),
+    answer(503, Retry_After="0"),
+)
+
+
+def test_whatever_happens_to_a_send_at_most_one_arrives() -> None:
+    """5,832 runs of trouble: every three of the ways in which a request can end, one after the other."""
+
+    async def work(client: ServiceClient) -> int:
+        for script in product(PLAYS, repeat=3):
+            wire.script[:] = [*script, answer(500)]
+            wire.sent.clear()
+            with suppress(ServiceError):
+                await client.messages.send(HELLO)
+            arrived = len([play for play in script[: len(wire.sent)] if not isinstance(play, NEVER_SENT)])
+            assert arrived <= 1, script
+        return len(PLAYS) ** 3
+
+    wire = Wire(answer(500))
+    assert with_client(wire, work, clock=Clock(), settings=service(deadline_s=1e9)) >= 5000
 
 
 @pytest.mark.parametrize(
