@@ -39,7 +39,6 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("kind", FORMS)
 def test_the_client_reads_what_the_sandbox_writes(kind: str) -> None:
     """Otherwise everything that is tested over XML would prove one table right by itself."""
-
     alone = kind not in ("messagestatus", "messageresponse")  # of these there are only lists
     asked = "contact" if kind == "error" else kind  # an error comes in the place of any document
 
