@@ -273,6 +273,7 @@ def test_a_field_of_the_wrong_form_is_refused_by_name(field: str, value: object)
     assert sandbox.get("/contacts").json()["status"] == "No records found"
 
 
+@pytest.mark.spec("1/custom-fields")
 def test_custom_fields_are_hidden_unless_asked_for() -> None:
     """Known from the vendor's collection: customFields=true shows them, on one contact and in lists."""
     sandbox = Sandbox()
@@ -381,6 +382,7 @@ def test_an_id_is_never_given_again() -> None:
     assert sandbox.created("/contacts", JANE) != first
 
 
+@pytest.mark.spec("1/workspaces", "4.2/rule-1", "4.2/rule-2")
 def test_workspaces_do_not_see_each_others_contacts() -> None:
     """Specification 4.2, rules 1 and 2: no workspace is the default one, and nothing runs across all."""
     sandbox = Sandbox(workspaces=(("Night Shift", named), ("Day Shift", "AA")))

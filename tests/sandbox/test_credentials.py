@@ -10,6 +10,7 @@ def basic(text: str) -> dict[str, str]:
     return {"authorization": f"Basic {base64.b64encode(text.encode()).decode()}"}
 
 
+@pytest.mark.spec("5/authorization")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -36,6 +37,7 @@ def test_a_wrong_user_is_401_with_an_empty_detail_and_no_links(headers: dict[str
     assert sandbox.get("/contacts").json()["status"] == "No records found"
 
 
+@pytest.mark.spec("5/x-api-key")
 @pytest.mark.parametrize("key", ["", "wrong", "demo-ke", "demo-key2", "dëmo"])
 def test_a_bad_or_missing_key_is_forbidden(key: str) -> None:
     """Known gateway body. Nothing is done."""
@@ -56,6 +58,7 @@ def test_the_gateway_asks_for_the_key_before_the_service_asks_for_the_user() -> 
     assert answer.status_code == 403
 
 
+@pytest.mark.spec("5/apikey")
 def test_the_key_may_be_a_query_parameter() -> None:
     """Specification 5 names header and query; alternatives here."""
     assert Sandbox().get("/contacts?apikey=demo-key", headers={"x-api-key": ""}).status_code == 200
@@ -79,6 +82,7 @@ def test_every_address_wants_both(path: str) -> None:
     assert sandbox.get(path, headers={"authorization": ""}).status_code == 401
 
 
+@pytest.mark.spec("5/case-requests")
 def test_header_names_may_be_written_in_any_case() -> None:
     """Specification 5: headers are case-insensitive."""
     usual = {"authorization": "", "x-api-key": "", "accept": ""}

@@ -16,6 +16,18 @@ def with_pixel(**options: Any) -> tuple[Sandbox, str, str]:
     return sandbox, jane, sandbox.created(f"{jane}/devices", PIXEL)
 
 
+@pytest.mark.spec(
+    "1/devices",
+    "2.1/deviceName",
+    "2.1/appId",
+    "2.1/platform",
+    "2.1/deviceOS",
+    "2.1/deviceModel",
+    "2.1/status",
+    "2.1/pushToken",
+    "2.1/link",
+    "3.1/active",
+)
 def test_a_create_answers_201_with_the_whole_device() -> None:
     """Documented: id, the seven fields, two dates, and links to itself, its update and its delete."""
     sandbox = Sandbox(clock=Clock())
@@ -42,6 +54,7 @@ def test_a_create_answers_201_with_the_whole_device() -> None:
     }
 
 
+@pytest.mark.spec("2.1/belongs")
 def test_a_device_is_read_alone_in_its_list_and_within_its_contact() -> None:
     """Specification 4.1 implies the read; the list document is assumed; the contact shows devices in full."""
     sandbox, jane, pixel = with_pixel()
@@ -92,6 +105,7 @@ def test_a_create_needs_every_field_but_the_status(missing: str) -> None:
     assert made.json()["status"] == "Active"
 
 
+@pytest.mark.spec("2.1/required", "4.1/full", "4.1/no-partial")
 @pytest.mark.parametrize("missing", sorted(PIXEL))
 def test_an_update_needs_all_seven_fields(missing: str) -> None:
     """Specification 2.1 and 4.1: a device is updated whole or not at all."""
@@ -105,6 +119,7 @@ def test_an_update_needs_all_seven_fields(missing: str) -> None:
     assert sandbox.get(pixel).json() == before
 
 
+@pytest.mark.spec("4.1/put", "4.1/success", "4.1/type-json")
 def test_an_update_answers_204_and_replaces_the_device() -> None:
     """Specification 4.1: 204, no content; the registration date stays, the other one moves."""
     clock = Clock()
@@ -119,6 +134,7 @@ def test_an_update_answers_204_and_replaces_the_device() -> None:
     assert (document["registrationDate"], document["lastModifiedDate"]) == ("2026-08-14", "2026-08-17")
 
 
+@pytest.mark.spec("4.1/process")
 def test_what_was_read_can_be_written_back() -> None:
     """Specification 4.1, standard process: retrieve, change, PUT the whole object."""
     sandbox, _, pixel = with_pixel()
@@ -167,6 +183,7 @@ def test_a_deleted_device_is_gone() -> None:
     assert [device["id"] for device in sandbox.get(jane).json()["devices"]] == [last_segment(tablet)]
 
 
+@pytest.mark.spec("2.1/link-known")
 def test_a_device_is_found_under_its_own_contact_alone() -> None:
     """Specification 2.1, the link: another contact, or another workspace, has no such device."""
     sandbox, _, pixel = with_pixel(workspaces=(("Night Shift", named),))
@@ -180,6 +197,7 @@ def test_a_device_is_found_under_its_own_contact_alone() -> None:
     assert sandbox.get(pixel).status_code == 200
 
 
+@pytest.mark.spec("2.1/belongs")
 def test_devices_go_with_their_contact() -> None:
     """A device belongs to a contact."""
     sandbox, jane, pixel = with_pixel()
@@ -223,6 +241,7 @@ def test_two_devices_may_share_a_token() -> None:
     assert sandbox.post(f"{jane}/devices", {**PIXEL, "deviceName": "Second"}).status_code == 201
 
 
+@pytest.mark.spec("3.1/active.spellings", "3.1/reactivate", "3.1/reactivate.pushes")
 @pytest.mark.parametrize("spelling", ["ACTIVE", "Active", "active", "A", "a"])
 def test_every_spelling_of_active_wakes_a_disabled_device(spelling: str) -> None:
     """Specification 3.1: a PUT that says ACTIVE; two spellings stand there, letters in other sources."""
@@ -235,6 +254,7 @@ def test_every_spelling_of_active_wakes_a_disabled_device(spelling: str) -> None
     assert sandbox.push(pixel, "ok")["delivered"] is True
 
 
+@pytest.mark.spec("3.1/stays-disabled")
 @pytest.mark.parametrize("spelling", ["Disabled", "DISABLED", "D"])
 def test_an_update_that_leaves_disabled_does_not_wake_it(spelling: str) -> None:
     """Specification 3.1, last row: other fields may change, the device sleeps on."""
@@ -247,6 +267,7 @@ def test_an_update_that_leaves_disabled_does_not_wake_it(spelling: str) -> None:
     assert sandbox.get(pixel).json()["pushToken"] == "token-2"
 
 
+@pytest.mark.spec("3.1/first-failure", "3.1/charged")
 def test_the_first_failure_changes_no_status() -> None:
     """Specification 3.1; the push is charged, for the device was Active."""
     sandbox, _, pixel = with_pixel()
@@ -257,6 +278,7 @@ def test_the_first_failure_changes_no_status() -> None:
     assert sandbox.get(pixel).json()["status"] == "Active"
 
 
+@pytest.mark.spec("3.1/second-failure", "3.1/disabled", "8/rule-6")
 def test_the_second_failure_disables() -> None:
     """Specification 3.1 and 8, rule 6: the second failure, the device not updated after the first."""
     sandbox, jane, pixel = with_pixel()
@@ -267,6 +289,7 @@ def test_the_second_failure_disables() -> None:
     assert sandbox.get(jane).json()["devices"][0]["status"] == "Disabled"
 
 
+@pytest.mark.spec("3.1/not-updated", "8/rule-6")
 @pytest.mark.parametrize(
     "between",
     [
@@ -287,6 +310,7 @@ def test_failures_that_do_not_follow_each_other_do_not_disable(
     assert sandbox.push(pixel, "fail")["status"] == "Disabled"
 
 
+@pytest.mark.spec("3.1/no-pushes", "3.1/charged")
 def test_a_disabled_device_is_sent_nothing_and_charged_nothing() -> None:
     """Specification 3.1: no pushes for a Disabled device, and charges for an Active one alone."""
     sandbox, _, pixel = with_pixel()
@@ -308,6 +332,7 @@ def test_a_device_may_be_disabled_by_its_owner() -> None:
     assert sandbox.push(pixel, "ok")["delivered"] is False
 
 
+@pytest.mark.spec("3.1/second-failure", "3.1/reactivate", "3.1/stays-disabled")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["ok", "fail", "ACTIVE", "Disabled", "as read"]), max_size=12))
 def test_the_status_follows_the_table(script: list[str]) -> None:

@@ -6,6 +6,7 @@ import pytest
 from sandbox.asking import JANE, Clock, Sandbox, named, resource_body, vendor_type
 
 
+@pytest.mark.spec("4/media-json", "4.2/accept-json")
 @pytest.mark.parametrize(
     ("accept", "shown"),
     [
@@ -27,6 +28,7 @@ def test_an_answer_has_the_type_that_was_asked_for(accept: str, shown: str) -> N
     assert answer.headers["content-type"] == shown
 
 
+@pytest.mark.spec("9/v1")
 @pytest.mark.parametrize(
     "accept",
     [
@@ -95,6 +97,7 @@ def test_the_vendor_token_is_chosen_by_the_configuration() -> None:
     assert sandbox.post("/contacts", JANE).status_code == 406
 
 
+@pytest.mark.spec("4.3/post-on-one", "4.3/put-on-all", "4.3/delete-on-all", "7/method")
 @pytest.mark.parametrize(
     ("method", "path"),
     [

@@ -45,6 +45,7 @@ def details(sandbox: Sandbox, message: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.spec("4.5/post", "4.5/type", "4.5/accepted", "4.5/location", "4.5/messageid")
 @pytest.mark.parametrize("prefix", ["", f"/workspaces/{named}"])
 def test_a_message_is_accepted_with_202_and_its_id_in_location_alone(prefix: str) -> None:
     """Specification 4.5. Recorded: the body is a plain text, though its type says JSON."""
@@ -61,6 +62,7 @@ def test_a_message_is_accepted_with_202_and_its_id_in_location_alone(prefix: str
     assert sandbox.get(path).json()["subject"] == "Maintenance"
 
 
+@pytest.mark.spec("1/workspaces")
 def test_a_message_stands_in_its_own_workspace_alone() -> None:
     """Specification 1: data is organised in workspaces."""
     sandbox = Sandbox(workspaces=(("Night Shift", named),))
@@ -71,6 +73,7 @@ def test_a_message_stands_in_its_own_workspace_alone() -> None:
     assert sandbox.get("/messages/0123456789ABCDEF").status_code == 404
 
 
+@pytest.mark.spec("2.4/to.type", "2.4/subject.type")
 @pytest.mark.parametrize("name", ["to", "subject"])
 @pytest.mark.parametrize("value", [None, "", 5])
 def test_a_message_needs_recipients_and_a_subject(name: str, value: object) -> None:
@@ -84,6 +87,7 @@ def test_a_message_needs_recipients_and_a_subject(name: str, value: object) -> N
     assert sandbox.get("/messages").json() == ended
 
 
+@pytest.mark.spec("2.4/body.type", "2.4/callbackId.type", "2.4/callbackParameters.type")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -160,6 +164,7 @@ def test_a_row_of_the_list_is_as_recorded() -> None:
     }
 
 
+@pytest.mark.spec("8/rule-3-messages")
 def test_messages_are_listed_whole_and_newest_first() -> None:
     """Specification 8, rule 3: messages are not paginated."""
     sandbox = Sandbox()
@@ -195,6 +200,7 @@ def test_an_empty_list_can_end_in_the_recorded_words() -> None:
     assert sandbox.get("/messages").json() == {"status": "No records found", "link": []}
 
 
+@pytest.mark.spec("7/end-messages", "8/window")
 def test_the_list_shows_the_last_seven_days() -> None:
     """Specification 8: the default window."""
     clock = Clock()
@@ -226,6 +232,7 @@ def at_the_criteria() -> Sandbox:
     return sandbox
 
 
+@pytest.mark.spec("8/rule-4")
 def test_the_four_criteria_together_choose_a_time() -> None:
     """Specification 8, rule 4. Both ends are included, the last minute whole (assumed)."""
     sandbox = at_the_criteria()
@@ -233,6 +240,7 @@ def test_the_four_criteria_together_choose_a_time() -> None:
     assert subjects(sandbox, f"/messages?{query(CRITERIA)}") == ["last", "first"]
 
 
+@pytest.mark.spec("8/rule-4.all")
 @pytest.mark.parametrize("names", [some for size in range(4) for some in combinations(CRITERIA, size)])
 def test_fewer_than_four_criteria_are_ignored(names: tuple[str, ...]) -> None:
     """Specification 8, rule 4: all four must be present for the search to work."""
@@ -242,6 +250,7 @@ def test_fewer_than_four_criteria_are_ignored(names: tuple[str, ...]) -> None:
     assert subjects(sandbox, f"/messages?{query(given_ones)}") == ["today"]
 
 
+@pytest.mark.spec("8/rule-4.dates", "8/rule-4.times")
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -268,6 +277,7 @@ def test_the_last_day_of_the_calendar_is_a_date() -> None:
     assert Sandbox().get(f"/messages?{query(wide)}").json() == ended
 
 
+@pytest.mark.spec("8/rule-5")
 def test_view_type_shared_shows_what_others_sent() -> None:
     """Specification 8, rule 5: messages of users other than the API user."""
     sandbox = Sandbox()
@@ -279,6 +289,15 @@ def test_view_type_shared_shows_what_others_sent() -> None:
     assert sandbox.get(f"/messages/{made.json()['messageid']}").json()["from"].startswith("someone@")
 
 
+@pytest.mark.spec(
+    "2.4/to",
+    "2.4/subject",
+    "2.4/body",
+    "2.4/callbackId",
+    "2.4/callbackParameters",
+    "2.4/callbackParameters.unchanged",
+    "4.4/rel",
+)
 def test_one_message_has_its_text_and_seven_links() -> None:
     """Specification 4.4 (summaryResponses, GET) and the recorded document; what was sent comes back."""
     sandbox = Sandbox()
@@ -338,6 +357,7 @@ def test_the_summary_is_the_default_view() -> None:
     assert sandbox.get(f"{path}?view=whole").status_code == 400
 
 
+@pytest.mark.spec("4.5/queued")
 def test_a_queued_message_is_executed_at_the_next_cycle() -> None:
     """Specification 4.5: 202 means queued; here the cycle comes after a minute of the clock."""
     clock = Clock()
@@ -425,6 +445,7 @@ def test_the_details_of_a_status_have_pages() -> None:
     assert third == {"status": "No records found", "link": []}
 
 
+@pytest.mark.spec("1/messages")
 @pytest.mark.parametrize(
     "address", [MOBILE, "+61 491 570 156", "61491570156", MAIL, "Jane.DOE@example.com", "{mri}"]
 )
@@ -494,6 +515,7 @@ def test_messages_survive_a_restart(tmp_path: Path) -> None:
     assert again.post("/_sandbox/messages/run").json() == {"executed": 1}
 
 
+@pytest.mark.spec("6/rule-2-xml")
 def test_a_message_is_sent_and_read_in_xml() -> None:
     """Specification 6, rule 2: in XML each parameter is an entry with a key and a value."""
     sandbox = Sandbox()
@@ -510,6 +532,7 @@ def test_a_message_is_sent_and_read_in_xml() -> None:
     assert b"<entry><key>plan</key><value>7</value></entry>" in shown.content
 
 
+@pytest.mark.spec("2.5/shares")
 @given(counts=st.lists(st.integers(0, 10_000), min_size=1, max_size=8), whole=st.sampled_from([100, 1000]))
 def test_shares_add_up_and_are_never_a_whole_point_off(counts: list[int], whole: int) -> None:
     """Specification 2.5: the entries describe all recipients, so their percentages make 100 %."""

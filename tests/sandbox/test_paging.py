@@ -4,6 +4,7 @@ import pytest
 from sandbox.asking import Sandbox, named, origin
 
 
+@pytest.mark.spec("8/limit", "8/limit.default")
 def test_a_page_holds_twenty_rows_unless_fewer_are_asked_for() -> None:
     """Specification 8, limit: maximum 20, default 20."""
     sandbox = Sandbox(contacts=55)
@@ -12,6 +13,7 @@ def test_a_page_holds_twenty_rows_unless_fewer_are_asked_for() -> None:
     assert len(sandbox.get("/contacts?limit=7").json()["contacts"]) == 7
 
 
+@pytest.mark.spec("8/limit.max")
 def test_more_than_twenty_rows_are_never_given() -> None:
     """Specification 8: the maximum is 20; higher values are clamped (assumed). 0 once meant all."""
     sandbox = Sandbox(contacts=55)
@@ -22,6 +24,7 @@ def test_more_than_twenty_rows_are_never_given() -> None:
         assert page["link"][0]["uri"].endswith("?offset=20&limit=20")
 
 
+@pytest.mark.spec("8/offset", "8/offset.default")
 def test_offset_is_the_record_number_to_start_from() -> None:
     """Specification 8, offset: default 0."""
     sandbox = Sandbox(contacts=55)
@@ -41,6 +44,7 @@ def test_the_status_counts_the_rows_and_ends_with_four_spaces() -> None:
     assert statuses == ["1 to 20 of 55    ", "21 to 40 of 55    ", "41 to 55 of 55    "]
 
 
+@pytest.mark.spec("8/rule-2")
 def test_links_come_in_the_order_next_then_previous() -> None:
     """Recorded: only next on the first page, both between, only previous on the last."""
     sandbox = Sandbox(contacts=55)
@@ -83,6 +87,7 @@ def test_page_links_stay_in_the_workspace_of_the_request() -> None:
     assert link["uri"] == f"{origin}/workspaces/{named}/contacts?offset=2&limit=2"
 
 
+@pytest.mark.spec("8/rule-2.prev")
 def test_the_link_back_may_be_written_prev() -> None:
     """Specification 8, rule 2, writes prev where the recordings write previous: an option."""
     sandbox = Sandbox(contacts=55, prev_rel="prev")
@@ -95,6 +100,7 @@ def test_a_single_page_has_no_links() -> None:
     assert Sandbox(contacts=20).get("/contacts").json()["link"] == []
 
 
+@pytest.mark.spec("7/end")
 @pytest.mark.parametrize("offset", [55, 60, 1_000_000])
 def test_past_the_end_there_is_a_status_and_no_collection(offset: int) -> None:
     """Specification 7: status "No records found"; recorded with 200 and without the collection key."""
@@ -124,6 +130,7 @@ def test_a_page_that_is_no_number_is_refused(query: str) -> None:
     assert answer.json()["errorText"].startswith(query.partition("=")[0])
 
 
+@pytest.mark.spec("8/rule-1")
 def test_walking_the_pages_meets_everyone_once() -> None:
     """Specification 8, rule 1; 100 of 100 in the order of creation."""
     sandbox = Sandbox(contacts=100)

@@ -11,6 +11,7 @@ def names(sandbox: Sandbox, query: str = "") -> list[str]:
     return [row["name"] for row in sandbox.get(f"/resources{query}").json().get("resources", [])]
 
 
+@pytest.mark.spec("1/resources", "2.3/media-json", "4.3/create", "4.3/type-json")
 def test_a_create_answers_201_with_address_id_and_links() -> None:
     """Known from the vendor's collection: Location, and a body with id and links."""
     answer = Sandbox().post("/resources", resource_body())
@@ -32,6 +33,7 @@ def test_a_create_answers_201_with_address_id_and_links() -> None:
     }
 
 
+@pytest.mark.spec("2.3/representation", "4.3/get")
 def test_reading_a_resource_gives_its_representation_alone() -> None:
     """Specification 2.3: not a download of the stored data; no id (an option gives it)."""
     for id_in_get in (False, True):
@@ -49,6 +51,7 @@ def test_reading_a_resource_gives_its_representation_alone() -> None:
         assert [link["rel"] for link in document["link"]] == ["self", "updateResource", "deleteResource"]
 
 
+@pytest.mark.spec("2.3/representation")
 def test_the_content_is_never_returned() -> None:
     """Specification 2.3: derefUri is written and never read, so a client must remember what it sent."""
     sandbox = Sandbox()
@@ -74,6 +77,7 @@ def test_only_a_public_resource_has_an_address_for_everyone() -> None:
     assert (shown.status_code, shown.content, shown.headers["content-type"]) == (200, b"\x89PNG", "image/png")
 
 
+@pytest.mark.spec("2.3/uris")
 def test_a_row_has_no_id_but_its_own_link() -> None:
     """Documented: the id is taken from the self link."""
     sandbox = Sandbox()
@@ -95,6 +99,7 @@ def test_a_row_has_no_id_but_its_own_link() -> None:
     }
 
 
+@pytest.mark.spec("2.3/order", "4.3/list")
 def test_the_most_recently_updated_resource_comes_first() -> None:
     """Specification 2.3 and 4.3; an update in the middle of a walk shifts the pages."""
     sandbox = Sandbox()
@@ -139,6 +144,7 @@ def test_two_resources_may_have_one_name() -> None:
     assert sandbox.created("/resources", resource_body()) != sandbox.created("/resources", resource_body())
 
 
+@pytest.mark.spec("4.3/update")
 def test_an_update_answers_204_and_replaces_everything() -> None:
     """Specification 4.3: the resource is updated with the supplied one; 204 is the suggested reading."""
     sandbox = Sandbox()
@@ -157,6 +163,7 @@ def test_an_update_answers_204_and_replaces_everything() -> None:
     assert sandbox.get(f"/_sandbox{path}/content").content == b"[1]"
 
 
+@pytest.mark.spec("4.3/delete")
 def test_a_deleted_resource_is_gone() -> None:
     """Specification 4.3; 204, then 404."""
     sandbox = Sandbox()
@@ -245,6 +252,7 @@ def test_content_that_is_not_what_it_says_is_refused(mime_type: str, content: by
     assert names(sandbox) == []
 
 
+@pytest.mark.spec("2.3/payload")
 @pytest.mark.parametrize(
     ("mime_type", "content"),
     [

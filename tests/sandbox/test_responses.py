@@ -26,6 +26,31 @@ def counted(document: Any) -> dict[str, tuple[str, str]]:
     }
 
 
+@pytest.mark.spec(
+    "1/replies-summary",
+    "2.5/object",
+    "2.5/messageresponses",
+    "2.5/messageresponses.type",
+    "2.5/type",
+    "2.5/type.type",
+    "2.5/responseCount",
+    "2.5/responseCount.type",
+    "2.5/percentageTotal",
+    "2.5/percentageTotal.type",
+    "2.5/entry-link",
+    "2.5/entry-link.empty",
+    "2.5/link",
+    "2.5/link-uri",
+    "2.5/link-uri.type",
+    "2.5/link-rel",
+    "2.5/link-rel.type",
+    "2.5/link-method",
+    "2.5/link-method.type",
+    "3.2/notmatched",
+    "4.4/get",
+    "4.4/view",
+    "4.4/response",
+)
 def test_two_recipients_of_whom_one_answers_are_half_each() -> None:
     """The example of specification 2.5; counts and percentages are texts, links are objects."""
     sandbox = Sandbox()
@@ -45,6 +70,7 @@ def test_two_recipients_of_whom_one_answers_are_half_each() -> None:
     }
 
 
+@pytest.mark.spec("3.2/noresponse")
 def test_a_message_that_nobody_answered_is_all_noresponse() -> None:
     """Specification 3.2; a type that counts nobody has no entry."""
     sandbox = Sandbox()
@@ -53,6 +79,7 @@ def test_a_message_that_nobody_answered_is_all_noresponse() -> None:
     assert counted(responses(sandbox, message)) == {"noresponse": ("2", "100%")}
 
 
+@pytest.mark.spec("2.5/type.observed", "4.4/filter")
 @pytest.mark.parametrize(
     ("chosen", "types"),
     [
@@ -139,6 +166,7 @@ def test_the_details_have_pages() -> None:
     assert past == {"status": "No records found", "link": []}
 
 
+@pytest.mark.spec("2.5/responseCount")
 def test_one_person_counts_once_however_often_they_reply() -> None:
     """Specification 2.5: the count is one of recipients."""
     sandbox = Sandbox()
@@ -150,6 +178,7 @@ def test_one_person_counts_once_however_often_they_reply() -> None:
     assert sandbox.get("/messages").json()["messages"][0]["responseCount"] == "3"
 
 
+@pytest.mark.spec("2.5/shares")
 @settings(max_examples=25, deadline=None)
 @given(recipients=st.integers(1, 40), answered=st.integers(0, 40))
 def test_a_summary_accounts_for_all_recipients(recipients: int, answered: int) -> None:

@@ -31,6 +31,7 @@ def found(sandbox: Sandbox, query: str) -> list[str]:
     return [row["firstName"] for row in answer.json().get("contacts", [])]
 
 
+@pytest.mark.spec("2.2/query-names", "2.2/firstName", "4.2/fieldname")
 def test_a_filter_means_contains() -> None:
     """Documented: Sam finds Samantha as well, so a client must compare exactly by itself."""
     assert found(town(), "firstName=Sam") == ["Sam", "Samantha"]
@@ -42,12 +43,14 @@ def test_a_filter_ignores_the_case_of_values_and_names() -> None:
     assert found(town(), "firstname=SAM") == ["Sam", "Samantha"]
 
 
+@pytest.mark.spec("2.2/jobTitle")
 def test_several_filters_must_all_hold() -> None:
     """Documented: filters are combined with and."""
     assert found(town(), "firstName=sam&jobTitle=nurse") == ["Sam"]
     assert found(town(), "firstName=ada&jobTitle=analyst") == []
 
 
+@pytest.mark.spec("2.2/workEmailAddressPrimary", "2.2/email")
 @pytest.mark.parametrize(
     "query",
     [
@@ -66,6 +69,7 @@ def test_the_second_of_a_numbered_field_is_called_secondary() -> None:
     assert found(town(), "workMobilePhoneSecondary=900123") == ["Samantha"]
 
 
+@pytest.mark.spec("2.2/custom", "4.2/custom", "4.2/custom.type")
 def test_custom_fields_are_searched_with_their_prefix() -> None:
     """Specification 4.2: custom_<name>. Contains here, too: 1234 also finds 98123456."""
     assert found(town(), "custom_employeeId=1234") == ["Sam", "Samantha"]
@@ -87,6 +91,7 @@ def test_a_parameter_that_is_no_contact_field_is_ignored() -> None:
     assert found(town(), "favouriteColour=blue") == ["Sam", "Samantha", "Ada", "Zoe"]
 
 
+@pytest.mark.spec("4.2/rule-3")
 def test_a_search_is_counted_and_paged_like_a_list() -> None:
     """Specification 4.2, rule 3."""
     sandbox = Sandbox(contacts=500)
@@ -98,6 +103,7 @@ def test_a_search_is_counted_and_paged_like_a_list() -> None:
     assert all("sam" in row["firstName"].lower() for row in page["contacts"])
 
 
+@pytest.mark.spec("4.2/sortOrder", "4.2/sortFields")
 def test_rows_are_sorted_by_the_fields_named() -> None:
     """Specification 4.2: sortFields, comma-separated, and sortOrder; case does not count (assumed)."""
     sandbox = town()

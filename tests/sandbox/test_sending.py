@@ -53,6 +53,37 @@ def calls(sandbox: Sandbox, path: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.spec(
+    "1/replies-callback",
+    "2.6/json",
+    "2.6/messageid",
+    "2.6/messageid.type",
+    "2.6/location",
+    "2.6/location.type",
+    "2.6/from",
+    "2.6/from-name",
+    "2.6/from-mri",
+    "2.6/from-mobile",
+    "2.6/from-email",
+    "2.6/from-voice",
+    "2.6/from.type",
+    "2.6/responseMessage",
+    "2.6/channel",
+    "2.6/channel.type",
+    "2.6/acknowledged",
+    "2.6/acknowledged.form",
+    "2.6/content",
+    "2.6/content.type",
+    "2.6/customParameters",
+    "2.6/customParameters.texts",
+    "6/post",
+    "6/type",
+    "6/reply",
+    "6/rule-1",
+    "6/rule-1.absent",
+    "6/rule-2-json",
+    "6/rule-3",
+)
 def test_a_reply_is_posted_with_the_payload_of_the_specification() -> None:
     """Specification 2.6 and 6, rules 1 and 3: all values texts, the parameters under customParameters."""
     sandbox = Sandbox(callback_check=False, clock=Clock())
@@ -83,6 +114,7 @@ def test_a_reply_is_posted_with_the_payload_of_the_specification() -> None:
     assert b"callbackParameters" not in call.body
 
 
+@pytest.mark.spec("6/failure")
 def test_a_failed_delivery_is_posted_too() -> None:
     """Specification 6. The time of the failure is under `undeliverable`, the reason is the content."""
     with receiving() as receiver:
@@ -113,6 +145,7 @@ def test_a_recipient_that_leads_nowhere_is_a_failed_delivery() -> None:
     assert "undeliverable" in payloads(receiver)[0]["responseMessage"]
 
 
+@pytest.mark.spec("6/rule-4")
 def test_every_reply_of_a_conversation_is_posted_with_the_same_parameters() -> None:
     """Specification 6, rule 4; in the order in which they came."""
     with receiving() as receiver:
@@ -127,6 +160,7 @@ def test_every_reply_of_a_conversation_is_posted_with_the_same_parameters() -> N
     assert [one["customParameters"] for one in found] == [{"plan": "7"}] * 3
 
 
+@pytest.mark.spec("6/rule-2-xml")
 def test_the_payload_is_sent_in_xml_if_the_callback_wants_that() -> None:
     """Specification 6, rule 2: in XML each pair is an entry element holding a key and a value."""
     with receiving() as receiver:

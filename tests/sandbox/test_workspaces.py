@@ -9,6 +9,7 @@ from sandbox.asking import Sandbox, named, origin, vendor_type
 SPACE = {"projectName": "Day Shift", "status": "A"}
 
 
+@pytest.mark.spec("8/rule-3-workspaces")
 def test_all_named_workspaces_come_in_one_answer() -> None:
     """Specification 8, rule 3: not paginated; recorded with the status of a page."""
     sandbox = Sandbox(workspaces=tuple((f"Shift {number}", None) for number in range(25)))
@@ -85,6 +86,7 @@ def test_an_id_that_was_not_given_follows_from_the_name() -> None:
     assert set(wid) <= set("0123456789ABCDEF")
 
 
+@pytest.mark.spec("1/workspaces")
 def test_an_unknown_workspace_is_not_found() -> None:
     """Whatever is asked for in it; nothing falls back to the default workspace."""
     sandbox = Sandbox(contacts=1)

@@ -71,6 +71,7 @@ def test_the_root_of_an_entity_and_its_links_are_qualified_and_its_children_are_
     assert {child.tag for child in root if child not in links} == set(sandbox.get(path).json()) - {"link"}
 
 
+@pytest.mark.spec("4/media-xml", "4.2/accept-xml")
 def test_a_list_is_a_return_with_an_unqualified_status() -> None:
     """Facts 9: return, frame and rows in the second namespace; facts 1: the status with its spaces."""
     root = root_of(Sandbox(contacts=21).get("/contacts", headers=both("contact")))
@@ -81,6 +82,7 @@ def test_a_list_is_a_return_with_an_unqualified_status() -> None:
     assert [link.get("rel") for link in root.findall(f"{D}link")] == ["next"]
 
 
+@pytest.mark.spec("7/end")
 def test_past_the_end_there_is_only_a_status() -> None:
     """Specification 7, facts 1: "No records found", and nothing else within return."""
     root = root_of(Sandbox().get("/contacts?offset=20", headers=both("contact")))
@@ -137,6 +139,7 @@ def test_a_contact_is_replaced_in_xml() -> None:
     assert "jobTitle" not in sandbox.get(path).json()
 
 
+@pytest.mark.spec("4.1/type-xml")
 def test_a_device_is_updated_in_xml() -> None:
     """Specification 4.1: application/vnd.service.contactdevice-v1+xml, the full object, 204."""
     sandbox = Sandbox()
@@ -156,6 +159,7 @@ def test_a_device_is_updated_in_xml() -> None:
     assert [one.findtext("deviceName") for one in within] == ["New"]
 
 
+@pytest.mark.spec("4.1/no-partial")
 def test_a_device_needs_all_seven_fields_in_xml_too() -> None:
     """Specification 2.1, 4.1: partial update is not possible. Nothing moved."""
     sandbox = Sandbox()
@@ -170,6 +174,7 @@ def test_a_device_needs_all_seven_fields_in_xml_too() -> None:
     assert sandbox.get(path).json() == before
 
 
+@pytest.mark.spec("2.3/media-xml", "4.3/type-xml")
 def test_a_resource_is_written_and_listed_in_xml() -> None:
     """Specification 4.3: the XML equivalent of the resource type; derefUri is base64 there too."""
     sandbox = Sandbox()
@@ -428,6 +433,7 @@ def test_a_repeated_field_is_422() -> None:
     assert sandbox.get("/contacts").json()["status"] == "No records found"
 
 
+@pytest.mark.spec("6/rule-2-xml")
 def test_callback_parameters_are_entries() -> None:
     """Specification 6.2: each pair is an entry element holding a key and a value."""
     document: Body = {"to": "+61491570156", "callbackParameters": {"order": 7, "name": "J"}}

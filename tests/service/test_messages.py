@@ -361,6 +361,7 @@ def test_a_list_that_turns_in_circles_is_malformed() -> None:
 CRITERIA = {"criteriaFromDate", "criteriaFromTime", "criteriaToDate", "criteriaToTime"}
 
 
+@pytest.mark.spec("8/rule-4.all")
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("start", [None, NOON - timedelta(days=30)])
 @pytest.mark.parametrize("end", [None, NOON])

@@ -63,6 +63,7 @@ NO_PAGES = {
 }
 
 
+@pytest.mark.spec("7/end", "7/end-messages")
 @pytest.mark.parametrize("name", FORMS)
 def test_every_known_form_of_a_page_is_read(name: str) -> None:
     document, rows = FORMS[name]

@@ -374,6 +374,7 @@ def test_a_readers_transport_refuses_to_write_even_when_asked(method: str) -> No
     assert wire.sent == []
 
 
+@pytest.mark.spec("5/authorization", "5/x-api-key", "9/form-json")
 def test_the_key_travels_in_the_header_and_the_media_type_is_the_vendors() -> None:
     wire = Wire(good("POST"))
 
@@ -386,6 +387,7 @@ def test_the_key_travels_in_the_header_and_the_media_type_is_the_vendors() -> No
     assert str(sent.url) == f"{BASE}/contacts?customFields=true"
 
 
+@pytest.mark.spec("5/apikey")
 def test_the_key_travels_in_the_query_when_the_settings_say_so() -> None:
     wire = Wire(good_get)
 

@@ -1,0 +1,63 @@
+"""What the specification leaves open is answered in docs/service.md; what it only mentions is not there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from sandbox.asking import Sandbox, named
+
+PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text("utf-8")
+
+GAPS = ("1", "2.2", "2.3", "2.4", "3.1", "3.2", "4.1", "4.2", "4.3", "4.5", "5", "6", "7", "8", "9")
+
+
+def answers() -> dict[str, list[str]]:
+    """Section of the specification -> the headings that answer what it leaves open."""
+    table = PAGE.partition("| not shown in the specification |")[2].partition("\n\n")[0]
+    found: dict[str, list[str]] = {}
+    for question, answer in re.findall(r"^\| (.+) \| (.+) \|$", table, re.MULTILINE):
+        sections = re.search(r"\(([0-9., ]+)\)$", question)
+        for section in sections[1].split(", ") if sections else ():
+            found.setdefault(section, []).extend(re.findall(r"\]\(#([a-z-]+)\)", answer))
+    return found
+
+
+@pytest.mark.spec(
+    "1/gap",
+    "2.2/gap",
+    "2.3/gap",
+    "2.4/gap",
+    "3.1/gap",
+    "3.2/gap",
+    "4.1/gap",
+    "4.2/gap",
+    "4.3/gap-bodies",
+    "4.3/gap-statuses",
+    "4.5/gap",
+    "5/gap",
+    "6/gap",
+    "7/gap",
+    "8/gap",
+    "9/gap",
+)
+def test_every_gap_is_answered_under_a_heading_with_a_table() -> None:
+    """What is assumed has to be said, or nobody can tell it from what is documented."""
+    headings = {
+        title.lower().replace(" ", "-"): text
+        for title, text in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    }
+
+    assert set(answers()) == set(GAPS)
+    for found in answers().values():
+        assert found
+        assert all("|---|---|---|" in headings[one] for one in found)
+
+
+@pytest.mark.spec("8/rule-3-scenarios", "1/gap")
+@pytest.mark.parametrize("path", ["/scenarios", f"/workspaces/{named}/scenarios", "/imports", "/templates"])
+def test_what_is_only_mentioned_is_not_played(path: str) -> None:
+    """Scenarios come without a single address: nothing pretends to have them."""
+    sandbox = Sandbox(workspaces=(("Night Shift", named),))
+
+    assert sandbox.get(path).status_code == 404
+    assert "scenarios" in PAGE.partition("\n## Limits")[2].partition("\n## ")[0]
