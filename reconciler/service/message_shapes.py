@@ -129,18 +129,21 @@ def detail(call: Call, answer: Answer, asked: str) -> MessageDetail:
     relations: dict[str, str] = {}
     for link in links(document):
         rel, uri = link.get("rel"), link.get("uri")
-        if isinstance(rel, str) and isinstance(uri, str):
-            relations.setdefault(rel, _path(uri))
+        path = _path(uri) if isinstance(uri, str) else ""
+        if isinstance(rel, str) and path:
+            relations.setdefault(rel, path)
     fields = {key: value for key, value in document.items() if key != "link"}
     cut_queries(fields)
     return MessageDetail(asked, fields, relations)
 
 
 def _path(uri: str) -> str:
-    """Path and query of a link, without its host, which is not ours, and without a key."""
+    """Path and query of a link, "" for none; without its host, which is not ours, and without a key."""
     try:
         parts = urlsplit(uri)
     except ValueError:
+        return ""
+    if not parts.path.startswith("/") or not parts.path.isprintable():
         return ""
     query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0].lower() != "apikey"]
     return parts.path + (f"?{urlencode(query)}" if query else "")

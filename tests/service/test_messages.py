@@ -749,6 +749,17 @@ def test_a_message_is_shown_whole_with_its_relations_on_our_own_origin() -> None
     assert KEY not in repr(found)
 
 
+@pytest.mark.parametrize(
+    "uri", ["http://[::1", "javascript:alert(1)", "mailto:x", "", "/a\x1b[2J", 7, None, ["/a"]]
+)
+def test_a_relation_that_leads_nowhere_is_left_out(uri: object) -> None:
+    wire = Wire(
+        answer(200, {"subject": "s", "link": [{"uri": uri, "rel": "next"}, {"uri": "/a", "rel": ["x"]}]})
+    )
+
+    assert with_client(wire, lambda client: client.messages.get(ID)).relations == {}
+
+
 def test_deliveries_are_told_for_each_channel_of_each_recipient() -> None:
     sms = {
         "type": "sms",
