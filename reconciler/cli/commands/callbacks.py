@@ -100,7 +100,8 @@ def listen(
     """Take the replies that the service sends, and print each as one line of JSON.
 
     A reply is on disk before the service is told so; a repeated one is acknowledged and not printed
-    again. Only after a crash may the last one be printed once more. Nothing here speaks TLS: put a proxy in front, and name its address to the service.
+    again. Only after a crash may the last one be printed once more. Nothing here speaks TLS: put a
+    proxy in front, and name its address to the service.
 
     \b
     Needs no settings. Writes the inbox and --events FILE (both 0600).
