@@ -6,7 +6,15 @@ from typing import Any
 
 import httpx2
 import pytest
-from sandbox.asking import JANE, Clock, Sandbox, last_segment, resource_body, usual_headers
+from sandbox.asking import (
+    JANE,
+    Clock,
+    Sandbox,
+    last_segment,
+    resource_body,
+    usual_headers,
+    vendor_type,
+)
 
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
@@ -238,6 +246,26 @@ def test_a_normaliser_strikes_updates_too_and_leaves_other_bodies_alone() -> Non
 
     assert sandbox.get(path).json()["name"] == "staff.csv."
     assert sandbox.get(jane).json()["lastName"] == "Doe"
+
+
+def test_faults_of_documents_strike_xml_too() -> None:
+    """They change documents and bodies before they are written and after they are read, in either form."""
+    xml = vendor_type("contact").replace("json", "xml")
+    both = {"accept": xml, "content-type": xml}
+    body = b'<c:contact xmlns:c="http://schemas.api.whispir.com"><lastName>Doe</lastName></c:contact>'
+    rules = (
+        Rule(fault="normaliser", field="lastName", method="POST"),
+        Rule(fault="extra-fields", method="GET"),
+        Rule(fault="malformed", method="GET", nth=2),
+    )
+    sandbox = Sandbox(faults=rules)
+
+    made = sandbox.post("/contacts", headers=both, content=body)
+    shown, cut = (sandbox.get("/contacts", headers=both) for _ in range(2))
+
+    assert "<lastName>DOE</lastName>" in made.text
+    assert shown.text.count("<xServerBuild>2027.1</xServerBuild>") == 2
+    assert (cut.status_code, cut.content.endswith(b">")) == (200, False)
 
 
 def test_index_lag_hides_what_was_created_from_lists_and_searches() -> None:

@@ -1,14 +1,16 @@
 """The real client against every fault, on loopback: a typed error or the whole truth, never an empty list."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import httpx2
 import pytest
+from msgspec import structs
 from sandbox.asking import JANE
 from service.support import Clock, sandbox_config, service, with_client
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
+from reconciler.model.messages import Message
 from reconciler.sandbox.app import running
 from reconciler.sandbox.faults import FAULTS, Rule
 from reconciler.service.client import ServiceClient
@@ -28,10 +30,16 @@ class Seen(NamedTuple):
     posts: int
 
 
-def seen(rule: Rule, work: Callable[[ServiceClient], Coroutine[Any, Any, object]]) -> Seen:
+Form = Literal["json", "xml"]
+FORMS = pytest.mark.parametrize("form", ["json", "xml"])
+
+
+def seen(
+    rule: Rule, work: Callable[[ServiceClient], Coroutine[Any, Any, object]], *, form: Form = "json"
+) -> Seen:
     """One call to a sandbox with 50 contacts in which this fault is armed; it is disarmed before counting."""
     with running(sandbox_config(contacts=people, faults=(rule,))) as base:
-        settings = service(base, timeout_s=timeout_s)
+        settings = structs.replace(service(base, timeout_s=timeout_s), format=form)
 
         async def main(client: ServiceClient) -> tuple[ServiceError | None, Any, int]:
             try:
@@ -78,19 +86,21 @@ HARMLESS = (
 )
 
 
+@FORMS
 @pytest.mark.parametrize("fault", LISTS)
-def test_a_list_under_a_fault_is_a_typed_error_and_never_empty(fault: str) -> None:
+def test_a_list_under_a_fault_is_a_typed_error_and_never_empty(fault: str, form: Form) -> None:
     options, expected = LISTS[fault]
 
-    result = seen(Rule(fault=fault, method="GET", **{"times": None, **options}), everybody)
+    result = seen(Rule(fault=fault, method="GET", **{"times": None, **options}), everybody, form=form)
 
     assert (type(result.error), result.value, result.contacts) == (expected, None, people)
 
 
+@FORMS
 @pytest.mark.parametrize("fault", HARMLESS)
-def test_a_list_under_a_harmless_fault_is_whole(fault: str) -> None:
+def test_a_list_under_a_harmless_fault_is_whole(fault: str, form: Form) -> None:
     """Short pages are filled up, links are hints, unknown fields are kept."""
-    result = seen(Rule(fault=fault, times=None, field="firstName"), everybody)
+    result = seen(Rule(fault=fault, times=None, field="firstName"), everybody, form=form)
 
     assert result.error is None
     assert (len(result.value), result.value.complete) == (people, True)
@@ -137,12 +147,13 @@ CREATES: dict[str, tuple[dict[str, Any], type[ServiceError] | None, int]] = {
 }
 
 
+@FORMS
 @pytest.mark.parametrize("fault", CREATES)
-def test_a_create_under_a_fault_is_in_doubt_or_done_and_sent_once(fault: str) -> None:
+def test_a_create_under_a_fault_is_in_doubt_or_done_and_sent_once(fault: str, form: Form) -> None:
     """Sent again it would be there twice; only a service that does things twice by itself makes two."""
     options, expected, more = CREATES[fault]
 
-    result = seen(Rule(fault=fault, method="POST", **options), jane)
+    result = seen(Rule(fault=fault, method="POST", **options), jane, form=form)
 
     found = None if result.error is None else type(result.error)
     assert (found, result.contacts - people, result.posts) == (expected, more, 1)
@@ -182,3 +193,40 @@ def test_what_the_service_normalised_is_seen_in_the_answer() -> None:
         return (await client.contacts.create(JANE)).body["lastName"]
 
     assert seen(Rule(fault="normaliser", field="lastName"), work).value == "DOE"
+
+
+# A fault on sending a message -> the error, and how many messages there are afterwards.
+SENDS: dict[str, tuple[type[ServiceError] | None, int]] = {
+    "drop-before": (InDoubt, 0),
+    "drop-after": (InDoubt, 1),
+    "land-late": (InDoubt, 0),
+    "truncate": (InDoubt, 1),
+    "html": (InDoubt, 1),
+    "malformed": (None, 1),  # the id stands in Location; the words of the body are no part of the answer
+    "duplicate": (None, 2),
+    "foreign-links": (None, 1),
+    "extra-fields": (None, 1),
+}
+
+
+@FORMS
+@pytest.mark.parametrize("fault", SENDS)
+def test_a_message_under_a_fault_is_sent_once_and_never_again(fault: str, form: Form) -> None:
+    """An SMS cannot be taken back: whatever happens, one request leaves us."""
+    expected, there = SENDS[fault]
+
+    async def work(client: ServiceClient) -> object:
+        return await client.messages.send(Message(("+61491570156",), "Maintenance"))
+
+    async def count(client: ServiceClient) -> int:
+        found: type[ServiceError] | None = None
+        try:
+            await work(client)
+        except ServiceError as error:
+            found = type(error)
+        assert found is expected
+        assert client.calls["POST"] == 1
+        return len(await client.messages.list())
+
+    rule = Rule(fault=fault, method="POST", path="/messages", seconds=3600)
+    assert seen(rule, count, form=form).value == there
