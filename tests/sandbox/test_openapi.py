@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -188,18 +189,20 @@ def test_no_generated_request_gets_an_answer_outside_the_description(
     most requests get behind the 404.
     """
     answers: Counter[tuple[str, int]] = Counter()
+    began = time.monotonic()
     with furnished() as service:
         found = schemathesis.openapi.from_dict(service.description())
         operations = [result.ok() for result in found.get_all_operations() if isinstance(result, Ok)]
         for operation in sorted(operations, key=lambda one: (one.method == "delete", -len(one.path))):
             ask(service, operation, answers)
 
-    total = sum(answers.values())
+    total, seconds = sum(answers.values()), time.monotonic() - began
     fine = {label for (label, status) in answers if 200 <= status < 300}
     record_property("generated requests", total)
     with capsys.disabled():
         print(f" {total} generated requests, {len(operations)} operations,", end=" ")  # noqa: T201 - the number is a promise
     assert total >= requests_min
+    assert seconds < seconds_max
     # Of calls there are none here that somebody could have dealt with: nobody has replied.
     assert {operation.label for operation in operations} - fine == {"PUT /callbacks/{callbackId}/calls"}
 
