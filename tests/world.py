@@ -86,7 +86,8 @@ class World:
     config: SandboxConfig = field(default_factory=SandboxConfig)
     workspaces: Mapping[str, WorkspaceRef] = field(default_factory=lambda: {"default": WorkspaceRef()})
     changes: Mapping[str, Any] = field(default_factory=dict)
-    service: Mapping[str, Any] = field(default_factory=dict)  # fields of Service: form, profile
+    service: Mapping[str, Any] = field(default_factory=dict)  # fields of Service: format, profile
+    environ: Mapping[str, str] = field(default_factory=dict)  # what manifests may read of it
 
     def __post_init__(self) -> None:
         self.clock = Clock()
@@ -126,7 +127,7 @@ class World:
     def plan(self, *, options: Options | None = None, consent: Consent = ALLOWED) -> pipeline.Planned:
         """Plan, and claim that nothing but GET was sent."""
         before = len(self.wire.sent)
-        desired = pipeline.validate(self.settings, {})
+        desired = pipeline.validate(self.settings, self.environ)
         planned = asyncio.run(
             pipeline.plan(self.settings, desired, self.outside, options=options or Options(), consent=consent)
         )
@@ -137,7 +138,7 @@ class World:
         self, *, options: Options | None = None, consent: Consent = ALLOWED, saved: Plan | None = None
     ) -> tuple[pipeline.Planned, Run]:
         """Apply, agreeing to whatever the plan is."""
-        desired = pipeline.validate(self.settings, {})
+        desired = pipeline.validate(self.settings, self.environ)
         watch = Agreeing()
         run = asyncio.run(
             pipeline.apply(

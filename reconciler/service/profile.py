@@ -167,9 +167,10 @@ class _Once(yaml.SafeLoader):
     """Refuses a key that stands twice: which of the two counts?"""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
-        keys = [key.value for key, _ in node.value]
+        seen: list[object] = []
         for key, _ in node.value:
-            if keys.count(key.value) > 1:
+            if key.value in seen:
                 problem = f"the key {str(key.value)[:40]!a} stands twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.append(key.value)
         return super().construct_mapping(node, deep)

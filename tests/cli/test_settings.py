@@ -59,8 +59,8 @@ stack: ops
 manifests: [manifests/, more/one.yaml]
 service:
   base_url: https://api.example.com/v1/
-  profile: service
-  format: json
+  profile: whispir
+  format: xml
   auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_KEY}, send_key: query}
   limits: {requests_per_second: 2.5, concurrency: 4, timeout_s: 5, deadline_s: 60, settle_s: 0}
 workspaces: {default: {}, ops: {id: 4C8FE1A2B3D4E5F6, name: Operations}}
@@ -81,6 +81,7 @@ plan_expires_h: 0.5
     service = settings.service
     assert service.base_url == "https://api.example.com/v1"
     assert service.auth.send_key == "query"
+    assert (service.profile, service.format) == ("whispir", "xml")
     assert service.auth.password.reveal() == "canary-pass"
     assert service.limits == Limits(2.5, 4, 5.0, 60.0, 0.0)
     assert settings.workspaces["ops"] == WorkspaceRef("4C8FE1A2B3D4E5F6", "Operations")
@@ -91,6 +92,22 @@ plan_expires_h: 0.5
     assert (settings.variables, settings.contact_fields) == (("JANE_*",), ("costCentre",))
     assert (settings.device_limit, settings.plan_expires_h) == (5, 0.5)
     assert settings.manifests == (str(repository / "manifests"), str(repository / "more/one.yaml"))
+
+
+def test_a_profile_of_the_project_lies_beside_the_settings(repository: Path) -> None:
+    """Every relative path begins there, wherever the command runs; a mistake in it is found offline."""
+    (repository / "profiles").mkdir()
+    file = repository / "profiles" / "ours.yaml"
+    file.write_text("base: service\nvendor: ours\n", "utf-8")
+    text = "version: 1\nservice: {profile: profiles/ours.yaml}\n"
+
+    assert read(repository, text).settings.service.profile == str(file)
+
+    file.write_text("base: service\nvendr: ours\n", "utf-8")
+    said = refusal(repository, text)
+
+    assert "reconciler.yaml:2:11: service.profile: the profile profiles/ours.yaml cannot be used:" in said
+    assert "unknown field `vendr`" in said
 
 
 def test_the_stronger_source_wins(repository: Path) -> None:
@@ -269,6 +286,18 @@ REFUSED = {
     "an empty stack": ("version: 1\nstack: ''", "stack is not a stack name."),
     "no manifests": ("version: 1\nmanifests: []", "manifests must have at least one, not 0."),
     "manifests as text": ("version: 1\nmanifests: a", "manifests must be a list, not text."),
+    "an unknown profile": (
+        "version: 1\nservice: {profile: nobody}",
+        "reconciler.yaml:2:11: service.profile: 'nobody' is not known.",
+    ),
+    "a profile that is not there": (
+        "version: 1\nservice: {profile: profiles/ours.yaml}",
+        "service.profile: the profile 'profiles/ours.yaml' cannot be read: No such file or directory.",
+    ),
+    "a profile that is a name with a slash": (
+        "version: 1\nservice: {profile: ../whispir}",
+        "service.profile is not a profile. It is '../whispir'.",
+    ),
     "form": ("version: 1\nservice: {format: yaml}", "service.format must be json or xml. It is 'yaml'."),
     "a key in the body": (
         "version: 1\nservice: {auth: {send_key: body}}",

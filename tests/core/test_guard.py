@@ -250,3 +250,39 @@ def test_limits_come_from_the_settings() -> None:
 
     assert not guard(plan(*deletes(1), owned=100), strict, Consent()).safe
     assert guard(plan(*deletes(1), owned=100), strict, Consent(deletes=1)).safe
+
+
+SWITCHED_OFF = frozenset({("contact", "create"), ("contact", "update"), ("contact", "delete")})
+
+
+def test_what_the_deployment_does_not_offer_is_refused_with_its_addresses() -> None:
+    """C1: one reason for each action of a kind in a workspace; no consent lifts it."""
+    everything = Consent(deletes=99, creates=99, updates=99)
+    made = plan(*updates(2), *deletes(1), owned=100)
+
+    found = guard(made, LIMITS, everything, SWITCHED_OFF).reasons
+
+    assert [(one.rule, one.scope, one.count) for one in found] == [
+        ("C1", "contacts in ops", 1),
+        ("C1", "contacts in ops", 2),
+    ]
+    assert "contact/ops/n0" in found[0].what
+    assert all("--except kind:contact" in one.next for one in found)
+
+
+def test_nothing_else_is_blocked_by_what_is_not_offered() -> None:
+    """C1: other kinds go on, and so does the one action of a kind that the specification has."""
+    device = at("device/ops/jane/phone")
+    update = Update(device, "a.yaml:1", "D1", (FieldChange("deviceModel", "a", "b", "declared"),))
+    off = frozenset({("device", "create"), ("device", "delete")})
+
+    assert guard(plan(update, *updates(1), owned=100), LIMITS, Consent(), off).safe
+    assert not guard(plan(Create(device, "a.yaml:1", {}), owned=100), LIMITS, Consent(), off).safe
+
+
+def test_a_long_list_of_refused_addresses_is_cut() -> None:
+    """C1: the plan shows them all; a reason is a sentence."""
+    (found,) = guard(plan(*updates(25), owned=100), LIMITS, Consent(), SWITCHED_OFF).reasons
+
+    assert found.count == 25
+    assert found.what.endswith("and 5 more.")
