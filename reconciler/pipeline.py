@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import structs
+
 from reconciler.apply import engine
 from reconciler.core import select
 from reconciler.core.guard import Consent, guard
@@ -24,6 +26,7 @@ from reconciler.core.resolve import ResolveRules, resolve
 from reconciler.errors import ManifestError, SettingsError, StalePlan, StoreError, UnsafePlan
 from reconciler.live import read_live
 from reconciler.manifest.load import load
+from reconciler.model.context import Context
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan, Target, Verdict, Workspace
 from reconciler.model.settings import Settings
@@ -39,12 +42,15 @@ from reconciler.store.database import Store
 class Outside:
     """What the verbs get from outside the program: time, chance, and the way to the service.
 
-    `now` tells UTC; `token` gives fresh random text; `connections` replaces the network (tests).
+    `now` tells UTC; `token` gives fresh random text, `run_id` a UUID; `context` says where we are;
+    `connections` replaces the network (tests).
     """
 
     now: Callable[[], datetime]
     token: Callable[[], str]
+    run_id: Callable[[], str]
     timing: Timing
+    context: Callable[[], Context] = Context
     connections: Connections | None = None
 
 
@@ -124,7 +130,7 @@ async def apply(
     Holds the lock from before the plan to after the last write. The run is None where `watch` disagreed.
     Raises LockHeld, StalePlan, UnsafePlan before any write.
     """
-    run = outside.token()
+    run = outside.run_id()
     began = outside.timing.monotonic()
     with _open_store(settings, outside, create=True) as store, store.lock(run) as lock:
         async with open_client(
@@ -171,6 +177,7 @@ async def apply(
                 stop=stop,
                 on_outcome=watch.ended,
             )
+            result = structs.replace(result, context=outside.context())
             with suppress(StoreError):
                 store.end(result)  # what was done is recorded; that it ended must not hide how it ended
             return result

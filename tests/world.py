@@ -5,6 +5,7 @@ that could miscount.
 """
 
 import asyncio
+import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -94,6 +95,7 @@ class World:
         self.config = replace(self.config, clock=self.clock)
         self.wire = Counting(httpx2.ASGITransport(app=create_app(self.config)))
         self.tokens = iter(f"token-{number:04d}" for number in range(100_000))
+        self.runs = itertools.count(1)
         self.settings = Settings(
             root=str(self.root),
             manifests=("manifests",),
@@ -107,6 +109,7 @@ class World:
         self.outside = pipeline.Outside(
             now=self.clock,
             token=self.tokens.__next__,
+            run_id=lambda: f"00000000-0000-4000-8000-{next(self.runs):012d}",
             timing=Timing(monotonic=self._monotonic, sleep=self._sleep, random=lambda: 0.5),
             connections=self.wire,
         )

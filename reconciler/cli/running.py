@@ -8,11 +8,14 @@ import os
 import secrets
 import signal
 import sys
+import uuid
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from reconciler.apply.stop import StopFlag
+from reconciler.cli.context import read_context
 from reconciler.cli.settings import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.model.settings import Settings
@@ -31,10 +34,14 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     ).settings
 
 
-def outside() -> Outside:
-    """Return the real clock, the real chance and the real network."""
+def outside(settings: Settings) -> Outside:
+    """Return the real clock, the real chance, the real network, and where we are."""
     return Outside(
-        now=lambda: datetime.now(UTC), token=lambda: secrets.token_hex(token_bytes), timing=Timing.real()
+        now=lambda: datetime.now(UTC),
+        token=lambda: secrets.token_hex(token_bytes),
+        run_id=lambda: str(uuid.uuid4()),
+        timing=Timing.real(),
+        context=lambda: read_context(os.environ, Path(settings.root), random=secrets.token_hex),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.model.address import Address
+from reconciler.model.context import Context
 
 Result = Literal["applied", "skipped", "conflict", "failed", "in doubt", "not attempted"]
 
@@ -23,8 +24,8 @@ class Outcome(Struct, frozen=True):
 class Run(Struct, frozen=True):
     """A finished run. `outcome` is the word that belongs to `exit_code` (docs/planning.md, exit codes).
 
-    Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what ended the run
-    early, if anything did.
+    `run` is a UUID. Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what
+    ended the run early, if anything did.
     """
 
     run: str
@@ -37,6 +38,7 @@ class Run(Struct, frozen=True):
     adopted: int = 0
     calls: dict[str, int] = {}
     stopped: str = ""
+    context: Context = Context()
 
     def count(self, result: Result) -> int:
         """How many changes ended so."""

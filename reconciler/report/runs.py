@@ -51,7 +51,10 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
     if run.stopped:
         lines += [line(("stopped: ", "warn"), run.stopped), BLANK]
     code = short_fingerprint(run.fingerprint)
-    names = f"run {run.run}" + (f"   fingerprint {code}" if code else "")
+    trace = run.context.trace_id
+    names = (
+        f"run {run.run}" + (f"   fingerprint {code}" if code else "") + (f"   trace {trace}" if trace else "")
+    )
     return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), line((names, "dim"))
 
 

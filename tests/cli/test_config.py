@@ -89,7 +89,7 @@ def test_a_working_folder_that_is_gone_is_an_error(run: Run, tmp_path: Path) -> 
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", code, "config"],
+        [sys.executable, "-P", "-c", code, "config"],
         cwd=gone,
         capture_output=True,
         text=True,

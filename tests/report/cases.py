@@ -261,7 +261,7 @@ LATER = Plan(
 )
 
 DONE = Run(
-    run="20260302-093000-5f2d",
+    run="00000000-0000-4000-8000-000000000001",
     fingerprint=FINGERPRINT,
     started_at="2026-03-02T09:30:00Z",
     ended_at="2026-03-02T09:30:04.250000Z",
@@ -276,7 +276,7 @@ DONE = Run(
     calls={"DELETE": 1, "GET": 34, "POST": 1, "PUT": 1},
 )
 PARTIAL = Run(
-    run="20260302-094500-77aa",
+    run="00000000-0000-4000-8000-000000000002",
     fingerprint=FINGERPRINT,
     started_at="2026-03-02T09:45:00Z",
     ended_at="2026-03-02T09:46:12Z",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.address import Address
 from reconciler.model.changes import Cause, Create, Delete, FieldChange, Update
+from reconciler.model.context import Context
 from reconciler.model.outcomes import WORDS, Outcome, Result, Run
 from reconciler.model.plans import (
     Adoption,
@@ -165,11 +166,21 @@ outcomes = st.builds(
 )
 
 
+contexts = st.builds(
+    Context,
+    program=st.sampled_from(["", "0.1.0", "1.2.3-rc.1+build.5"]),
+    commit=st.sampled_from(["", "0123456789abcdef0123456789ABCDEF01234567"]),
+    trace_id=st.sampled_from(["", "1-65e2f0a1-0123456789abcdef01234567"]),
+    container=st.sampled_from(["", "0123456789ab", "0123456789abcdef" * 4]),
+    region=st.sampled_from(["", "ap-southeast-2"]),
+)
+
+
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
     code = draw(st.sampled_from(sorted(WORDS)))
     return Run(
-        run=draw(texts),
+        run=str(draw(st.uuids())),
         fingerprint=draw(hexadecimal | st.just("")),
         started_at=draw(times),
         ended_at=draw(times),
@@ -183,4 +194,5 @@ def runs(draw: st.DrawFn) -> Run:
             )
         ),
         stopped=draw(texts),
+        context=draw(contexts),
     )

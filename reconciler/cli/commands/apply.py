@@ -116,7 +116,7 @@ def _carry_out(job: Job) -> "Run":
             lambda signals: pipeline.apply(
                 job.settings,
                 job.desired,
-                outside(),
+                outside(job.settings),
                 options=job.options,
                 consent=job.consent,
                 saved=job.saved,

@@ -103,7 +103,7 @@ def planned_for(given: Mapping[str, Any]) -> "Planned":
         bars.advance("reading the service", 0, None)
         return finish(
             lambda _signals: pipeline.plan(
-                settings, desired, outside(), options=options_of(given), consent=consent_of(given)
+                settings, desired, outside(settings), options=options_of(given), consent=consent_of(given)
             )
         )
 

@@ -1,0 +1,98 @@
+"""Where a run took place: taken from what is there, and only in the right form."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from reconciler import __version__
+from reconciler.cli import context
+from reconciler.cli.context import read_context
+from reconciler.manifest.schemas import read_schema
+from reconciler.model.context import Context
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+TRACE = "1-65e2f0a1-0123456789abcdef01234567"
+
+
+def read(environ: Mapping[str, str], root: Path) -> Context:
+    return read_context(environ, root, random=lambda octets: "ab" * octets)
+
+
+def test_a_build_system_tells_commit_region_and_trace(tmp_path: Path) -> None:
+    """The run joins the trace of whoever started it."""
+    told = read(
+        {"GITHUB_SHA": COMMIT, "AWS_REGION": "eu-west-1", "_X_AMZN_TRACE_ID": f"Root={TRACE};Sampled=1"},
+        tmp_path,
+    )
+
+    assert (told.commit, told.region, told.trace_id, told.program) == (
+        COMMIT,
+        "eu-west-1",
+        TRACE,
+        __version__,
+    )
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {
+            "GITHUB_SHA": "HEAD",
+            "AWS_REGION": "somewhere",
+            "HOSTNAME": "laptop",
+            "_X_AMZN_TRACE_ID": "Root=1-2-3",
+        },
+        {"CI_COMMIT_SHA": f"{COMMIT}\n", "CLOUD_REGION": "eu-west-1 ", "HOSTNAME": "0123456789AB"},
+    ],
+)
+def test_what_has_another_form_is_left_out(tmp_path: Path, environ: dict[str, str]) -> None:
+    """A report that its own schema refuses helps nobody."""
+    told = read(environ, tmp_path)
+
+    assert (told.commit, told.region) == ("", "")
+    assert told.container in ("", *re.findall(r"[0-9a-f]{64}", told.container))
+    assert context.TRACE.fullmatch(told.trace_id)
+
+
+def test_without_a_build_system_the_commit_is_the_repository_s(tmp_path: Path) -> None:
+    """The manifests that were applied are those of this commit."""
+    for arguments in (
+        ["init", "-q"],
+        ["-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-q", "--allow-empty", "-m", "x"],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *arguments], check=True)
+    head = subprocess.run(
+        ["git", "-C", str(tmp_path), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    )
+
+    assert read({}, tmp_path).commit == head.stdout.strip()
+
+
+def test_a_short_container_id_is_the_host_name(tmp_path: Path) -> None:
+    """Where the machine itself does not show the long one."""
+    told = read({"HOSTNAME": "0123456789ab"}, tmp_path)
+
+    assert told.container == "0123456789ab" or context.CONTAINER.fullmatch(told.container)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        (context.COMMIT, "commitHash"),
+        (context.TRACE, "traceId"),
+        (context.REGION, "regionCode"),
+        (context.CONTAINER, "containerLongId"),
+        (context.SHORT_CONTAINER, "containerShortId"),
+    ],
+)
+def test_each_form_is_one_that_the_schema_takes(pattern: re.Pattern[str], name: str) -> None:
+    """One definition each: what is looked for is what the schema allows, or less."""
+    shown = read_schema("common")["$defs"][name]
+    schema = re.compile(shown["pattern"], re.ASCII)
+    samples = [COMMIT, TRACE, "eu-west-1", "0123456789abcdef" * 4, "0123456789ab", "", "x", f"{COMMIT}\n"]
+
+    assert [text for text in samples if pattern.fullmatch(text) and not schema.search(text)] == []
+    assert any(pattern.fullmatch(text) for text in samples)
