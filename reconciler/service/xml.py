@@ -1,7 +1,8 @@
 """XML <-> the plain dict that the JSON form of the same document is, kind by kind.
 
-Belongs here: reading and writing elements by the table of xmlforms.py, so that nothing above media.py knows
-the form. Not here: what is well-formed (xmltext.py), which names mean what (xmlforms.py).
+Belongs here: reading elements by the table of xmlforms.py, and the root of what is written; so nothing above
+media.py knows the form. Not here: filling elements (xmlfill.py), what is well-formed (xmltext.py), which
+names mean what (xmlforms.py).
 
 What the table does not name survives a read and a write:
 
@@ -18,25 +19,19 @@ Names are compared by the URI of their namespace; which of the service's two it 
 import math
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from reconciler.core.normalize import instant
 from reconciler.service.answers import BadBody
+from reconciler.service.xmlfill import EPOCH, NIL, OURS, fill, key_of
 from reconciler.service.xmlforms import API, DAP, ENTRY, ERROR, FORMS, LINK, Form, Rows, Shape
-from reconciler.service.xmltext import XSI, Element, Unfit, depth_max, fit, parse, write
+from reconciler.service.xmltext import XSI, Element, Unfit, parse, write
 
 __all__ = ["Unfit", "decode", "encode"]
 
 Document = dict[str, Any]
 
-_OURS = frozenset({"", API, DAP})
-_SPACES = {"ns2": API, "ns3": DAP, "xsi": XSI}
-_NIL = f"{{{XSI}}}nil"
-_FREE = Shape()
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST = 253_402_300_799_999  # milliseconds: the end of the year 9999
-_BESIDE = re.compile(r"(?P<name>(?:\{[^}]*\})?[^@{}]+)@(?P<attribute>(?:\{[^}]*\})?[^@{}]+)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
@@ -73,7 +68,7 @@ def encode(document: Mapping[str, Any], kind: str) -> bytes:
     else:
         root = Element(form.root, API) if form.root else Element("return", DAP)
         shape = form.shape if form.root else _list_shape(form)
-    _fill(root, document, shape, 1)
+    fill(root, document, shape)
     return write(root, {"ns2": API, "ns3": DAP, **({"xsi": XSI} if _uses_nil(root) else {})})
 
 
@@ -83,18 +78,13 @@ def _list_shape(form: Form) -> Shape:
 
 def _return(root: Element, form: Form) -> Document:
     """A list; or one entity that stands alone in a list's root, as one sample of a contact does."""
-    rows, names = form.rows, {_key(child) for child in root.children}
-    alone = [child for child in root.children if _key(child) == rows.item]
+    rows, names = form.rows, {key_of(child) for child in root.children}
+    alone = [child for child in root.children if key_of(child) == rows.item]
     if form.root and rows.wrapped and len(alone) == 1 and not names & {"status", form.collection}:
         return _object(alone[0], form.shape)
     if alone and rows.wrapped:
         raise BadBody("its rows stand outside of their list")
     return _object(root, _list_shape(form))
-
-
-def _key(element: Element) -> str:
-    """The name in a dict: plain in any namespace of the service, `{uri}name` in a foreign one."""
-    return element.name if element.space in _OURS else f"{{{element.space}}}{element.name}"
 
 
 def _object(element: Element, shape: Shape) -> Document:
@@ -143,16 +133,16 @@ def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> No
 def _around(elements: list[Element], rows: Rows) -> bool:
     """Whether this is one element around all rows, and not the rows themselves."""
     names, whole = {rows.item, *rows.also}, elements[0]
-    if len(elements) > 1 or not whole.blank or not (rows.wrapped or _key(whole) != rows.item):
+    if len(elements) > 1 or not whole.blank or not (rows.wrapped or key_of(whole) != rows.item):
         return False
-    return all(_key(child) in names for child in whole.children)
+    return all(key_of(child) in names for child in whole.children)
 
 
 def _rows(elements: list[Element], rows: Rows) -> list[Any]:
     """The rows of a list: within one element, or each an element of its own."""
     if _around(elements, rows):
         return [_object(child, rows.shape) for child in elements[0].children]
-    inside = [_key(child) for element in elements for child in element.children]
+    inside = [key_of(child) for element in elements for child in element.children]
     if rows.wrapped and not {rows.item, *rows.also}.isdisjoint(inside):
         raise BadBody("one of its lists holds something else than its rows")
     return [_object(element, rows.shape) for element in elements]
@@ -163,7 +153,7 @@ def _map(element: Element) -> Document:
     for child in element.children:
         entry = _object(child, ENTRY)
         key, value = entry.get("key"), entry.get("value", "")
-        if _key(child) != "entry" or not isinstance(key, str) or key in found:
+        if key_of(child) != "entry" or not isinstance(key, str) or key in found:
             raise BadBody("its pairs are no entries with a key each")
         found[key] = value
     return found
@@ -185,8 +175,8 @@ def _free(element: Element) -> Any:
     if not element.children and not found:
         return None if _nil(element) else element.text
     if not element.children:
-        return {**found, **({f"@{_NIL}": "true"} if _nil(element) else {"#text": element.text})}
-    order = [_key(child) for child in element.children]
+        return {**found, **({f"@{NIL}": "true"} if _nil(element) else {"#text": element.text})}
+    order = [key_of(child) for child in element.children]
     if element.blank and order == [name for name in dict.fromkeys(order) for _ in range(order.count(name))]:
         for name, elements in _groups(element).items():
             _put_free(found, name, elements)
@@ -196,7 +186,7 @@ def _free(element: Element) -> Any:
         if isinstance(part, str):
             content.append(part)
         else:
-            content.append({_key(part): _free(part)})
+            content.append({key_of(part): _free(part)})
     return {**found, "#content": content}
 
 
@@ -212,7 +202,7 @@ def _attributes(element: Element) -> Iterator[tuple[str, str]]:
     for full, value in element.attributes.items():
         space, _, name = full.rpartition("}")
         space = space.removeprefix("{")
-        key = name if space in _OURS else full
+        key = name if space in OURS else full
         if key in seen:
             raise BadBody("an attribute stands twice")
         seen.add(key)
@@ -221,13 +211,13 @@ def _attributes(element: Element) -> Iterator[tuple[str, str]]:
 
 
 def _nil(element: Element) -> bool:
-    return not element.parts and element.attributes.get(_NIL, "").strip() in ("true", "1")
+    return not element.parts and element.attributes.get(NIL, "").strip() in ("true", "1")
 
 
 def _groups(element: Element) -> dict[str, list[Element]]:
     groups: dict[str, list[Element]] = {}
     for child in element.children:
-        groups.setdefault(_key(child), []).append(child)
+        groups.setdefault(key_of(child), []).append(child)
     return groups
 
 
@@ -248,102 +238,8 @@ def _milliseconds(text: str) -> str | int:
     moment = instant(text.strip())
     if moment is None or moment.microsecond % 1000:
         return text
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
-
-
-def _moment(value: Any, where: str) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LAST:
-        text = (_EPOCH + timedelta(milliseconds=value)).isoformat(timespec="milliseconds")
-        return text.replace("+00:00", "Z")
-    return _text(value, where)
-
-
-def _fill(element: Element, document: Mapping[str, Any], shape: Shape, depth: int) -> None:
-    """Write what a dict holds into its element, by its shape; the reverse of `_object`."""
-    if depth > depth_max:
-        raise Unfit(f"{element.name} is nested deeper than {depth_max} levels")
-    for key, value in document.items():
-        if key in shape.attributes and value is not None:
-            element.attributes[key] = _text(value, key)
-        elif key.startswith("@"):
-            element.attributes[key[1:]] = _text(value, key)
-        elif key == "#text":
-            element.parts.append(_text(value, element.name))
-        elif key == "#content":
-            _fill_content(element, value, depth)
-        elif not _BESIDE.fullmatch(key):
-            _fill_key(element, key, value, shape, depth)
-    for key, value in document.items():
-        if beside := _BESIDE.fullmatch(key):
-            for child in [one for one in element.children if _key(one) == beside["name"]][:1]:
-                child.attributes[beside["attribute"]] = _text(value, key)
-
-
-def _fill_key(element: Element, key: str, value: Any, shape: Shape, depth: int) -> None:
-    if key == "link" and shape.links:
-        for link in value if isinstance(value, list) else [value]:
-            _fill(_child(element, "link", DAP), link, LINK, depth + 1)
-    elif key in shape.lists and isinstance(value, list):
-        rows = shape.lists[key]
-        around = _child(element, key, rows.space) if rows.wrapped else element
-        for row in value:
-            _fill(_child(around, rows.item, rows.space), _row(row, key), rows.shape, depth + 1)
-    elif key in shape.maps and isinstance(value, Mapping):
-        around = _child(element, key)
-        for name, each in value.items():
-            pair = {"key": name, "value": _text(each, key)}
-            _fill(_child(around, "entry"), pair, ENTRY, depth + 2)
-    elif key in shape.moments and value is not None:
-        _fill_free(element, key, _moment(value, key), _FREE, depth)
-    elif isinstance(value, list):
-        for each in value:
-            _fill_free(element, key, each, _FREE, depth)
-    else:
-        _fill_free(element, key, value, shape.objects.get(key, _FREE), depth)
-
-
-def _fill_free(element: Element, key: str, value: Any, shape: Shape, depth: int) -> None:
-    space, _, name = key.rpartition("}")
-    child = _child(element, name, space.removeprefix("{"))
-    if isinstance(value, Mapping):
-        _fill(child, value, shape, depth + 1)
-    elif value is None:
-        child.attributes[_NIL] = "true"
-    elif (text := _text(value, name)) != "":
-        child.parts.append(text)
-
-
-def _fill_content(element: Element, parts: Any, depth: int) -> None:
-    for part in parts:
-        if isinstance(part, str):
-            element.parts.append(fit(part, element.name))
-        else:
-            for key, value in part.items():
-                _fill_free(element, key, value, _FREE, depth)
-
-
-def _child(element: Element, name: str, space: str = "") -> Element:
-    child = Element(name, space)
-    element.parts.append(child)
-    return child
-
-
-def _row(value: Any, key: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise Unfit(f"{key} holds a row that is no object")
-    return value
-
-
-def _text(value: Any, where: str) -> str:
-    """One value as text, as JSON would write a number or a truth."""
-    if isinstance(value, str):
-        return fit(value, where)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    raise Unfit(f"{where} holds a list where XML has a form for one value only")
+    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def _uses_nil(element: Element) -> bool:
-    return _NIL in element.attributes or any(_uses_nil(child) for child in element.children)
+    return NIL in element.attributes or any(_uses_nil(child) for child in element.children)

@@ -1,7 +1,7 @@
 """FORMS, the one table of how each kind of the service is written in XML. A new kind is one row.
 
 Belongs here: which keys of the JSON shape are attributes, lists, truths or numbers in XML, and the names of
-elements. Not here: reading and writing by it (xml.py). Source: docs/service.md, XML.
+elements. Not here: reading and writing by it (xml.py, xmlfill.py). Source: docs/service.md, XML.
 
 What no row names is text, or a structure of its own, and is carried as it is.
 """
@@ -100,12 +100,13 @@ _CONTACT = Shape(
 _RESOURCE = Shape(single=_words("id name scope mimeType derefUri url"), links=True)
 _WORKSPACE = Shape(single=_words("id projectName projectNumber status billingcostcentre"), links=True)
 
+_PARTS = ("email", "voice", "web", "social", "dlr", "features", "whatsapp", "rcs")
 _MESSAGE = Shape(
     single=_words("id to subject label type direction responseCount callbackId messageTemplateId body"),
     numbers=_words("repetitionCount repeatDays repeatHrs repeatMin"),
     moments=_words("createdTime"),
     maps=_words("callbackParameters"),
-    objects={key: Shape() for key in ("email", "voice", "web", "dlr", "features", "whatsapp", "rcs")},
+    objects={key: Shape() for key in _PARTS},
     links=True,
 )
 _CATEGORY = Shape(

@@ -114,6 +114,7 @@ MESSAGE = record(
     callbackParameters=PARAMETERS,
     repeatMin=count,
     voice=record(optional="body"),
+    social=record(optional="body"),
     email=record(optional="body footer type"),
     optional="to subject body label type from direction responseCount callbackId newField",
 )
