@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
-from reconciler.cli.running import Signals, finish, outside, settings_of
+from reconciler.cli.running import Signals, finish, settings_of
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings
-from reconciler.service.client import Reader, ServiceClient, open_client, open_reader
+from reconciler.service.client import Reader, ServiceClient, Timing, open_client, open_reader
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ def reading(given: Mapping[str, Any], ask: Callable[[Reader, Settings], Awaitabl
     settings = settings_of(given["config"], given["environment"], service=True)
 
     async def talking(_signals: Signals) -> T:
-        async with open_reader(settings.service, timing=outside().timing) as reader:
+        async with open_reader(settings.service, timing=Timing.real()) as reader:
             return await ask(reader, settings)
 
     return finish(talking)
@@ -31,7 +31,7 @@ def writing(given: Mapping[str, Any], ask: Callable[[ServiceClient, Settings, Si
     settings = settings_of(given["config"], given["environment"], service=True)
 
     async def talking(signals: Signals) -> T:
-        async with open_client(settings.service, timing=outside().timing) as client:
+        async with open_client(settings.service, timing=Timing.real()) as client:
             return await ask(client, settings, signals)
 
     return finish(talking)

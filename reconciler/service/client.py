@@ -141,16 +141,21 @@ class ReadCollection:
         """All rows. A list that changed while it was read is read once more; then `complete` is false."""
         rows = Rows(())
         for _ in range(2):
-            rows = await paging.gather(
-                self.pages(
-                    workspace=workspace,
-                    parent=parent,
-                    filters=filters,
-                    fields=fields,
-                    custom=custom,
-                    sort=sort,
-                )
+            before, rows = (
+                rows,
+                await paging.gather(
+                    self.pages(
+                        workspace=workspace,
+                        parent=parent,
+                        filters=filters,
+                        fields=fields,
+                        custom=custom,
+                        sort=sort,
+                    )
+                ),
             )
+            if before and not rows:
+                return Rows((), total=rows.total, trouble="it showed rows a moment ago, and none now")
             if rows.complete:
                 break
         return rows

@@ -273,6 +273,16 @@ def test_a_list_that_changed_once_is_read_once_more() -> None:
     assert ids(rows) == server.ids
 
 
+def test_a_list_that_is_empty_at_the_second_look_is_not_believed() -> None:
+    """Rows were there a moment ago: nobody is gone because the service says so once."""
+    pages = [answer(200, listing([contact("A")], "1 to 1 of 2")), answer(200, END), answer(200, END)]
+
+    rows = with_client(Wire(*pages), lambda client: client.contacts.list())
+
+    assert (len(rows), rows.complete) == (0, False)
+    assert "none now" in rows.trouble
+
+
 def test_rows_that_do_not_add_up_to_the_total_say_so() -> None:
     """Hidden rows, or a wrong count: nobody can tell, so nothing may be deleted."""
 

@@ -94,7 +94,7 @@ def command(
     latency_ms: float,
     data: str | None,
 ) -> int:
-    """Run the messaging service on this machine: contacts, devices, resources, nothing sent anywhere.
+    """Run the whole messaging service on this machine. No message leaves it; callbacks go to loopback only.
 
     It prints its address when it takes requests, and ends with Ctrl-C.
 
