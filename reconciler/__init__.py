@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     )
     from reconciler.model.plans import Workspace
     from reconciler.model.settings import Limits, Secret
+    from reconciler.receiver.app import ReceiverConfig, create_receiver
+    from reconciler.receiver.inbox import Inbox
     from reconciler.service.client import ServiceClient
     from reconciler.service.found import Found, Page, Rows
     from reconciler.service.messages import Progress
@@ -67,6 +69,7 @@ __all__ = [
     "Delivery",
     "Found",
     "InDoubt",
+    "Inbox",
     "InputError",
     "Limits",
     "Malformed",
@@ -77,6 +80,7 @@ __all__ = [
     "Page",
     "Permanent",
     "Progress",
+    "ReceiverConfig",
     "ReconcilerError",
     "Rejected",
     "Reply",
@@ -97,6 +101,7 @@ __all__ = [
     "Unavailable",
     "Workspace",
     "__version__",
+    "create_receiver",
     "parse_reply",
 ]
 
@@ -113,6 +118,8 @@ _HOMES = {
     ),
     "model.plans": "Workspace",
     "model.settings": "Limits Secret",
+    "receiver.app": "ReceiverConfig create_receiver",
+    "receiver.inbox": "Inbox",
     "service.client": "ServiceClient",
     "service.found": "Found Page Rows",
     "service.messages": "Progress",

@@ -51,6 +51,28 @@ PROGRAMS = {
 }
 
 
+# What a service does to the receiver of the page: once with a wrong key, and twice with the right one.
+REPLYING = """
+import asyncio, httpx2
+
+PAYLOAD = b'''{"messageid": "A1B2", "location": "https://api.example.com/messages/A1B2",
+    "from": {"mobile": "+61491570156"},
+    "responseMessage": {"channel": "SMS", "acknowledged": "01/03/26 12:00", "content": "yes"}}'''
+
+
+async def call() -> None:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://here") as client:
+        statuses = []
+        for given in ("wrong", key.reveal(), key.reveal()):
+            headers = {"X-Service-Callback-Key": given, "Content-Type": "application/json"}
+            statuses.append((await client.post("/replies", content=PAYLOAD, headers=headers)).status_code)
+        print(statuses)
+
+
+asyncio.run(call())
+"""
+
+
 def program(heading: str, base: str, folder: Path) -> list[str]:
     """The command that runs the program below a heading of the page, against this address."""
     path = folder / "program.py"
@@ -143,7 +165,7 @@ def test_every_program_of_the_page_is_run_here() -> None:
     """A new one needs a claim."""
     claims = Path(__file__).read_text("utf-8")
 
-    assert len(PROGRAMS) == 5
+    assert len(PROGRAMS) == 6
     assert [heading for heading in PROGRAMS if f'"{heading}"' not in claims] == []
 
 
@@ -155,7 +177,7 @@ def test_the_programs_pass_a_strict_type_check_as_their_reader_would_run_it(tmp_
 
     ended = subprocess.run(checker, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    assert ended.stdout == "Success: no issues found in 5 source files\n", ended.stdout + ended.stderr
+    assert ended.stdout == "Success: no issues found in 6 source files\n", ended.stdout + ended.stderr
 
 
 def test_a_misspelt_name_is_told_by_a_type_check(tmp_path: Path) -> None:
@@ -314,3 +336,22 @@ def test_a_callback_is_described_and_read_without_a_service() -> None:
     assert isinstance(reply, Reply)
     assert (reply.message_id, reply.content) == ("A1", "yes")
     assert "canary" not in repr(callback)
+
+
+def test_the_receiver_of_the_page_takes_a_reply_once(tmp_path: Path) -> None:
+    """The program is a module that a server imports; here a client calls its application in process."""
+    script = PROGRAMS["A receiver of your own"] + REPLYING
+    path = tmp_path / "replies.py"
+    path.write_text(script, encoding="utf-8")
+
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == ["+61491570156 says: yes", "[404, 200, 200]"]
