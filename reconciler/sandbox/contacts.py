@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf, isfinite
 
+from msgspec import structs
+
 from reconciler.sandbox.fields import (
     CONTACT_FIELDS,
     NEVER_SHOWN,
@@ -111,6 +113,23 @@ def replaced(contact: Contact, written: Written, *, workspace_name: str, now: da
         modified=whole_seconds(now),
         zulu=True,
         devices=contact.devices,
+    )
+
+
+def edited(contact: Contact, body: Body, *, now: datetime) -> Contact:
+    """The contact after somebody changed some fields of it in the service's own pages; null removes one."""
+    written = read_contact(body)
+    fields = {**contact.fields, **written.fields}
+    for name in [name for name, value in body.items() if value is None]:
+        fields.pop(name, None)
+    options = written.messagingoptions
+    return structs.replace(
+        contact,
+        fields=fields,
+        status=written.status or contact.status,
+        messagingoptions=contact.messagingoptions if options is None else options,
+        custom=written.custom if "customFields" in body else contact.custom,
+        modified=whole_seconds(now),
     )
 
 

@@ -1,5 +1,6 @@
 """The sandbox's own addresses below /_sandbox/, unknown to the real service: no credentials, plain JSON.
 
+    POST   /_sandbox/contacts/{cid}           {"jobTitle": "..."}         somebody edits it in the portal
     POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}   one push to the device
     POST   /_sandbox/resources/expire         {} or {"ids": [...]}        retention: these, or all, are gone
     GET    /_sandbox/resources/{rid}/content                              what was uploaded, with its type
@@ -10,8 +11,8 @@
     GET    /_sandbox/requests                                             the requests served, oldest first
     DELETE /_sandbox/requests                                             forgets them
 
-Belongs here: what tests and demonstrations do from behind the service. Changing a contact behind somebody's
-back goes through the ordinary API. Not here: anything a client of the service may rely on.
+Belongs here: what tests and demonstrations do from behind the service. Not here: anything a client of the
+service may rely on.
 """
 
 from collections import deque
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reconciler.sandbox import devices, mailcontrol
+from reconciler.sandbox import contacts, devices, mailcontrol
 from reconciler.sandbox.contacts import whole_seconds
 from reconciler.sandbox.faults import Faults, Rule
 from reconciler.sandbox.records import Body, Resource, device_of, with_device
@@ -84,6 +85,9 @@ def control(
     match path.removeprefix(prefix).split("/"):
         case ["requests"]:
             return _requests(log, method)
+        case ["contacts", contact_id]:
+            _require(method, "POST")
+            return _json(_edit(state, contact_id, _object(body)))
         case ["devices", device_id, "push"]:
             _require(method, "POST")
             return _json(_push(state, device_id, _object(body)))
@@ -132,6 +136,14 @@ def _requests(log: RequestLog, method: str) -> ControlAnswer:
         return ControlAnswer(204)
     _require(method, "GET", "DELETE")
     return _json(log.document())
+
+
+def _edit(state: State, contact_id: str, body: Body) -> Body:
+    contact = next((one for shelf in state.shelves.values() if (one := shelf.contact(contact_id))), None)
+    if contact is None:
+        raise not_found()
+    state.put_contact(contacts.edited(contact, body, now=state.config.clock()))
+    return {"edited": sorted(body)}
 
 
 def _push(state: State, device_id: str, body: Body) -> Body:

@@ -95,3 +95,29 @@ def test_a_wrong_control_request_is_refused_and_does_nothing(
     assert answer.status_code == status
     assert answer.json()["errorText"]
     assert sandbox.get("/resources").json()["status"] == "1 to 1 of 1    "
+
+
+def test_somebody_can_edit_a_contact_behind_our_back() -> None:
+    """What an operator does in the portal: one field changes, everything else stays as it was."""
+    sandbox = Sandbox()
+    path = sandbox.created("/contacts", {**JANE, "department": "Night"})
+    before = sandbox.get(path).json()
+
+    answer = sandbox.post(
+        f"/_sandbox/contacts/{last_segment(path)}", {"jobTitle": "Night Watch", "department": None}
+    )
+
+    assert answer.status_code == 200
+    after = sandbox.get(path).json()
+    assert after.pop("jobTitle") == "Night Watch"
+    assert "department" not in after
+    kept = {key: value for key, value in before.items() if key not in {"jobTitle", "department"}}
+    assert {**after, "lastModifiedTime": before["lastModifiedTime"]} == kept
+
+
+def test_nobody_can_be_edited_who_is_not_there() -> None:
+    """A slip in an id must not pass for an edit."""
+    sandbox = Sandbox()
+
+    assert sandbox.post("/_sandbox/contacts/FFFF", {"jobTitle": "x"}).status_code == 404
+    assert sandbox.get("/_sandbox/contacts/FFFF").status_code == 405
