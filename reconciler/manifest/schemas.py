@@ -11,8 +11,6 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-import reconciler
-
 _SUFFIX = ".schema.json"
 # The files carry no $id, so that editors resolve "common.schema.json" beside them; in here it
 # resolves against this base, which no network knows (RFC 2606).
@@ -61,5 +59,5 @@ def address(name: str) -> str:
 
 @cache
 def _folder() -> Traversable:
-    packed = files(reconciler) / "data" / "schemas"
-    return packed if packed.is_dir() else Path(reconciler.__file__).parent.parent / "schemas"
+    packed = files("reconciler") / "data" / "schemas"
+    return packed if packed.is_dir() else Path(__file__).parents[2] / "schemas"
