@@ -70,6 +70,7 @@ async def call() -> None:
 
 
 asyncio.run(call())
+inbox.close()
 """
 
 

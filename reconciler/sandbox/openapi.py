@@ -255,12 +255,20 @@ def _refusals(config: SandboxConfig) -> Iterator[tuple[str, Body]]:
             yield f"{kind}.{status}", _described(status, content)
 
 
+# Renamed between one Python and the next; the description must not depend on who writes it.
+_RENAMED = {413: "Content Too Large", 422: "Unprocessable Content"}
+
+
+def _phrase(status: int) -> str:
+    return _RENAMED.get(status) or HTTPStatus(status).phrase
+
+
 def _described(status: int, content: Body) -> Body:
-    return {"description": HTTPStatus(status).phrase, "content": content}
+    return {"description": _phrase(status), "content": content}
 
 
 def _success(config: SandboxConfig, kind: str, known: Operation) -> Body:
-    described: Body = {"description": HTTPStatus(known.status).phrase}
+    described: Body = {"description": _phrase(known.status)}
     if known.answer:
         # The plain text of an accepted message comes under a JSON media type, and so has no schema.
         shape = ref(known.answer) if known.answer in SCHEMAS else None
