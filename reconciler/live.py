@@ -89,12 +89,8 @@ async def read_live(
 def _wanted(
     scope: Scope, desired: Desired, recorded: Recorded, workspaces: Mapping[str, str], rules: Rules
 ) -> Wanted:
-    entities = {
-        a: e for a, e in desired.entities.items() if (a.kind, a.workspace) == (scope.kind, scope.workspace)
-    }
-    records = {
-        a: r for a, r in recorded.entities.items() if (a.kind, a.workspace) == (scope.kind, scope.workspace)
-    }
+    entities = {address: one for address, one in desired.entities.items() if Scope.of(address) == scope}
+    records = {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope}
     return Wanted(scope, workspaces[scope.workspace], entities, records, rules)
 
 
@@ -113,7 +109,8 @@ class _ScopeReader:
         self.declared = Index(wanted.entities.values(), wanted.rules.keys(self.kind.name))
         # Only a contact's rows can be brief; those of a resource are whole but for what is never shown.
         self.briefly = self.kind.name == "contact"
-        self.fields = _list_fields(wanted) if self.briefly else ()
+        self.paths = wanted.paths
+        self.fields = _list_fields(self.paths) if self.briefly else ()
 
     async def read(self) -> tuple[list[LiveEntity], Read]:
         """Return the rows that matter, devices among them, and how they were read."""
@@ -255,7 +252,7 @@ class _ScopeReader:
         for key, head in LISTS.items():
             # Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
             if any(row.body.get(key) or (key in row.body and key != "messagingoptions") for row in rows):
-                told |= {path for path in self.wanted.paths if path.startswith(head)}
+                told |= {path for path in self.paths if path.startswith(head)}
         return told
 
     def _row(self, found: Found, told: frozenset[str] | None, *, strangers: bool) -> list[LiveEntity] | None:
@@ -337,10 +334,10 @@ def devices_of(contact: Found) -> list[Found]:
     return devices
 
 
-def _list_fields(wanted: Wanted) -> tuple[str, ...]:
+def _list_fields(wanted: frozenset[str]) -> tuple[str, ...]:
     """Return the contact fields to ask a list for: what will be compared, and the witness."""
-    plain = {path for path in wanted.paths if "." not in path} - KINDS["contact"].write_only
-    options = {"messagingoptions" for path in wanted.paths if path.startswith("messagingOptions.")}
+    plain = {path for path in wanted if "." not in path} - KINDS["contact"].write_only
+    options = {"messagingoptions" for path in wanted if path.startswith("messagingOptions.")}
     return tuple(sorted(plain | options | {WITNESS}))
 
 

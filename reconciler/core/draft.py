@@ -85,7 +85,7 @@ class Draft:
         self.unchanged: Counter[str] = Counter()
         self.unmanaged: Counter[str] = Counter()
         self.owned: Counter[str] = Counter()
-        self.held = Counter(str(scope_of(address)) for address in recorded.entities)
+        self.held = Counter(str(Scope.of(address)) for address in recorded.entities)
 
     def takes(self, entity: Entity) -> bool:
         """Whether the run is about this entity."""
@@ -114,7 +114,7 @@ class Draft:
 
     def _outside(self) -> dict[str, int]:
         """Count what is recorded where no manifest speaks of its kind any more: left as it is (rule S1)."""
-        scopes = [scope_of(address) for address in self.recorded.entities if address.kind != "device"]
+        scopes = [Scope.of(address) for address in self.recorded.entities if address.kind != "device"]
         return dict(
             sorted(Counter(str(scope) for scope in scopes if scope not in self.desired.scopes).items())
         )
@@ -140,11 +140,6 @@ class Draft:
             expires_at=self.moment.expires,
         )
         return structs.replace(plan, fingerprint=fingerprint(plan))
-
-
-def scope_of(address: Address) -> Scope:
-    """Return the kind and workspace of an address."""
-    return Scope(address.kind, address.workspace)
 
 
 # Contacts and resources are grouped by (kind, workspace), devices by (address of their contact,).

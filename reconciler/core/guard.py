@@ -46,7 +46,7 @@ def _recreates(change: Change) -> bool:
 
 
 def _scopes(plan: Plan) -> list[Scope]:
-    return sorted({Scope(change.address.kind, change.address.workspace) for change in plan.changes})
+    return sorted({Scope.of(change.address) for change in plan.changes})
 
 
 def _not_offered(plan: Plan, missing: Missing) -> Iterator[Reason]:
@@ -95,7 +95,7 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
     for scope in _scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
         owned = plan.owned.get(str(scope), 0)
-        gone = sum(1 for address in plan.gone if Scope(address.kind, address.workspace) == scope)
+        gone = sum(1 for address in plan.gone if Scope.of(address) == scope)
         where = f"the plan deletes {_of(count, owned, scope)}"
         if count and owned > 1 and count + gone >= owned:
             yield Reason("G1", str(scope), count, owned - gone - 1, f"{where}: none would be left.", flag)
@@ -138,7 +138,7 @@ def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
 
 
 def _adopted(plan: Plan, scope: Scope) -> int:
-    return sum(1 for one in plan.adoptions if Scope(one.address.kind, one.address.workspace) == scope)
+    return sum(1 for one in plan.adoptions if Scope.of(one.address) == scope)
 
 
 def _of(count: int, base: int, scope: Scope) -> str:

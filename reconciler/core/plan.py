@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from reconciler.core.diff import diff
-from reconciler.core.draft import Draft, Moment, Rules, scope_of
+from reconciler.core.draft import Draft, Moment, Rules
 from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.normalize import declared, instant, masked
 from reconciler.core.orphans import find_orphans
@@ -163,7 +163,7 @@ def _found(draft: Draft, entity: Entity, found: Found, records: Mapping[Address,
     if adopts:
         draft.adoptions.append(Adoption(address, row.remote_id, adopts, row.parent_id))
     else:
-        draft.unchanged[str(scope_of(address))] += 1
+        draft.unchanged[str(Scope.of(address))] += 1
 
 
 def _absent(draft: Draft, entity: Entity, *, recorded: bool) -> None:

@@ -56,7 +56,7 @@ def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[D
         return desired, recorded
     chosen = {a for a, tags in known(desired, recorded).items() if selection.takes(a, tags)}
     chosen |= {address.above for address in chosen if address.above}
-    scopes = {Scope(address.kind, address.workspace) for address in chosen}
+    scopes = {Scope.of(address) for address in chosen}
     entities = {a: e for a, e in desired.entities.items() if a in chosen}
     # What was renamed is live under its old name: unread, it would be taken for gone and made twice.
     chosen |= set(former_names(entities.values()).values())

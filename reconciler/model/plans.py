@@ -98,9 +98,7 @@ class Plan(Struct, frozen=True):
 
     def scoped(self, scope: Scope) -> Iterator[Change]:
         """Yield the changes of one kind in one workspace."""
-        return (
-            c for c in self.changes if (c.address.kind, c.address.workspace) == (scope.kind, scope.workspace)
-        )
+        return (change for change in self.changes if Scope.of(change.address) == scope)
 
 
 class Reason(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Desired, Live, Recorded: what should be, what is, what earlier runs left. The plan's three inputs."""
 
 from collections.abc import Mapping
+from typing import Self
 
 from msgspec import Struct
 
@@ -14,6 +15,11 @@ class Scope(Struct, frozen=True, order=True, gc=False):
 
     kind: str
     workspace: str
+
+    @classmethod
+    def of(cls, address: Address) -> Self:
+        """Return the scope that an address belongs to."""
+        return cls(address.kind, address.workspace)
 
     def __str__(self) -> str:
         """`contacts in ops`, as sentences need it."""
