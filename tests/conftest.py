@@ -4,9 +4,16 @@ A change must not fail because of an example that has nothing to do with it. `HY
 script/test` looks for new ones; what it finds becomes an `@example`, a golden folder or a named case.
 """
 
+import json
 import os
+from pathlib import Path
+from typing import Any
 
+import pytest
+import tally
 from hypothesis import HealthCheck, settings
+
+REPORT = Path(__file__).parents[1] / "reliability.json"
 
 # Time says nothing about right or wrong on a machine that others use too.
 settings.register_profile(
@@ -16,3 +23,46 @@ settings.register_profile(
     "random", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand what was counted to whoever adds it up; there, hold it against what a whole run has to show."""
+    worker = getattr(session.config, "workeroutput", None)
+    if worker is not None:
+        worker["tally"] = json.dumps(tally.collected())
+        return
+    if not _is_whole(session.config):
+        return
+    REPORT.write_text(json.dumps(_report(), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    if tally.shortfalls() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_testnodedown(node: Any) -> None:
+    """Add up what a worker counted."""
+    tally.add(json.loads(getattr(node, "workeroutput", {}).get("tally", '{"sums": {}, "peaks": {}}')))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print every number, and what is missing of a whole run."""
+    if not (tally.sums or tally.peaks):
+        return
+    terminalreporter.section("reliability")
+    for section in sorted(tally.sums):
+        row = ", ".join(f"{key} {value:,.0f}" for key, value in sorted(tally.sums[section].items()))
+        terminalreporter.write_line(f"{section}: {tally.total(section):,.0f} ({row})")
+    for section, row_ in sorted(tally.peaks.items()):
+        terminalreporter.write_line(f"{section}: at most {max(row_.values()):.2f}")
+    for shortfall in tally.shortfalls() if _is_whole(config) else ():
+        terminalreporter.write_line(f"SHORT: {shortfall}", red=True)
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    """Whether all tests were asked for: only then are the numbers those of the report."""
+    chosen = config.option.keyword or config.option.markexpr or config.option.collectonly
+    return not chosen and list(config.args) == list(config.getini("testpaths"))
+
+
+def _report() -> dict[str, Any]:
+    short = tally.shortfalls()
+    return {"green": not short, "shortfalls": short, **tally.collected()}

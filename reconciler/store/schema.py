@@ -2,18 +2,20 @@
 
     meta        version, salt
     entities    what we own: one row an address, in the workspace (the service's id) it was written to
-    doubts      addresses whose create may still land, and until when
-    locks       one writer for each origin and stack
-    runs        who applied what, when, and how it ended
+    locks       one writer for each origin and stack; the row of a free lock stays, its counter only rises
+    runs        who applied what, when, and how it ended; the plan too, as long as it is not finished
+    journal     intent before each call, ending after it; rows go when their run is finished
+    audit       everything that was done, chained by hashes; only ever added to
+    paces       how fast a credential may call, shared by everybody who uses it
     plans_used  plans that were carried out, so that none is carried out twice
 
 Text and integers only, and JSON as text, so that the same tables serve every database.
 """
 
-from sqlalchemy import Boolean, Column, Integer, MetaData, String, Table, Text
+from sqlalchemy import Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
 # Raised with every change of the tables; a store with a higher one was written by a newer program.
-VERSION = 1
+VERSION = 2
 
 METADATA = MetaData()
 
@@ -43,22 +45,13 @@ ENTITIES = Table(
     Column("run", String, nullable=False),
 )
 
-DOUBTS = Table(
-    "doubts",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("address", String, primary_key=True),
-    Column("until", String, nullable=False),
-    Column("run", String, nullable=False),
-)
-
 LOCKS = Table(
     "locks",
     METADATA,
     Column("origin", String, primary_key=True),
     Column("stack", String, primary_key=True),
-    Column("nonce", String, nullable=False),
+    Column("counter", Integer, nullable=False),  # how often it was taken
+    Column("nonce", String, nullable=False),  # empty: free
     Column("run", String, nullable=False),
     Column("holder", String, nullable=False),
     Column("seat", String, nullable=False),
@@ -80,6 +73,46 @@ RUNS = Table(
     Column("outcome", String, nullable=False),
     Column("exit_code", Integer, nullable=False),
     Column("counts", Text, nullable=False),
+    Column("who", String, nullable=False),
+    Column("context", Text, nullable=False),
+    Column("plan", Text, nullable=False),  # empty when nothing of it is left to do or to settle
+    Column("consent", Text, nullable=False),
+)
+
+# One row for each address that a run writes: a second try takes the place of the first, whose end is known.
+JOURNAL = Table(
+    "journal",
+    METADATA,
+    Column("origin", String, primary_key=True),
+    Column("stack", String, primary_key=True),
+    Column("run", String, primary_key=True),
+    Column("address", String, primary_key=True),
+    Column("action", String, nullable=False),
+    Column("remote_id", String, nullable=False),
+    Column("parent_id", String, nullable=False),
+    Column("at", String, nullable=False),
+    Column("until", String, nullable=False),
+    Column("ending", String, nullable=False),  # empty: open
+    Column("counter", Integer, nullable=False),  # of the lock it was written under
+)
+
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("origin", String, primary_key=True),
+    Column("stack", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("body", Text, nullable=False),  # the entry as canonical JSON, without its own hash
+    Column("hash", String, nullable=False),
+)
+
+PACES = Table(
+    "paces",
+    METADATA,
+    Column("credential", String, primary_key=True),  # a keyed hash
+    Column("rate", Float, nullable=False),  # turns a second, now
+    Column("changed_at", Float, nullable=False),  # the store's clock, in seconds
+    Column("next_at", Float, nullable=False),  # the same; no turn begins before
 )
 
 PLANS_USED = Table(

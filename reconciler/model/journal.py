@@ -1,0 +1,43 @@
+"""Intent and entry: what is on disk before a call is sent, and what it says after a crash.
+
+Values only. Writing them is store/journal.py, deciding what they mean is core/recover.py.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.model.address import Address
+from reconciler.model.outcomes import Result
+
+# How an entry of the journal has ended; "" is open: sent or about to be, and nothing more is known.
+# `absent`: looked for when it could no longer land, and not there.
+Ending = Result | Literal["", "absent"]
+
+
+class Intent(Struct, frozen=True):
+    """A write that may leave us as soon as this is durable, and not before (rule A3).
+
+    `at` is when it was written down, `until` the moment after which it can no longer land as far as
+    is known; both ISO 8601 in UTC. `parent_id` is the contact of a device.
+    """
+
+    address: Address
+    action: str
+    at: str
+    until: str
+    remote_id: str = ""
+    parent_id: str = ""
+
+
+class Entry(Struct, frozen=True):
+    """An intent of a run, and how it ended."""
+
+    run: str
+    intent: Intent
+    ending: Ending = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody knows what became of it."""
+        return self.ending == ""

@@ -1,0 +1,81 @@
+"""What the reliability suites count: faults, kills, mutations, bad inputs, and what became of them.
+
+A test counts what it did; the process that runs the tests adds it all up (tests/conftest.py), holds it
+against REQUIRED, and writes reliability.json. Seeds are fixed, so the same tests give the same numbers,
+but for what real processes and real time decide.
+
+    tally.count("faults injected", "reset after the request", 3)
+    tally.highest("amplification", "a dead service", 1.11)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+sums: dict[str, dict[str, float]] = {}
+peaks: dict[str, dict[str, float]] = {}
+
+# section -> the least that a whole run of the tests has to count in it. What must be zero is in ZERO.
+REQUIRED: dict[str, float] = {
+    "faults injected": 20_000,
+    "crash points": 1,
+    "real kills": 200,
+    "signals": 1,
+    "interleavings": 500,
+    "mutated plans refused": 2_000,
+    "bad inputs": 2_400,
+    "sabotages caught": 1,
+}
+ZERO = ("duplicates", "lost updates", "unplanned deletes", "sabotages missed", "mutated plans accepted")
+AT_MOST: dict[str, float] = {"amplification": 1.2}
+
+
+def count(section: str, key: str, number: float = 1) -> None:
+    """Add `number` to a key of a section; 0 makes it stand there as zero."""
+    row = sums.setdefault(section, {})
+    row[key] = row.get(key, 0) + number
+
+
+def highest(section: str, key: str, value: float) -> None:
+    """Keep the highest value seen."""
+    row = peaks.setdefault(section, {})
+    row[key] = max(row.get(key, value), value)
+
+
+def collected() -> dict[str, Any]:
+    """Everything counted here, as plain values."""
+    return {"sums": sums, "peaks": peaks}
+
+
+def add(other: Mapping[str, Any]) -> None:
+    """Add what another process counted."""
+    for section, row in other["sums"].items():
+        for key, number in row.items():
+            count(section, key, number)
+    for section, row in other["peaks"].items():
+        for key, value in row.items():
+            highest(section, key, value)
+
+
+def shortfalls() -> list[str]:
+    """Say what a whole run of the tests has not shown, a sentence each."""
+    found = [
+        f"{section}: {total(section):,.0f}, and {least:,.0f} are needed"
+        for section, least in REQUIRED.items()
+        if total(section) < least
+    ]
+    found += [f"{section}: never looked for" for section in ZERO if section not in sums]
+    found += [f"{section}: {total(section):,.0f}, and none may be" for section in ZERO if total(section)]
+    for section, most in AT_MOST.items():
+        row = peaks.get(section, {})
+        found += [] if row else [f"{section}: never measured"]
+        found += [
+            f"{section}, {key}: {value:.2f}, and {most} is the limit"
+            for key, value in row.items()
+            if value > most
+        ]
+    return found
+
+
+def total(section: str) -> float:
+    """Everything counted in a section."""
+    return sum(sums.get(section, {}).values())
