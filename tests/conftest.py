@@ -38,6 +38,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add up what a worker counted."""
     tally.add(json.loads(getattr(node, "workeroutput", {}).get("tally", '{"sums": {}, "peaks": {}}')))

@@ -1,0 +1,97 @@
+"""A copy of the project in which one defect at a time is planted, and the tests that must notice it.
+
+Belongs here: the copy, planting, running. Not here: which defects there are (defects.py).
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+_COPIED = ("reconciler", "tests", "schemas", "examples", "docs", "README.md", "pyproject.toml")
+# What the chosen tests do not need and what would cost a second of every start.
+_WITHOUT = ("cacheprovider", "xdist", "cov", "schemathesis", "faulthandler")
+_tests_failed = 1  # pytest's own exit code; everything above is not a verdict of a test
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One mistake that somebody could make: `old` becomes `new` in `file`, and `tests` must turn red."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+class Workshop:
+    """The copy. What is planted is taken out again, whatever the tests said."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._plantings = 0
+        for name in _COPIED:
+            source, target = ROOT / name, folder / name
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis"))
+            else:
+                shutil.copy2(source, target)
+
+    def run(self, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        """Run these tests of the copy against the package of the copy."""
+        without = [word for plugin in _WITHOUT for word in ("-p", f"no:{plugin}")]
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", *without, *tests],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def module_file(self) -> Path:
+        """Where a process of this workshop finds the package."""
+        found = subprocess.run(
+            [sys.executable, "-c", "import reconciler; print(reconciler.__file__)"],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return Path(found.stdout.strip())
+
+    @contextmanager
+    def planted(self, defect: Defect) -> Iterator[None]:
+        """Hold the defect in the copy."""
+        path = self.folder / defect.file
+        text = path.read_text(encoding="utf-8")
+        assert text.count(defect.old) == 1, (
+            f"{defect.name}: its place in {defect.file} is there {text.count(defect.old)} times, not once; "
+            "the row has to follow the code"
+        )
+        self._write(path, text.replace(defect.old, defect.new))
+        try:
+            yield
+        finally:
+            self._write(path, text)
+
+    def _write(self, path: Path, text: str) -> None:
+        # Compiled files are believed by the second of their source: every writing gets one of its own.
+        self._plantings += 1
+        path.write_text(text, encoding="utf-8")
+        stamp = 1_700_000_000 + self._plantings
+        os.utime(path, (stamp, stamp))
+
+
+def caught(result: "subprocess.CompletedProcess[str]") -> bool:
+    """Whether a test failed; a run that came to no verdict is neither caught nor missed."""
+    assert result.returncode in (0, _tests_failed), result.stdout[-2000:] + result.stderr[-2000:]
+    return result.returncode == _tests_failed
