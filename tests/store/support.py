@@ -29,7 +29,7 @@ class Clock:
 
 
 def store_at(
-    path: Path,
+    place: Path | str,
     *,
     clock: Clock | None = None,
     stack: str = "default",
@@ -37,9 +37,10 @@ def store_at(
     create: bool = True,
     prefix: str = "token",
 ) -> Store:
+    """Open the store at a URL, or in a file."""
     count = itertools.count(1)
     return Store.open(
-        f"sqlite:///{path}",
+        place if isinstance(place, str) else f"sqlite:///{place}",
         origin=origin,
         stack=stack,
         now=clock or Clock(),
