@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+import tally
 from hostile.manifests import path_inputs, variable_inputs, yaml_inputs
 from manifest.project import Project
 
@@ -21,6 +22,7 @@ def _said(problems: tuple[Problem, ...], expected: str, file: str) -> bool:
 
 
 def _meets(project: Project, file: str, data: bytes, expected: str) -> None:
+    tally.count("bad inputs", "manifests in JSON" if file.endswith(".json") else "manifests in YAML")
     project.write(file, data)
     problems = project.load().problems if expected == "fine" else project.problems()
     if expected == "fine":
@@ -99,6 +101,8 @@ def test_every_file_reference_meets_its_expectation(project: Project, written: s
     _world(project)
     project.manifest(f"resources:\n  r:\n    content: {{file: {written}}}\n")
 
+    tally.count("bad inputs", "file references")
+
     loaded = project.load(["manifests/ops.yaml"])
 
     if expected == "fine":
@@ -134,6 +138,8 @@ def test_every_variable_meets_its_expectation(project: Project, written: str, ex
     """Substituted once, after parsing, from the allow list; what a variable holds is never shown."""
     project.environ, project.variables = variable_inputs.ENVIRON, variable_inputs.ALLOWED
     project.manifest(f"contacts:\n  jane:\n    jobTitle: {json.dumps(written)}\n")
+
+    tally.count("bad inputs", "variables in manifests")
 
     loaded = project.load()
 

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import pytest
+import tally
 from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
 
 from reconciler.model.settings import Secret
@@ -86,6 +87,7 @@ def test_no_forged_callback_is_kept(here: Endpoint, record_property: Callable[[s
         for one in FORGED
     }
     record_property("forged callbacks", len(answers))
+    tally.count("bad inputs", "callbacks", len(answers))
 
     assert len(answers) == len(FORGED) >= 100
     assert {what: status for what, status in answers.items() if status != 404} == {}
@@ -164,6 +166,7 @@ def test_what_cannot_be_read_is_refused_whole(
         what: here.post(body, headers={HEADER: KEY, "Content-Type": kind}) for what, body, kind in MALFORMED
     }
     record_property("malformed callbacks", len(answers))
+    tally.count("bad inputs", "callbacks", len(answers))
 
     assert len(answers) == len(MALFORMED) >= 80
     assert {what: status for what, status in answers.items() if status != 400} == {}
@@ -187,6 +190,7 @@ def test_oversized_callbacks_cost_what_a_small_one_costs(
         for count in (2, 5, 100, 10_000)
     ]
     record_property("oversized callbacks", len(answers))
+    tally.count("bad inputs", "callbacks", len(answers))
 
     assert answers == [413] * 9
     assert here.inbox.replies() == ()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+import tally
 from hypothesis import given
 from hypothesis import strategies as st
 from report.strategies import calm
@@ -114,6 +115,7 @@ def test_a_payload_is_shown_as_what_it_is(text: str, safe: str) -> None:
     """The reader sees that there is something, and what; the terminal sees letters."""
     assert inert(text) == safe
     assert inert(text).isprintable()
+    tally.count("bad inputs", "texts on a terminal")
 
 
 def test_there_are_sixty_named_payloads_at_least() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import tally
 from service.support import CALLS, ID, Chunks, Clock, Wire, answer, contact, failure, listing, with_client
 from service.test_media import HOSTILE, SAMPLES
 
@@ -39,6 +40,7 @@ def test_every_read_of_a_hostile_body_is_malformed(name: str) -> None:
         assert type(error) is Malformed
         assert (error.status, error.method) == (200, "GET")
         assert "base_url" in error.next
+    tally.count("bad inputs", "answers to a read", len(READS))
 
 
 def test_there_are_at_least_sixty_hostile_bodies() -> None:
@@ -55,6 +57,7 @@ def test_a_write_answered_by_a_hostile_body_is_in_doubt(method: str, name: str) 
 
     assert type(error) is InDoubt
     assert len(wire.sent) == 1
+    tally.count("bad inputs", "answers to a write")
 
 
 @pytest.mark.parametrize("name", ["a page", "the end", "a contact"])

@@ -4,6 +4,7 @@ import time
 import tracemalloc
 
 import pytest
+import tally
 from hostile.xml.documents import DOCUMENTS, END, GOOD
 from msgspec import structs
 from service.support import ID, Clock, Wire, answer, failure, service, with_client
@@ -37,6 +38,7 @@ def test_no_document_of_the_corpus_is_an_empty_list(body: bytes, words: str) -> 
     assert words in str(listed)
     assert "Jane" not in str(listed)
     assert listed.next
+    tally.count("bad inputs", "XML documents")
 
 
 @pytest.mark.parametrize(("body", "words"), [pytest.param(*row[1:], id=row[0]) for row in DOCUMENTS])

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import httpx2
 import pytest
+import tally
 from hypothesis import given
 from hypothesis import strategies as st
 from service.support import BASE, ID, Clock, Wire, answer, contact, service, with_client
@@ -68,6 +69,8 @@ def test_no_hostile_id_ever_sends_a_request(place: str) -> None:
     with_client(wire, work, clock=Clock())
 
     assert {request.url.path for request in wire.sent} <= left[place]
+    if place == "remote_id":  # the same ids in the other places are counted once
+        tally.count("bad inputs", "ids", len(HOSTILE))
 
 
 @given(st.text(max_size=200))
@@ -205,6 +208,7 @@ def test_a_base_address_with_anything_surprising_in_it_is_refused(base_url: str)
     assert wire.sent == []
     assert raised.value.next
     assert "canary" not in str(raised.value)
+    tally.count("bad inputs", "base addresses")
 
 
 def test_a_query_value_never_ends_its_parameter() -> None:
