@@ -111,8 +111,9 @@ PACES = Table(
     METADATA,
     Column("credential", String, primary_key=True),  # a keyed hash
     Column("rate", Float, nullable=False),  # turns a second, now
-    Column("changed_at", Float, nullable=False),  # the store's clock, in seconds
+    Column("changed_at", Float, nullable=False),  # the store's clock, in seconds; it grows from here on
     Column("next_at", Float, nullable=False),  # the same; no turn begins before
+    Column("seen_at", Float, nullable=False),  # the same; when it was last asked for turns
 )
 
 PLANS_USED = Table(
