@@ -26,7 +26,7 @@ def manifest_digest(desired: Desired, salt: str) -> str:
 
 def fingerprint(plan: Plan) -> str:
     """Return the digest of what the plan would do, and to what, before-values included (rule A1)."""
-    changes = tuple(_placeless(change) for change in plan.changes)
+    changes = tuple(placeless(change) for change in plan.changes)
     return _digest(
         (
             plan.version,
@@ -42,8 +42,8 @@ def fingerprint(plan: Plan) -> str:
     )
 
 
-def _placeless(change: Change) -> Change:
-    # A line added above an entry moves the entry's place and changes nothing that is done.
+def placeless(change: Change) -> Change:
+    """Return the change without its place: a line added above an entry changes nothing that is done."""
     return change if isinstance(change, Delete) else structs.replace(change, place="")
 
 

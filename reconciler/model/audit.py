@@ -35,6 +35,7 @@ class AuditEntry(Struct, frozen=True, omit_defaults=True):
     command: str = ""
     commit: str = ""
     trace_id: str = ""
+    program: str = ""
     fingerprint: str = ""
     entity: str = ""
     kind: str = ""

@@ -1,21 +1,32 @@
-"""The store as one thing: what we own, what is in doubt, who writes, who wrote.
+"""The store as one thing: what we own, what is about to be sent, who writes, who wrote what.
 
 Losing it never makes a duplicate: whether something exists is asked of the service, before every
 create. It holds no secret (values arrive masked), and people's data, so its file is private.
+Each method is one transaction: after a crash at any point all of it is there, or none.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from msgspec import structs
+
+from reconciler.core.audit import Verification, beginning, entity_hash, verify
+from reconciler.core.guard import Consent
+from reconciler.core.recover import Unfinished
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Workspace
+from reconciler.model.audit import AuditEntry, Event, Head
+from reconciler.model.changes import action
+from reconciler.model.context import Context
+from reconciler.model.journal import Entry
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.plans import Plan, Workspace
 from reconciler.model.snapshots import Recorded, RecordedEntity
-from reconciler.store import recorded, runs
+from reconciler.store import audit, journal, recorded, runs
 from reconciler.store.connection import Database, open_database
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch, Owner
@@ -42,6 +53,7 @@ class Store:
         self._now = now
         self._token = token
         self._run = ""
+        self._stamp = AuditEntry(number=0, at="", event="began", run="", who=audit.operator())
 
     @classmethod
     def open(
@@ -88,18 +100,35 @@ class Store:
 
         Raises CorruptRecord, naming the address.
         """
-        if self._database.engine is None or not self.salt:
+        if self._empty:
             return Recorded({})
         with self._database.reading() as connection:
             entities = recorded.load(connection, self._owner, _ids(workspaces))
-            doubts = recorded.doubts(connection, self._owner)
+            doubts = journal.doubts(connection, self._owner)
         return Recorded(entities, salt=self.salt, doubts=doubts)
 
-    def record(self, batches: Iterable[Batch], workspaces: Workspaces) -> None:
-        """Carry out several batches in one transaction: all of them are durable afterwards, or none."""
+    def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
+        """Carry out several batches in one transaction: all of them are durable afterwards, or none.
+
+        With `lock`, nothing is kept and LockHeld is raised where it is not ours any more: an intent that
+        was kept may be sent. Outcomes and what is settled of earlier runs are added to the audit.
+        """
+        batches = tuple(batches)
+        found = [address for batch in batches for address in batch.found]
+        absent = [address for batch in batches for address in batch.absent]
         stamp = {"updated_at": self._moment(), "run": self._run}
         with self._database.writing() as connection:
+            if lock is not None:
+                lock.check_in(connection)
             recorded.write(connection, batches, owner=self._owner, ids=_ids(workspaces), stamp=stamp)
+            counter = lock.counter if lock is not None else 0
+            journal.write(connection, self._owner, self._run, batches, counter=counter)
+            settled = journal.settle(connection, self._owner, self._run, found=found, absent=absent)
+            lines = [
+                self._line("changed", outcome=one.result, change=one) for b in batches for one in b.ended
+            ]
+            lines += [self._settled(entry) for entry in settled]
+            audit.append(connection, self._owner, lines)
 
     def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
         """Record these entities as ours, replacing what was recorded for their addresses."""
@@ -113,31 +142,87 @@ class Store:
         """Carry each record from its old address to its new one, replacing what was there."""
         self.record([Batch(renames=tuple(names))], workspaces)
 
-    def doubt(self, address: Address, until: str) -> None:
-        """Record that a create was sent and its answer lost: until then it must not be sent again."""
-        self.record([Batch(doubts={address: until})], ())
-
-    def settle(self, addresses: Iterable[Address]) -> None:
-        """Record that these are in doubt no longer."""
-        self.record([Batch(settled=tuple(addresses))], ())
-
-    def begin(self, run: str, command: str, fingerprint: str) -> None:
-        """Record that a run has begun; what is recorded from now on carries its name."""
+    def begin(self, run: str, command: str, plan: Plan, consent: Consent, context: Context) -> None:
+        """Record that a run is about to carry out `plan`; what is recorded from now on carries its name."""
         self._run = run
+        self._stamp = AuditEntry(
+            number=0,
+            at="",
+            event="began",
+            run=run,
+            who=audit.operator(),
+            command=command,
+            commit=context.commit,
+            trace_id=context.trace_id,
+            program=context.program,
+            fingerprint=plan.fingerprint,
+        )
         with self._database.writing() as connection:
             runs.begin(
                 connection,
                 self._owner,
                 run=run,
                 command=command,
-                fingerprint=fingerprint,
+                plan=plan,
+                consent=consent,
+                context=context,
+                who=self._stamp.who,
                 started_at=self._moment(),
             )
+            planned = Counter(action(change) for change in plan.changes)
+            audit.append(connection, self._owner, [self._line("began", counts=planned)])
 
     def end(self, run: Run) -> None:
-        """Record how a run ended."""
+        """Record how a run ended. What was kept to resume it goes, where nothing is left to resume."""
         with self._database.writing() as connection:
-            runs.end(connection, run)
+            runs.end(connection, self._owner, run)
+            line = self._line("ended", run=run.run, outcome=run.outcome, counts=runs.counts(run))
+            audit.append(connection, self._owner, [line])
+
+    def unfinished(self) -> tuple[Unfinished, ...]:
+        """Return the runs that have not ended, or left something in doubt or not attempted; oldest first.
+
+        A run that somebody carries out right now is among them: only who holds the lock can tell.
+        """
+        if self._empty:
+            return ()
+        with self._database.reading() as connection:
+            return runs.unfinished(connection, self._owner)
+
+    def close_run(self, run: str, outcome: str) -> None:
+        """An unfinished run is over, as far as it is known: nobody goes on with it."""
+        with self._database.writing() as connection:
+            runs.close(connection, self._owner, run, outcome=outcome, ended_at=self._moment())
+            audit.append(connection, self._owner, [self._line("settled", run=run, outcome=outcome)])
+
+    def head(self) -> Head | None:
+        """Return the end of the audit's chain: kept elsewhere, it proves that nothing was cut off since."""
+        if self._empty:
+            return None
+        with self._database.reading() as connection:
+            return audit.head(connection, self._owner)
+
+    def history(self, limit: int = 50, run: str = "") -> tuple[AuditEntry, ...]:
+        """Return the last entries of the audit, newest last; of the runs whose id begins with `run`.
+
+        Raises CorruptRecord for an entry that cannot be read.
+        """
+        if self._empty:
+            return ()
+        with self._database.reading() as connection:
+            return audit.history(connection, self._owner, limit=limit, run=run)
+
+    def verify(self, anchor: Head | None) -> Verification:
+        """Return how far the audit holds, and as a whole only with an `anchor` that was kept elsewhere."""
+        start = beginning(self._owner.origin, self._owner.stack)
+        if self._empty:
+            return verify((), anchor, start=start)
+        with self._database.reading() as connection:
+            return verify(audit.lines(connection, self._owner), anchor, start=start)
+
+    def entity_hash(self, address: Address) -> str:
+        """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""
+        return entity_hash(self.salt, address)
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""
@@ -156,6 +241,42 @@ class Store:
             # hide how the run ended.
             with suppress(StoreError):
                 lock.release()
+
+    @property
+    def _empty(self) -> bool:
+        """Whether there is no store, or one that was never finished: opened for reading, it holds nothing."""
+        return self._database.engine is None or not self.salt
+
+    def _line(
+        self,
+        event: Event,
+        *,
+        run: str = "",
+        outcome: str = "",
+        counts: Mapping[str, int] | None = None,
+        change: Outcome | None = None,
+    ) -> AuditEntry:
+        """Return an entry of now, by us, and about a change where one is given."""
+        line = structs.replace(
+            self._stamp, at=self._moment(), event=event, outcome=outcome, counts=counts or {}
+        )
+        if run and run != line.run:
+            line = structs.replace(line, run=run, fingerprint="")
+        if change is None:
+            return line
+        return structs.replace(line, action=change.action, **self._about(change.address))
+
+    def _settled(self, entry: Entry) -> AuditEntry:
+        about = self._about(entry.intent.address)
+        line = self._line("settled", run=entry.run, outcome=entry.ending)
+        return structs.replace(line, action=entry.intent.action, **about)
+
+    def _about(self, address: Address) -> dict[str, str]:
+        return {
+            "entity": self.entity_hash(address),
+            "kind": address.kind,
+            "workspace": address.workspace,
+        }
 
     def _moment(self) -> str:
         return self._now().isoformat(timespec="seconds")

@@ -1,6 +1,7 @@
-"""What we own and remember of it, and which creates are in doubt: rows in, values out.
+"""What we own and remember of it: rows in, values out. And the Batch, what one transaction changes.
 
-Values arrive with their secrets already replaced by digests. Nothing is decided here.
+Values arrive with their secrets already replaced by digests. Nothing is decided here. Intents and
+endings of a batch are written by journal.py, its entries of the audit by audit.py.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,24 +15,30 @@ from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode
+from reconciler.model.journal import Intent
+from reconciler.model.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.connection import RESTORE
-from reconciler.store.schema import DOUBTS, ENTITIES
+from reconciler.store.schema import ENTITIES
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What one transaction changes, in this order. Remembering an address, or settling it, ends its doubt.
+    """What one transaction changes, in this order.
 
-    `renames` carry a record from its old address to its new one, replacing what was there.
+    `renames` carry a record from its old address to its new one, replacing what was there. `intents` are
+    what may be sent from now on, `ended` how changes of this run ended: one in doubt leaves its intent
+    open. `found` and `absent` are addresses that *other* runs left open and that were looked for since.
     """
 
     renames: tuple[tuple[Address, Address], ...] = ()
     remember: tuple[RecordedEntity, ...] = ()
     forget: tuple[Address, ...] = ()
-    doubts: Mapping[Address, str] = {}
-    settled: tuple[Address, ...] = ()
+    intents: tuple[Intent, ...] = ()
+    ended: tuple[Outcome, ...] = ()
+    found: tuple[Address, ...] = ()
+    absent: tuple[Address, ...] = ()
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -70,14 +77,6 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
     return found
 
 
-def doubts(connection: Connection, owner: Owner) -> dict[Address, str]:
-    """Return the addresses whose create is in doubt, with the time until which it may still land."""
-    query = select(DOUBTS.c.address, DOUBTS.c.until).where(
-        DOUBTS.c.origin == owner.origin, DOUBTS.c.stack == owner.stack
-    )
-    return {_address(row.address): str(row.until) for row in connection.execute(query)}
-
-
 def write(
     connection: Connection,
     batches: Iterable[Batch],
@@ -86,22 +85,30 @@ def write(
     ids: Mapping[str, str],
     stamp: Mapping[str, str],
 ) -> None:
-    """Carry out the batches in their order. `stamp` holds `updated_at` and `run`."""
+    """Rename, remember and forget, batch by batch. `stamp` holds `updated_at` and `run`."""
+    together: dict[Address, RecordedEntity | None] = {}
     for batch in batches:
+        if batch.renames:
+            _replace(connection, owner, ids, together, stamp)
+            together = {}
         for old, new in batch.renames:
             _rename(connection, owner, ids, old, new)
-        gone = (*batch.forget, *(entity.address for entity in batch.remember))
-        _delete_entities(connection, owner, ids, gone)
-        rows = [{**owner.key(), **stamp, **_row(entity, ids)} for entity in batch.remember]
-        if rows:
-            connection.execute(ENTITIES.insert(), rows)
-        _delete_doubts(connection, owner, (*gone, *batch.settled, *batch.doubts))
-        doubted = [
-            {**owner.key(), "address": str(address), "until": until, "run": stamp["run"]}
-            for address, until in batch.doubts.items()
-        ]
-        if doubted:
-            connection.execute(DOUBTS.insert(), doubted)
+        together |= {entity.address: entity for entity in batch.remember}
+        together |= dict.fromkeys(batch.forget)
+    _replace(connection, owner, ids, together, stamp)
+
+
+def _replace(
+    connection: Connection,
+    owner: Owner,
+    ids: Mapping[str, str],
+    entities: Mapping[Address, RecordedEntity | None],
+    stamp: Mapping[str, str],
+) -> None:
+    _delete_entities(connection, owner, ids, entities)
+    rows = [{**owner.key(), **stamp, **_row(entity, ids)} for entity in entities.values() if entity]
+    if rows:
+        connection.execute(ENTITIES.insert(), rows)
 
 
 # Replacing is deleting and inserting in one transaction: every database has its own words for
@@ -116,17 +123,6 @@ def _delete_entities(
         ENTITIES.c.address == bindparam("gone"),
     )
     rows = [{"workspace": ids[address.workspace], "gone": str(address)} for address in gone]
-    if rows:
-        connection.execute(statement, rows)
-
-
-def _delete_doubts(connection: Connection, owner: Owner, settled: Iterable[Address]) -> None:
-    statement = DOUBTS.delete().where(
-        DOUBTS.c.origin == owner.origin,
-        DOUBTS.c.stack == owner.stack,
-        DOUBTS.c.address == bindparam("settled"),
-    )
-    rows = [{"settled": str(address)} for address in settled]
     if rows:
         connection.execute(statement, rows)
 
@@ -161,7 +157,7 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
 def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
     address = _address(row.address)
     if not (isinstance(row.remote_id, str) and row.remote_id):
-        _corrupt(address, "its remote id is missing")
+        corrupt(address, "its remote id is missing")
     return RecordedEntity(
         address=address,
         remote_id=row.remote_id,
@@ -176,13 +172,13 @@ def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
 def _address(text: object) -> Address:
     address = addresses.parse(text) if isinstance(text, str) else None
     if address is None:
-        _corrupt(text, "it is not an address")
+        corrupt(text, "it is not an address")
     return address
 
 
 def _text(address: Address, value: object) -> str:
     if not isinstance(value, str):
-        _corrupt(address, "a text is missing")
+        corrupt(address, "a text is missing")
     return value
 
 
@@ -190,10 +186,11 @@ def _fields(address: Address, text: object) -> dict[str, Scalar]:
     try:
         return _FIELDS.decode(_text(address, text))
     except msgspec.DecodeError:
-        _corrupt(address, "its fields cannot be read")
+        corrupt(address, "its fields cannot be read")
 
 
-def _corrupt(address: object, what: str) -> NoReturn:
+def corrupt(address: object, what: str) -> NoReturn:
+    """Raise CorruptRecord: the row of `address` does not hold what this program writes."""
     shown = f"{address!s:.200}"
     raise CorruptRecord(
         f"the store's record of {shown} is damaged: {what}.",

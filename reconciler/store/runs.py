@@ -1,45 +1,107 @@
-"""Who applied what, when, and how it ended; and which plans were carried out already."""
+"""Who applied what, when, and how it ended; what a run that did not end was about to do; plans used.
 
-from sqlalchemy import Connection
+The plan of a run is kept from its beginning until nothing of it is left to do or to settle.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from sqlalchemy import Connection, Row, or_, select
 from sqlalchemy.exc import IntegrityError
 
-from reconciler.model.encoding import encode
+from reconciler.core.fingerprint import fingerprint
+from reconciler.core.guard import Consent
+from reconciler.core.recover import Unfinished
+from reconciler.model.context import Context
+from reconciler.model.encoding import decode, encode
 from reconciler.model.outcomes import Run
+from reconciler.model.plans import PLAN_VERSION, Plan
+from reconciler.store import journal
 from reconciler.store.recorded import Owner
 from reconciler.store.schema import PLANS_USED, RUNS
 
+_NOTHING_LEFT = {"plan": "", "consent": ""}
+
 
 def begin(
-    connection: Connection, owner: Owner, *, run: str, command: str, fingerprint: str, started_at: str
+    connection: Connection,
+    owner: Owner,
+    *,
+    run: str,
+    command: str,
+    plan: Plan,
+    consent: Consent,
+    context: Context,
+    who: str,
+    started_at: str,
 ) -> None:
     """Write down that a run has begun. A run that never ends keeps an empty outcome."""
     row = {
         **owner.key(),
         "run": run,
         "command": command,
-        "fingerprint": fingerprint,
+        "fingerprint": plan.fingerprint,
         "started_at": started_at,
         "ended_at": "",
         "outcome": "",
         "exit_code": 0,
         "counts": "{}",
+        "who": who,
+        "context": encode(context).decode(),
+        "plan": encode(plan).decode(),
+        "consent": encode(consent).decode(),
     }
     connection.execute(RUNS.insert().values(row))
 
 
-def end(connection: Connection, run: Run) -> None:
-    """Write down how a run ended: how many changes ended in which way, and no person's data."""
-    counts: dict[str, int] = {}
-    for outcome in run.outcomes:
-        key = f"{outcome.action} {outcome.result}"
-        counts[key] = counts.get(key, 0) + 1
+def end(connection: Connection, owner: Owner, run: Run) -> None:
+    """Write down how a run ended: how many changes ended in which way, and no person's data.
+
+    Its intents and its plan go, unless something is in doubt or was not attempted: then it can be resumed.
+    """
     values = {
         "ended_at": run.ended_at,
         "outcome": run.outcome,
         "exit_code": run.exit_code,
-        "counts": encode(counts).decode(),
+        "counts": encode(counts(run)).decode(),
     }
     connection.execute(RUNS.update().where(RUNS.c.run == run.run).values(values))
+    if run.count("not attempted") == 0:
+        _let_go(connection, owner, run.run)
+
+
+def close(connection: Connection, owner: Owner, run: str, *, outcome: str, ended_at: str) -> None:
+    """An unfinished run is over: nobody goes on with it. How it ended stays, if it had said so itself.
+
+    Its intents and its plan go, unless something is still in doubt.
+    """
+    mine = (RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack, RUNS.c.run == run)
+    silent = RUNS.update().where(*mine, RUNS.c.outcome == "")
+    connection.execute(silent.values(outcome=outcome, ended_at=ended_at))
+    _let_go(connection, owner, run)
+
+
+def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
+    """Return the runs that have not ended, or left something in doubt or not attempted; oldest first.
+
+    Raises CorruptRecord.
+    """
+    query = (
+        select(RUNS.c.run, RUNS.c.command, RUNS.c.started_at, RUNS.c.plan, RUNS.c.consent)
+        .where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
+        .where(or_(RUNS.c.outcome == "", RUNS.c.plan != ""))
+        .order_by(RUNS.c.started_at, RUNS.c.run)
+    )
+    return tuple(_unfinished(connection, owner, row) for row in connection.execute(query).all())
+
+
+def counts(run: Run) -> Mapping[str, int]:
+    """Return how many changes ended in which way: `create applied` -> 3."""
+    found: dict[str, int] = {}
+    for outcome in run.outcomes:
+        key = f"{outcome.action} {outcome.result}"
+        found[key] = found.get(key, 0) + 1
+    return found
 
 
 def use_plan(connection: Connection, *, salt: str, run: str, used_at: str) -> bool:
@@ -50,3 +112,39 @@ def use_plan(connection: Connection, *, salt: str, run: str, used_at: str) -> bo
     except IntegrityError:
         return False
     return True
+
+
+def _let_go(connection: Connection, owner: Owner, run: str) -> None:
+    if journal.is_open(connection, owner, run):
+        return
+    journal.remove(connection, owner, run)
+    connection.execute(RUNS.update().where(RUNS.c.run == run).values(_NOTHING_LEFT))
+
+
+def _unfinished(connection: Connection, owner: Owner, row: Row[*tuple[object, ...]]) -> Unfinished:
+    run = str(row.run)
+    return Unfinished(
+        run=run,
+        command=str(row.command),
+        started_at=str(row.started_at),
+        plan=_plan(str(row.plan)),
+        consent=_consent(str(row.consent)),
+        entries=journal.entries(connection, owner, run),
+    )
+
+
+def _plan(text: str) -> Plan | None:
+    """Return the plan that was saved, unchanged; None for one of another version."""
+    try:
+        plan = decode(text, Plan)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    known = plan.version == PLAN_VERSION and plan.fingerprint == fingerprint(plan)
+    return plan if known else None
+
+
+def _consent(text: str) -> Consent:
+    try:
+        return decode(text, Consent)
+    except (msgspec.DecodeError, ValueError):
+        return Consent()  # nothing was agreed to: the guard asks again

@@ -1,0 +1,102 @@
+"""After a crash: what is settled, what is in doubt, what was never sent, and what is left to do.
+
+    journal --recover--> settled | in doubt --wait, look--> found | absent
+                                 | never sent
+    old plan, fresh plan --rest--> what of the old plan is still to be done, just as it says
+
+Decisions only. Reading the journal is store/journal.py, looking at the service is apply/.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from msgspec import Struct, structs
+
+from reconciler.core.fingerprint import fingerprint, placeless
+from reconciler.core.guard import Consent
+from reconciler.core.normalize import instant
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Create
+from reconciler.model.journal import Entry, Intent
+from reconciler.model.plans import Plan
+
+
+class Unfinished(Struct, frozen=True):
+    """A run that has not ended, or that ended with something in doubt or not attempted.
+
+    `plan` is None where it cannot be read: another version of this program wrote it. `entries` are in
+    the order in which they were written down.
+    """
+
+    run: str
+    command: str
+    started_at: str
+    plan: Plan | None
+    consent: Consent
+    entries: tuple[Entry, ...]
+
+
+class Recovery(Struct, frozen=True):
+    """What the journal says of a run. Each address of its plan is in exactly one of the three."""
+
+    settled: tuple[Address, ...]
+    in_doubt: tuple[Intent, ...]
+    never_sent: tuple[Address, ...]
+
+
+class Rest(Struct, frozen=True):
+    """What is left of a plan, and what planning now would do besides."""
+
+    plan: Plan
+    beyond: tuple[Change, ...]
+
+
+def recover(unfinished: Unfinished) -> Recovery:
+    """Return how far a run came, by what it wrote down before and after each call (rule A3).
+
+    An intent without an ending is in doubt: the request may have left. No intent: it did not leave.
+    What the run wrote down and did not attempt was never sent either. Order: the plan's, then whatever
+    the plan does not hold, as it was written down.
+    """
+    entries = {entry.intent.address: entry for entry in unfinished.entries}
+    changes = unfinished.plan.changes if unfinished.plan else ()
+    addresses = dict.fromkeys([*(change.address for change in changes), *entries])
+    settled, in_doubt, never_sent = [], [], []
+    for address in addresses:
+        entry = entries.get(address)
+        if entry is None or entry.ending == "not attempted":
+            never_sent.append(address)
+        elif entry.open:
+            in_doubt.append(entry.intent)
+        else:
+            settled.append(address)
+    return Recovery(tuple(settled), tuple(in_doubt), tuple(never_sent))
+
+
+def wait_s(intents: Iterable[Intent], *, now: datetime, locked_at: datetime, settle_s: float) -> float:
+    """Return how many seconds it takes until none of these can land any more; 0 when none can now.
+
+    A process that was killed sends nothing after we have taken its lock, so what it sent has landed
+    `settle_s` after that at the latest, and earlier where the intent says so.
+    """
+    latest = locked_at + timedelta(seconds=settle_s)
+    ends = [min(latest, instant(intent.until) or latest) for intent in intents]
+    return max(0.0, (max(ends) - now).total_seconds()) if ends else 0.0
+
+
+def rest(old: Plan, fresh: Plan) -> Rest:
+    """Return `fresh` without every change that `old` does not hold just so, before-values and all.
+
+    The place in the manifest does not count. Order as in `fresh`; its fingerprint is made anew. What is
+    only recorded (adoptions, renames, what is gone) stays: nothing is sent for it. A device whose contact
+    would have to be made beyond the old plan is beyond it too.
+    """
+    held = {change.address: placeless(change) for change in old.changes}
+    outside = {change.address for change in fresh.changes if held.get(change.address) != placeless(change)}
+    homeless = {
+        change.address for change in fresh.changes if isinstance(change, Create) and change.address in outside
+    }
+    outside |= {change.address for change in fresh.changes if change.address.above in homeless}
+    plan = structs.replace(fresh, changes=tuple(one for one in fresh.changes if one.address not in outside))
+    beyond = tuple(change for change in fresh.changes if change.address in outside)
+    return Rest(structs.replace(plan, fingerprint=fingerprint(plan)), beyond)

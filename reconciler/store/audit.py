@@ -1,0 +1,127 @@
+"""The audit's rows: entries added at the end of the chain of one origin and stack, and read again.
+
+Only ever added to: no statement here changes or removes a row. How entries are tied together, and
+whether they still are, is core/audit.py.
+"""
+
+import getpass
+import socket
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import structs
+from sqlalchemy import ColumnElement, Connection, Row, Select, select
+
+from reconciler.core.audit import Damaged, beginning, body, chained
+from reconciler.errors import CorruptRecord
+from reconciler.model.audit import AuditEntry, Head
+from reconciler.model.encoding import decode
+from reconciler.store.recorded import Owner
+from reconciler.store.schema import AUDIT, META
+
+# Rows fetched at a time: enough to be quick, and a history of any length fits into memory.
+_page_rows = 1_000
+
+_UNREADABLE = "it cannot be read"
+_ELSEWHERE = "its number is not the one that it was written with"
+_NOT_AS_WRITTEN = "its bytes are not as they were written"
+
+
+def operator() -> str:
+    """Return who runs this program, and where: `jane on build-7`."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "somebody"  # a container may run under a number without a name
+    # A name of the system may hold bytes that are no text; an entry could not be written with them.
+    return f"{user} on {socket.gethostname()}".encode(errors="replace").decode()
+
+
+def append(connection: Connection, owner: Owner, entries: Iterable[AuditEntry]) -> None:
+    """Add the entries at the end of the chain, in their order; their numbers and hashes are made here.
+
+    Has to be the last thing that a transaction writes: from here to its end nobody else can append.
+    """
+    entries = tuple(entries)
+    if not entries:
+        return
+    _take_turn(connection)
+    held = head(connection, owner) or beginning(owner.origin, owner.stack)
+    rows = []
+    for entry in entries:
+        tied = chained(entry, held)
+        held = Head(tied.number, tied.hash)
+        text = body(tied).decode()
+        rows.append({**owner.key(), "number": tied.number, "body": text, "hash": tied.hash})
+    connection.execute(AUDIT.insert(), rows)
+
+
+def head(connection: Connection, owner: Owner) -> Head | None:
+    """Return the end of the chain, or None where nothing was ever done."""
+    query = select(AUDIT.c.number, AUDIT.c.hash).where(*_of(owner)).order_by(AUDIT.c.number.desc())
+    row = connection.execute(query.limit(1)).one_or_none()
+    return Head(int(row.number), str(row.hash)) if row is not None else None
+
+
+def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tuple[AuditEntry, ...]:
+    """Return the last `limit` entries, newest last; only those of the runs whose id begins with `run`.
+
+    Raises CorruptRecord where one of them cannot be read.
+    """
+    query = select(AUDIT).where(*_of(owner)).order_by(AUDIT.c.number.desc())
+    found: list[AuditEntry] = []
+    for row in _streamed(connection, query):
+        if len(found) >= limit:
+            break
+        entry = _entry(row)
+        if isinstance(entry, Damaged):
+            raise CorruptRecord(
+                f"entry {entry.number} of the store's history is damaged: {entry.what}.",
+                next="reconciler history --verify says from where on it does not hold",
+            )
+        if entry.run.startswith(run):
+            found.append(entry)
+    return tuple(reversed(found))
+
+
+def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged]:
+    """Yield every line from the first on, as it is stored; not all of them at once."""
+    query = select(AUDIT).where(*_of(owner)).order_by(AUDIT.c.number)
+    return map(_entry, _streamed(connection, query))
+
+
+def _take_turn(connection: Connection) -> None:
+    # Two that read the same end would both write the next number. SQLite lets one write at a time
+    # anyway; elsewhere a row that is always there is held until the end of the transaction.
+    connection.execute(select(META.c.value).where(META.c.key == "salt").with_for_update())
+
+
+def _of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
+    return (AUDIT.c.origin == owner.origin, AUDIT.c.stack == owner.stack)
+
+
+def _streamed(
+    connection: Connection, query: Select[*tuple[object, ...]]
+) -> Iterator[Row[*tuple[object, ...]]]:
+    with connection.execute(query, execution_options={"yield_per": _page_rows}) as result:
+        yield from result
+
+
+def _entry(row: Row[*tuple[object, ...]]) -> AuditEntry | Damaged:
+    number = row.number if isinstance(row.number, int) else 0
+    try:
+        entry = decode(_text(row.body), AuditEntry)
+    except (msgspec.DecodeError, ValueError):
+        return Damaged(number, _UNREADABLE)
+    if entry.number != number:
+        return Damaged(number, _ELSEWHERE)
+    # What reads the same need not be the same: a space, a word that nobody knows.
+    if body(entry) != _text(row.body).encode() or not isinstance(row.hash, str):
+        return Damaged(number, _NOT_AS_WRITTEN)
+    return structs.replace(entry, hash=row.hash)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a text")  # noqa: TRY004 - to its caller it is unreadable, of whatever type
+    return value
