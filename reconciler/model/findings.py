@@ -1,0 +1,17 @@
+"""Finding: what one look at the surroundings has shown. The value only; looking is cli/checks.py."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+# `unchecked`: something else has to be mended before this can be looked at.
+State = Literal["ok", "warn", "fail", "unchecked"]
+
+
+class Finding(Struct, frozen=True):
+    """One line of `reconciler doctor`: what was looked at, how it is, and what to do. No secret is in it."""
+
+    name: str
+    state: State
+    what: str
+    next: str = ""

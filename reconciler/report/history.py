@@ -1,0 +1,251 @@
+"""The history, its check, and the lock: as lines and as JSON.
+
+Belongs here: order and wording. Not here: whether the chain is sound (core/audit.py), who may write
+(store/lock.py). An entry may have been written by somebody else's hand, so every text of it is inert.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from reconciler.model.audit import AuditEntry, Head
+from reconciler.report.lines import BLANK, Line, Style, count, fold, line, pad, sentence
+from reconciler.report.messages import report_json
+from reconciler.report.values import short_fingerprint
+
+if TYPE_CHECKING:
+    from reconciler.core.audit import Verification
+    from reconciler.store.lock import Holder
+
+_SIGNS: Mapping[str, tuple[str, Style]] = {
+    "create": ("+", "create"),
+    "update": ("~", "update"),
+    "delete": ("-", "delete"),
+}
+_UNENDED = "not ended"
+_head_columns = 50
+_commit_digits = 10  # what `git log --oneline` shows in large repositories
+_lock_columns = 8
+
+
+def history_lines(
+    entries: Sequence[AuditEntry], head: Head | None, stack: str, *, full: bool = False
+) -> tuple[Line, ...]:
+    """Return runs with their changes, the newest last, and the head of the chain at the end."""
+    if not entries:
+        return (line(f"nothing is recorded for stack {stack}."),)
+    runs: dict[str, list[AuditEntry]] = {}
+    for entry in entries:
+        runs.setdefault(entry.run, []).append(entry)
+    size = f"{count(len(runs), 'run')}, {count(len(entries), 'entry', 'entries')}"
+    shown: list[Line] = [
+        line((pad(f"history of stack {stack}", _head_columns), "bold"), "  ", (size, "dim")),
+        BLANK,
+    ]
+    for told in runs.values():
+        shown += [*_run(told, full=full), BLANK]
+    return *shown, *_kept(head)
+
+
+def history_json(entries: Sequence[AuditEntry], head: Head | None) -> str:
+    """Return the entries as they are stored, the newest last."""
+    return report_json({"entries": tuple(map(structs.asdict, entries)), "head": str(head or "")})
+
+
+def _run(entries: Sequence[AuditEntry], *, full: bool) -> list[Line]:
+    """Return a run: how it ended, who it was, and each of its changes."""
+    first, last = entries[0], entries[-1]
+    ended = next((one for one in reversed(entries) if one.event == "ended"), None)
+    command = _first(entries, "command") or "run"
+    outcome = ended.outcome if ended else _UNENDED
+    counts = ended.counts if ended else Counter(one.outcome for one in entries if one.event == "changed")
+    said = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+    style: Style = "" if outcome == "done" else "warn"
+    shown = [
+        line(
+            (_moment(first.at), "bold"), "  ", f"{command}  ", (outcome, style), f"   {said}" if said else ""
+        )
+    ]
+    shown += [line("  ", (about, "dim")) for about in _about(entries, first, last)]
+    listed, rest = fold([one for one in entries if _line(one)], full=full)
+    return [*shown, *(_line(one) for one in listed), *rest]
+
+
+def _about(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -> list[str]:
+    commit, print_ = _first(entries, "commit"), short_fingerprint(_first(entries, "fingerprint"))
+    trace = _first(entries, "trace_id")
+    parts = (
+        _first(entries, "who"),
+        f"commit {commit[:_commit_digits]}" if commit else "",
+        f"fingerprint {print_}" if print_ else "",
+        f"entries {first.number} to {last.number}",
+    )
+    named = (f"run {first.run}", f"trace {trace}" if trace else "")
+    return ["   ".join(filter(None, parts)), "   ".join(filter(None, named))]
+
+
+def _first(entries: Sequence[AuditEntry], name: str) -> str:
+    return next((text for one in entries if (text := str(getattr(one, name)))), "")
+
+
+def _line(entry: AuditEntry) -> Line:
+    """Return the line of what happened between begin and end; none for these two."""
+    match entry.event:
+        case "changed":
+            sign, style = _SIGNS.get(entry.action, ("·", ""))
+            what = f"{entry.kind} in {entry.workspace}  {entry.entity}"
+            return line(
+                "  ",
+                (f"{sign} {what}", style),
+                "   ",
+                (entry.outcome, "dim" if entry.outcome == "applied" else "warn"),
+            )
+        case "settled":
+            about = f"  {entry.kind} in {entry.workspace}  {entry.entity}" if entry.entity else ""
+            return line("  ", (f"? settled at {_moment(entry.at)}", "warn"), about, f"   {entry.outcome}")
+        case "unlocked":
+            return line(
+                "  ",
+                (f"! the lock was taken away by force at {_moment(entry.at)}", "warn"),
+                f"   {entry.who}",
+            )
+        case _:
+            return BLANK
+
+
+def _moment(at: str) -> str:
+    return at.removesuffix("+00:00").replace("T", " ", 1) + (" UTC" if at.endswith("+00:00") else "")
+
+
+def _kept(head: Head | None) -> list[Line]:
+    return [line(("head ", "dim"), (str(head), "dim"))] if head else []
+
+
+def verification_lines(found: "Verification", anchor: Head | None) -> tuple[Line, ...]:
+    """Say whether the chain is sound, and what to keep or to do."""
+    if found.broken_at:
+        what = f"the history is broken: {found.what}"
+        return tuple(sentence("", what, _BROKEN))
+    if found.head is None:
+        return (line("nothing is recorded yet."),)
+    end = " Nothing was cut off since the anchor." if anchor else ""
+    lines = [
+        line(f"{count(found.entries, 'entry', 'entries')}, unbroken.{end}"),
+        line("head ", (str(found.head), "bold")),
+    ]
+    if not anchor:
+        lines.append(line("  an end that was cut off shows only against a head that is kept elsewhere."))
+    lines.append(
+        line(("  next: ", "bold"), f"keep it, and later: reconciler history --verify --anchor {found.head}")
+    )
+    return tuple(lines)
+
+
+_BROKEN = (
+    "what stands behind that entry proves nothing; compare it with a copy of the store, "
+    "and with the heads that runs reported"
+)
+
+
+def verification_json(found: "Verification", anchor: Head | None) -> str:
+    """Return the same for programs; exit code 1 where the chain is broken."""
+    about = {
+        "entries": found.entries,
+        "head": str(found.head or ""),
+        "anchor": str(anchor or ""),
+        "broken_at": found.broken_at,
+        "what": found.what,
+    }
+    return report_json(about, 1 if found.broken_at else 0)
+
+
+def lock_lines(holder: "Holder | None", stack: str, now: datetime) -> tuple[Line, ...]:
+    """Say who holds the lock, for how long it may, and what to do when that run is gone."""
+    if holder is None:
+        return (line(f"the lock of stack {stack} is free."),)
+    rows = (
+        ("holder", holder.holder),
+        ("run", holder.run),
+        ("since", f"{_moment(holder.since)} ({_span(_seconds(holder.since, now))} ago)"),
+        ("lease", _lease(_left(holder, now))),
+        ("counter", f"{holder.counter:,}"),
+        ("id", holder.id),
+    )
+    shown = [line(f"the lock of stack {stack} is held.")]
+    shown += [line("  ", (pad(name, _lock_columns), "dim"), value) for name, value in rows]
+    shown += [
+        line(("  next: ", "bold"), "wait until that run ends"),
+        line(f"        if it is gone for good: reconciler unlock --force {holder.id}"),
+    ]
+    return tuple(shown)
+
+
+def lock_json(holder: "Holder | None", stack: str, now: datetime) -> str:
+    """Return the same for programs: `held`, and `holder` or null."""
+    return report_json({"stack": stack, "held": holder is not None, "holder": _holder(holder, now)})
+
+
+def unlocked_lines(holder: "Holder", stack: str) -> tuple[Line, ...]:
+    """Say whose lock was taken away, and what comes next."""
+    return (
+        line(f"the lock of stack {stack} is free; it was taken from {holder.holder}, run {holder.run}."),
+        line(
+            ("  next: ", "bold"),
+            "reconciler resume   (settles what that run left in doubt; nothing is sent twice)",
+        ),
+    )
+
+
+def unlocked_json(holder: "Holder | None", stack: str) -> str:
+    """Return the same for programs; `taken_from` is null where it was free already."""
+    return report_json({"stack": stack, "taken_from": _holder(holder, None)})
+
+
+def _holder(holder: "Holder | None", now: datetime | None) -> dict[str, object] | None:
+    if holder is None:
+        return None
+    about: dict[str, object] = {
+        "id": holder.id,
+        "holder": holder.holder,
+        "run": holder.run,
+        "since": holder.since,
+        "expires": holder.expires,
+        "counter": holder.counter,
+    }
+    if now is not None:
+        about |= {"age_s": _seconds(holder.since, now), "lease_left_s": _left(holder, now)}
+    return about
+
+
+def _left(holder: "Holder", now: datetime) -> int:
+    return max(0, -_seconds(holder.expires, now))
+
+
+def _lease(left_s: int) -> str:
+    return (
+        f"{_span(left_s)} left; renewed while the run lives"
+        if left_s
+        else "over: the next run takes the lock"
+    )
+
+
+def _seconds(since: str, now: datetime) -> int:
+    try:
+        return int((now - datetime.fromisoformat(since)).total_seconds())
+    except (TypeError, ValueError):  # a damaged time: whose lock it is matters more
+        return 0
+
+
+def _span(seconds: int) -> str:
+    seconds = max(0, seconds)
+    minutes, hours = seconds // 60, seconds // 3600
+    return (
+        f"{hours} h {minutes % 60} min"
+        if hours
+        else f"{minutes} min {seconds % 60} s"
+        if minutes
+        else f"{seconds} s"
+    )
