@@ -75,6 +75,13 @@ class Ground:
 
     def open_intents(self) -> int:
         """How many writes the store holds without an end: what was under way."""
+        return self._count("SELECT count(*) FROM journal WHERE ending = ''")
+
+    def intents(self) -> int:
+        """How many writes of an unfinished run the store holds, with an end or without."""
+        return self._count("SELECT count(*) FROM journal")
+
+    def _count(self, statement: str) -> int:
         path = self.project.folder / ".reconciler" / "store.db"
         if not path.exists():
             return 0
@@ -82,7 +89,7 @@ class Ground:
             tables = {name for (name,) in store.execute("SELECT name FROM sqlite_master")}
             if "journal" not in tables:
                 return 0
-            (found,) = store.execute("SELECT count(*) FROM journal WHERE ending = ''").fetchone()
+            (found,) = store.execute(statement).fetchone()
         return int(found)
 
     def live(self) -> Counter[str]:

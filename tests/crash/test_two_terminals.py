@@ -1,0 +1,84 @@
+"""Two terminals, and more, that apply at once on one PostgreSQL: the end is that of one."""
+
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import postgres
+import pytest
+import tally
+from crash.ground import Ground, ended_s, ground, kill, mail
+
+people = 30
+locked = 4  # exit code: somebody else is the writer
+
+
+@pytest.mark.parametrize("terminals", [2, 3, 4])
+def test_terminals_at_once_end_with_the_state_of_one(terminals: int, tmp_path: Path) -> None:
+    """One writes, the others are told who; when they have tried until done, everybody is there once."""
+    with postgres.database() as url, ground(tmp_path / "project", latency_ms=10) as place:
+        place.environ = {"RECONCILER_STORE": url}
+        place.declare(people)
+        codes = _all_at_once(place, terminals)
+        place.forget_requests()
+        assert place.run("apply", "--yes") == 0, place.said()
+
+        assert place.service.writes() == []
+        assert place.live() == Counter({mail(number): 1 for number in range(people)})
+        assert place.devices() == Counter({f"phone-{number}": 1 for number in range(0, people, 3)})
+        assert codes[0] == terminals
+    tally.count("interleavings", "terminals on one PostgreSQL", terminals)
+
+
+def test_two_terminals_with_two_manifests_lose_nothing_of_either(tmp_path: Path) -> None:
+    """Stacks of their own in one store and one service: neither waits for the other, neither sees it."""
+    with postgres.database() as url, ground(tmp_path / "one", latency_ms=10) as place:
+        place.environ = {"RECONCILER_STORE": url}
+        place.declare(people, devices=False)
+        with place.start("apply", "--yes") as first:
+            other = dict(place.environ) | {"RECONCILER_STACK": "other"}
+            second_place = Ground(place.project, place.service, other)
+            with second_place.start("apply", "--yes") as second:
+                codes = {first.wait(ended_s), second.wait(ended_s)}
+
+        assert codes <= {0, 5, 6}, place.said()
+        assert place.run("apply", "--yes") == 0, place.said()
+        assert second_place.run("apply", "--yes") == 0, second_place.said()
+        assert place.live() == Counter({mail(number): 1 for number in range(people)})
+
+
+def test_a_killed_holder_of_the_lock_is_followed_by_the_next(tmp_path: Path) -> None:
+    """On the same machine a dead process holds nothing; what it had under way is settled first."""
+    with postgres.database() as url, ground(tmp_path / "project", latency_ms=30) as place:
+        place.environ = {"RECONCILER_STORE": url}
+        place.declare(people)
+        with place.start("apply", "--yes") as process:
+            assert place.wait_for_writes(people // 2, process), place.said()
+            assert kill(process)
+
+        assert place.run("apply", "--yes") == 0, place.said()
+        assert place.live() == Counter({mail(number): 1 for number in range(people)})
+    tally.count("real kills", "SIGKILL")
+
+
+def _all_at_once(place: Ground, terminals: int) -> Counter[int]:
+    """Let that many commands run until each has ended well; return how they ended in the end."""
+    running = [place.start("apply", "--yes") for _ in range(terminals)]
+    ended: Counter[int] = Counter()
+    until = time.monotonic() + ended_s
+    while running:
+        process = running.pop(0)
+        assert time.monotonic() < until
+        code = process.wait(ended_s)
+        if code == locked:
+            running.append(_again(place))
+        else:
+            assert code == 0, place.said()
+            ended[code] += 1
+    return ended
+
+
+def _again(place: Ground) -> "subprocess.Popen[str]":
+    time.sleep(0.1)
+    return place.start("apply", "--yes")
