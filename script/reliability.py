@@ -1,3 +1,4 @@
+# noqa: INP001 - a script, started by script/reliability; part of no package
 """Writes the table of docs/crash-safety.md from reliability.json: what the suites counted in one whole run.
 
 The page keeps the numbers of the run in which it was written; a later run prints its own.
