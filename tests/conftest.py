@@ -13,6 +13,7 @@ import pytest
 import tally
 from hypothesis import HealthCheck, settings
 
+NOTHING: dict[str, dict[str, Any]] = {"sums": {}, "peaks": {}, "notes": {}}
 REPORT = Path(__file__).parents[1] / "reliability.json"
 
 # Time says nothing about right or wrong on a machine that others use too.
@@ -41,7 +42,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Add up what a worker counted."""
-    tally.add(json.loads(getattr(node, "workeroutput", {}).get("tally", '{"sums": {}, "peaks": {}}')))
+    tally.add(json.loads(getattr(node, "workeroutput", {}).get("tally", json.dumps(NOTHING))))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

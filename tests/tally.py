@@ -6,6 +6,7 @@ but for what real processes and real time decide.
 
     tally.count("faults injected", "reset after the request", 3)
     tally.highest("amplification", "a dead service", 1.11)
+    tally.note("seeds of the simulation", "0 to 399")
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 sums: dict[str, dict[str, float]] = {}
 peaks: dict[str, dict[str, float]] = {}
+notes: dict[str, str] = {}
 
 # section -> the least that a whole run of the tests has to count in it. What must be zero is in ZERO.
 REQUIRED: dict[str, float] = {
@@ -41,9 +43,14 @@ def highest(section: str, key: str, value: float) -> None:
     row[key] = max(row.get(key, value), value)
 
 
+def note(what: str, text: str) -> None:
+    """Keep a text that the report shall hold, such as the seeds with which it can be repeated."""
+    notes[what] = text
+
+
 def collected() -> dict[str, Any]:
     """Everything counted here, as plain values."""
-    return {"sums": sums, "peaks": peaks}
+    return {"sums": sums, "peaks": peaks, "notes": notes}
 
 
 def add(other: Mapping[str, Any]) -> None:
@@ -54,6 +61,7 @@ def add(other: Mapping[str, Any]) -> None:
     for section, row in other["peaks"].items():
         for key, value in row.items():
             highest(section, key, value)
+    notes.update(other["notes"])
 
 
 def shortfalls() -> list[str]:
