@@ -1,0 +1,235 @@
+"""What `reconciler doctor` looks at on this machine: settings, manifests, limits, files, variables, versions.
+
+Belongs here: looking, and saying what was found; each look alone, and none of them writes. Not here: the
+store and the service (checks_outside.py), deadlines (commands/doctor.py), how it is shown (report/).
+"""
+
+import importlib.metadata
+import os
+import platform
+import sqlite3
+import ssl
+import stat
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from reconciler import __version__, pipeline
+from reconciler.cli.settings import Read
+from reconciler.cli.surroundings import Surroundings, mistakes, unchecked
+from reconciler.cli.values import SECRETS
+from reconciler.errors import SettingsError
+from reconciler.model.findings import Finding
+from reconciler.report.lines import count
+
+# What others than the owner may do to a file, as bits of its mode.
+OPEN_TO_OTHERS = 0o077
+_WRITTEN_BY_OTHERS = 0o022
+
+_LIBRARIES = ("httpx2", "sqlalchemy", "psycopg", "msgspec", "pyyaml", "jsonschema-rs", "pyrage", "rich")
+
+# Names are compared in capitals: programs know some of these in both spellings.
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_TRUST = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
+    *("SSLKEYLOGFILE", "NETRC"),
+)
+# libpq's own variables; they reach only a shared store.
+_POSTGRES = (
+    "PGPASSWORD",
+    "PGPASSFILE",
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PGSSLMODE",
+    "PGSSLROOTCERT",
+    "PGOPTIONS",
+)
+
+_entries_max = 20_000  # files and folders that the search for plan files walks
+_sniffed_bytes = 64 * 1024  # of a file, to know a plan by
+_listed_max = 3  # files that one line names
+
+_OVER = "environment RECONCILER_"  # how the origin of a setting begins that a variable of ours decides
+
+
+def settings(around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
+    """Which files and variables decide, or every mistake in them; and the surroundings with what they say."""
+    try:
+        read = around.readable(service=False)
+    except SettingsError as error:
+        return around, mistakes("settings", error)
+    layers = read.layers
+    origins = {value.origin for value in layers.values.values()}
+    ours = sorted(one.removeprefix("environment ") for one in origins if one.startswith(_OVER))
+    section = f", environment {layers.environment}" if layers.environment else ""
+    over = f"; over it: {', '.join(ours)}" if ours else ""
+    what = f"{layers.shown}{section}, stack {read.settings.stack}{over}"
+    return replace(around, read=read), (Finding("settings", "ok", what),)
+
+
+def secrets(around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
+    """Whether each secret is there, and fit to be sent; and the surroundings with them. None is shown."""
+    if around.read is None:
+        return around, (unchecked("secrets", "the settings"),)
+    try:
+        complete = around.readable(service=True).settings
+    except SettingsError as error:
+        return around, mistakes("secrets", error)
+    what = f"{len(SECRETS)} of {len(SECRETS)} present (never shown)"
+    return replace(around, complete=complete), (Finding("secrets", "ok", what),)
+
+
+def manifests(around: Surroundings) -> tuple[Finding, ...]:
+    """Whether the manifests can be used; all of their mistakes are for `validate`."""
+    if around.read is None:
+        return (unchecked("manifests", "the settings"),)
+    desired = pipeline.validate(around.read.settings, around.environ)
+    kinds = Counter(address.kind for address in desired.entities)
+    declared = [count(kinds[kind], kind) for kind in ("contact", "device", "resource")]
+    return (Finding("manifests", "ok", ", ".join(declared)),)
+
+
+def limits(around: Surroundings) -> tuple[Finding, ...]:
+    """How hard we may press."""
+    if around.read is None:
+        return (unchecked("limits", "the settings"),)
+    now = around.read.settings.service.limits
+    rate = (
+        f"{now.requests_per_second:g} calls a second"
+        if now.requests_per_second
+        else "no limit on calls a second"
+    )
+    what = (
+        f"{rate}, {now.concurrency} at once, {now.timeout_s:g} s a call, {now.deadline_s:,.0f} s a run, "
+        f"{now.settle_s:g} s to settle"
+    )
+    if now.requests_per_second:
+        return (Finding("limits", "ok", what),)
+    return (
+        Finding("limits", "warn", what, "set service.limits.requests_per_second to what the service allows"),
+    )
+
+
+def files(around: Surroundings) -> tuple[Finding, ...]:
+    """Whether others on this machine may read or change what holds people's data, or decides for us."""
+    if sys.platform == "win32":  # its rights are not in the mode
+        return (Finding("files", "ok", "rights are those of the folder"),)
+    root = around.read.layers.root if around.read else around.cwd
+    found = [*_settings_files(around.read), *(_plan_files(root) if root else ())]
+    return tuple(found) or (Finding("files", "ok", "settings, secrets and plans are closed to others"),)
+
+
+def _settings_files(read: Read | None) -> Iterator[Finding]:
+    if read is None:
+        return
+    if mode_of(read.layers.file) & _WRITTEN_BY_OTHERS:
+        yield Finding(
+            "files",
+            "warn",
+            f"others may write {read.layers.shown}, and so decide where the credentials go",
+            f"chmod go-w {read.layers.shown}",
+        )
+    for name in SECRETS:
+        raw = read.layers.values[tuple(name.split("."))].raw
+        path = raw.get("file") if isinstance(raw, dict) else None
+        if path and mode_of(read.layers.root / path) & OPEN_TO_OTHERS:
+            yield Finding("files", "warn", f"{name}: others may read {path}", f"chmod 600 {path}")
+
+
+def _plan_files(root: Path) -> Iterator[Finding]:
+    """Yield one warning for all plans that lie open: they hold people's data."""
+    wide = sorted(path.relative_to(root).as_posix() for path in _json_files(root) if _is_open_plan(path))
+    if not wide:
+        return
+    rest = f" and {len(wide) - _listed_max} more" if len(wide) > _listed_max else ""
+    yield Finding(
+        "files",
+        "warn",
+        f"others may read {count(len(wide), 'plan file')}: {', '.join(wide[:_listed_max])}{rest}",
+        "delete what is applied; close the others: chmod 600 FILE",
+    )
+
+
+def _json_files(root: Path) -> Iterator[Path]:
+    """Yield what may be a plan, below `root` and not in hidden folders, as far as the walk may go."""
+    seen = 0
+    for folder, below, names in os.walk(root):
+        below[:] = [name for name in below if not name.startswith(".")]
+        seen += len(below) + len(names)
+        if seen > _entries_max:
+            return
+        yield from (Path(folder, name) for name in names if name.endswith((".json", ".plan")))
+
+
+def _is_open_plan(path: Path) -> bool:
+    mode = mode_of(path)
+    if not stat.S_ISREG(mode) or not mode & OPEN_TO_OTHERS:
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(_sniffed_bytes)
+    except OSError:
+        return False
+    return b'"fingerprint"' in start and (b'"salt"' in start or b'"waves"' in start)
+
+
+def mode_of(path: Path) -> int:
+    """Return the mode of what stands there itself, links not followed; 0 for nothing."""
+    try:
+        return path.lstat().st_mode
+    except OSError:
+        return 0
+
+
+def variables(around: Surroundings) -> tuple[Finding, ...]:
+    """Which variables other programs would listen to, and whether we do."""
+    given = {name.upper() for name, value in around.environ.items() if value}
+    shared = around.read is not None and around.read.settings.store.startswith("postgresql")
+    proxies = _ignored(
+        "proxies",
+        [name for name in _PROXIES if name in given],
+        "we connect directly",
+        "let this machine reach the service itself",
+    )
+    trust = _ignored(
+        "certificates",
+        [name for name in _TRUST if name in given],
+        "the system's certificates are believed",
+        "add the authority to the system's certificates",
+    )
+    libpq = [name for name in _POSTGRES if name in given]
+    if not (libpq and shared):
+        return proxies, trust
+    return proxies, trust, Finding("database", "ok", f"{', '.join(libpq)} in effect for the store")
+
+
+def _ignored(name: str, given: list[str], instead: str, hint: str) -> Finding:
+    if not given:
+        return Finding(name, "ok", f"no variable asks for others; {instead}")
+    return Finding(
+        name, "warn", f"{', '.join(given)}: set, and not in effect; {instead}", f"where that fails: {hint}"
+    )
+
+
+def program(_around: Surroundings) -> tuple[Finding, ...]:
+    """Versions of what decides how we behave."""
+    found, missing = [], []
+    for name in _LIBRARIES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(name)
+    shown = [
+        f"reconciler {__version__}",
+        f"Python {platform.python_version()}",
+        *found,
+        f"SQLite {sqlite3.sqlite_version}",
+        ssl.OPENSSL_VERSION.partition("  ")[0],
+    ]
+    if missing:
+        return (
+            Finding("program", "fail", f"not installed: {', '.join(missing)}", "install reconciler again"),
+        )
+    return (Finding("program", "ok", ", ".join(shown)),)

@@ -1,0 +1,202 @@
+"""What `reconciler doctor` looks at outside of this process: the store, and the service.
+
+Belongs here: asking them, each question alone, with nothing but reads. Not here: this machine (checks.py).
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from msgspec import structs
+
+from reconciler.cli.checks import OPEN_TO_OTHERS, mode_of
+from reconciler.cli.storing import now, open_store
+from reconciler.cli.surroundings import Surroundings, alone, unchecked
+from reconciler.errors import NotFound, ReconcilerError, ServiceError, Throttled, Unauthorized
+from reconciler.model.findings import Finding, State
+from reconciler.model.plans import Workspace
+from reconciler.model.settings import Settings
+from reconciler.report.lines import count
+from reconciler.service import urls
+from reconciler.service.client import Reader, open_reader
+from reconciler.service.clock import Watched
+from reconciler.service.connections import open_connections
+from reconciler.service.timing import Timing
+from reconciler.store.database import Store
+
+_OF_THE_STORE = ("lock", "last run", "history")
+_OF_THE_SERVICE = ("credentials", "workspaces", "clock")
+
+# Further apart, what one side calls a moment ago is another minute for the other: plans expire at the
+# wrong time, and who compares our history with the service's log is misled. Seconds.
+clock_warn_s = 30
+
+
+def store(around: Surroundings) -> tuple[Finding, ...]:
+    """Whether the store can be read, who holds its lock, what was left open, whether its history is whole."""
+    if around.read is None:
+        return tuple(unchecked(name, "the settings") for name in ("store", *_OF_THE_STORE))
+    settings = around.read.settings
+    try:
+        opened = open_store(settings, create=False)
+    except ReconcilerError as error:
+        failed = Finding("store", "fail", str(error), error.next)
+        return failed, *(unchecked(name, "the store") for name in _OF_THE_STORE)
+    with opened as found:
+        looks = (_lock, _last_run, _history)
+        named = zip(_OF_THE_STORE, looks, strict=True)
+        rest = [one for name, look in named for one in alone(name, partial(look, found))]
+        return *_place(found, settings), *rest
+
+
+def _place(store: Store, settings: Settings) -> Iterator[Finding]:
+    if store.shared:
+        yield Finding("store", "ok", "PostgreSQL, shared by everybody who uses it")
+        return
+    path = Path(settings.store.removeprefix("sqlite:///"))
+    shown = path.relative_to(settings.root) if path.is_relative_to(settings.root) else path
+    if not path.exists():
+        yield Finding("store", "ok", f"{shown}: not there yet, the first apply makes it")
+        return
+    if sys.platform != "win32" and mode_of(path) & OPEN_TO_OTHERS:
+        yield Finding(
+            "store", "warn", f"others may read {shown}, which holds people's data", f"chmod 600 {shown}"
+        )
+    else:
+        yield Finding("store", "ok", f"{shown}, of this machine alone")
+
+
+def _lock(store: Store) -> tuple[Finding, ...]:
+    holder = store.holder()
+    if holder is None:
+        return (Finding("lock", "ok", "free"),)
+    what = f"held by {holder.holder}, run {holder.run}, since {holder.since}"
+    return (Finding("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
+
+
+def _last_run(store: Store) -> tuple[Finding, ...]:
+    holder = store.holder()
+    running = holder.run if holder else ""
+    left = [one for one in store.unfinished() if one.run != running]
+    if not left:
+        return (Finding("last run", "ok", "nothing is left open"),)
+    open_ = sum(1 for one in left for entry in one.entries if entry.open)
+    doubts = f"{count(open_, 'change')} in doubt"
+    what = f"{count(len(left), 'run')} not finished, {doubts}; the last began {left[-1].started_at}"
+    return (Finding("last run", "warn", what, "reconciler resume   (looks first; nothing is sent twice)"),)
+
+
+def _history(store: Store) -> tuple[Finding, ...]:
+    found = store.verify(None)
+    if found.broken_at:
+        hint = "compare the store with a copy of it, and with the heads that runs reported"
+        return (Finding("history", "fail", found.what, hint),)
+    if found.head is None:
+        return (Finding("history", "ok", "nothing is recorded yet"),)
+    return (
+        Finding("history", "ok", f"{count(found.entries, 'entry', 'entries')}, unbroken; head {found.head}"),
+    )
+
+
+def service(around: Surroundings) -> tuple[Finding, ...]:
+    """Whether the service answers, knows our credentials and workspaces, and has our time. One GET."""
+    if around.read is None or not around.read.settings.service.base_url:
+        return tuple(unchecked(name, "the settings") for name in ("service", *_OF_THE_SERVICE))
+    if around.complete is None:
+        address = around.read.settings.service.base_url
+        return _knocked(address, around.timeout_s), *(
+            unchecked(name, "the secrets") for name in _OF_THE_SERVICE
+        )
+    return asyncio.run(_asked(around.complete, around.timeout_s))
+
+
+def _knocked(address: str, timeout_s: float) -> Finding:
+    """Return whether somebody takes connections at the address; nothing is sent."""
+    base = urls.base(address)
+    try:
+        socket.create_connection((base.host.strip("[]"), base.port), timeout_s).close()
+    except OSError as error:
+        what = f"{base.origin} takes no connection: {(error.strerror or 'no answer in time').lower()}"
+        return Finding("service", "fail", what, "check service.base_url, and the way there")
+    return Finding("service", "ok", f"{base.origin} takes connections; nothing was asked")
+
+
+async def _asked(settings: Settings, timeout_s: float) -> tuple[Finding, ...]:
+    limits = settings.service.limits
+    hurried = structs.replace(limits, timeout_s=min(limits.timeout_s, timeout_s), deadline_s=timeout_s)
+    asked = structs.replace(settings.service, limits=hurried)
+    connections = Watched(open_connections(asked))
+    origin = urls.origin(asked.base_url)
+    try:
+        async with open_reader(asked, timing=Timing.real(), connections=connections) as reader:
+            known = await _one_get(reader, settings)
+    except ServiceError as error:
+        return *_refused(error, origin), _clock(connections)
+    finally:
+        await connections.aclose()
+    return (
+        Finding("service", "ok", f"{origin} answers"),
+        Finding("credentials", "ok", "accepted"),
+        *_workspaces(known, settings),
+        _clock(connections),
+    )
+
+
+async def _one_get(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
+    """Ask for the workspaces where the settings name some, else for one contact of the default one."""
+    if any(alias != "default" for alias in settings.workspaces):
+        return await reader.workspaces.list()
+    await reader.contacts.page(limit=1, custom=False)
+    return ()
+
+
+def _refused(error: ServiceError, origin: str) -> tuple[Finding, ...]:
+    """Return what an error of the one GET says of the service, the credentials and the workspaces."""
+    waiting = unchecked("workspaces", "the credentials")
+    if isinstance(error, Unauthorized):
+        return (
+            Finding("service", "ok", f"{origin} answers"),
+            Finding("credentials", "fail", str(error), error.next),
+            waiting,
+        )
+    state: State = "fail"
+    hint = error.next
+    if isinstance(error, Throttled):
+        state, hint = "warn", error.next or "ask again later"
+    elif isinstance(error, NotFound):
+        hint = "check the path of service.base_url"
+    return Finding("service", state, str(error), hint), unchecked("credentials", "the service"), waiting
+
+
+def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[Finding]:
+    """Yield one line where every alias is one workspace of the account, else one for each that is not."""
+    named = {alias: ref for alias, ref in settings.workspaces.items() if alias != "default"}
+    if not named:
+        yield Finding("workspaces", "ok", "the default one, which has no id")
+        return
+    good = []
+    for alias, ref in named.items():
+        fits = [one for one in known if ref.id in ("", one.id) and ref.name in ("", one.name)]
+        if len(fits) == 1:
+            good.append(alias)
+            continue
+        several = "more than one workspace of the service" if fits else "no workspace of the service"
+        yield Finding(
+            "workspaces", "fail", f"{alias}: {several} fits", "see them: reconciler workspaces list"
+        )
+    if len(good) == len(named):
+        yield Finding("workspaces", "ok", f"{len(good)} of {len(named)} known: {', '.join(good)}")
+
+
+def _clock(connections: Watched) -> Finding:
+    theirs = connections.told
+    if theirs is None:
+        return unchecked("clock", "an answer with a date")
+    apart_s = round((now() - theirs).total_seconds())
+    if abs(apart_s) <= clock_warn_s:
+        return Finding("clock", "ok", f"within {clock_warn_s} s of the service's")
+    side = "ahead of" if apart_s > 0 else "behind"
+    return Finding("clock", "warn", f"{abs(apart_s):,} s {side} the service's", "set this machine's clock")

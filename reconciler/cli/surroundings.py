@@ -1,0 +1,94 @@
+"""What every look of `reconciler doctor` starts from, and how a look that fails becomes a line.
+
+Belongs here: the settings as far as they can be read, lines for what is wrong. Not here: the looks
+themselves (checks.py, checks_outside.py), deadlines (deadlines.py).
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler.cli.settings import Read, read_settings, working_folder
+from reconciler.errors import InputError, ReconcilerError, SettingsError
+from reconciler.model.findings import Finding
+from reconciler.model.settings import Settings
+
+_mistakes_max = 5  # mistakes of one file that are told here; the command for them tells all
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every look starts from. `read` is None where the settings cannot be read.
+
+    `complete` are the settings with their secrets; None where one is missing.
+    """
+
+    environ: Mapping[str, str]
+    cwd: Path | None  # None: it was removed
+    config: str | None
+    environment: str | None
+    timeout_s: float
+    read: Read | None = None
+    complete: Settings | None = None
+
+    def readable(self, *, service: bool) -> Read:
+        """Return the settings. Raises SettingsError."""
+        return read_settings(
+            config=self.config,
+            environment=self.environment,
+            cwd=self.cwd or working_folder(),
+            environ=self.environ,
+            service=service,
+        )
+
+
+def begun(
+    environ: Mapping[str, str], config: str | None, environment: str | None, timeout_s: float
+) -> Surroundings:
+    """Return where the looks start. A working folder that is gone is told with the settings."""
+    cwd = None
+    with suppress(SettingsError):
+        cwd = working_folder()
+    return Surroundings(environ, cwd, config, environment, timeout_s)
+
+
+def unchecked(name: str, needed: str) -> Finding:
+    """Return the line of a look that has to wait for something else to be mended."""
+    return Finding(name, "unchecked", f"needs {needed} first")
+
+
+def mistakes(name: str, error: ReconcilerError) -> tuple[Finding, ...]:
+    """Return a failure for each mistake that an error tells of, or for the error itself."""
+    problems = error.problems if isinstance(error, InputError) else ()
+    shown = tuple(
+        Finding(name, "fail", f"{one.where}: {one.what}", one.next) for one in problems[:_mistakes_max]
+    )
+    if len(problems) > _mistakes_max:
+        shown += (Finding(name, "fail", f"and {len(problems) - _mistakes_max:,} more mistakes"),)
+    return shown or (Finding(name, "fail", str(error), error.next),)
+
+
+def alone(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """Return what a look finds; whatever breaks it becomes a line, so that it hides no other look."""
+    try:
+        return look()
+    except Exception as error:  # noqa: BLE001 - the one command that has to work when everything else does not
+        return broken(name, error)
+
+
+def broken(name: str, error: Exception) -> tuple[Finding, ...]:
+    """Return the lines for whatever a look has raised; of a stranger's error no text, it may hold anything."""
+    told = _first_known(error)
+    if told is not None:
+        return mistakes(name, told)
+    what = f"this could not be looked at ({type(error).__name__})"
+    return (Finding(name, "fail", what, "run the command that needs it; it tells more"),)
+
+
+def _first_known(error: BaseException) -> ReconcilerError | None:
+    """Return the first error for users in a group of errors, as reads that run side by side raise them."""
+    if isinstance(error, ReconcilerError):
+        return error
+    below = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return next((found for one in below if (found := _first_known(one))), None)

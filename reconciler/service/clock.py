@@ -1,0 +1,37 @@
+"""The service's clock, as far as it shows it: the Date of its last answer.
+
+Belongs here: noting that header on its way. Not here: what a difference means (cli/checks_outside.py).
+"""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx2
+
+from reconciler.service.connections import Connections
+
+
+class Watched(httpx2.AsyncBaseTransport):
+    """Connections that note what time the service says it is. They stay their owner's to close."""
+
+    def __init__(self, below: Connections) -> None:
+        self._below = below
+        self._date = ""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer, unchanged."""
+        response = await self._below.handle_async_request(request)
+        self._date = response.headers.get("date", "")
+        return response
+
+    async def aclose(self) -> None:
+        """Close what is below."""
+        await self._below.aclose()
+
+    @property
+    def told(self) -> datetime | None:
+        """The time that the last answer told, in UTC and whole seconds; None where it told none."""
+        try:
+            return parsedate_to_datetime(self._date).astimezone(UTC)
+        except (TypeError, ValueError):
+            return None
