@@ -10,11 +10,12 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 
+import msgspec
 from msgspec import Struct, structs
 
 from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Head
-from reconciler.model.encoding import encode
+from reconciler.model.encoding import decode, encode
 
 # What a key is derived for, so that a keyed hash of one purpose is never one of another.
 _ENTITY = b"reconciler audit: entity"
@@ -58,6 +59,19 @@ def chained(entry: AuditEntry, previous: Head | None) -> AuditEntry:
 def body(entry: AuditEntry) -> bytes:
     """Return what an entry's hash is made of: all of it but that hash, as canonical JSON."""
     return encode(structs.replace(entry, hash=""))
+
+
+def read(number: int, text: bytes, digest: bytes) -> AuditEntry | Damaged:
+    """Return the entry that was stored as its number, body and hash; damaged, if a byte differs."""
+    try:
+        entry = structs.replace(decode(text, AuditEntry), hash=digest.decode())
+        written = body(entry)
+    except (msgspec.DecodeError, ValueError):  # their texts may quote what stands there
+        return Damaged(number, "it cannot be read")
+    if entry.number != number:
+        return Damaged(number, f"it was written as entry {entry.number}")
+    # What reads the same need not be the same: a space more, a word that nobody knows.
+    return entry if written == text else Damaged(number, "it is not as it was written")
 
 
 def verify(

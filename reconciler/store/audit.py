@@ -8,23 +8,19 @@ import getpass
 import socket
 from collections.abc import Iterable, Iterator
 
-import msgspec
-from msgspec import structs
-from sqlalchemy import ColumnElement, Connection, Row, Select, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Select, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
-from reconciler.core.audit import Damaged, beginning, body, chained
+from reconciler.core.audit import Damaged, beginning, body, chained, read
 from reconciler.errors import CorruptRecord
 from reconciler.model.audit import AuditEntry, Head
-from reconciler.model.encoding import decode
 from reconciler.store.recorded import Owner
 from reconciler.store.schema import AUDIT, META
 
 # Rows fetched at a time: enough to be quick, and a history of any length fits into memory.
 _page_rows = 1_000
-
-_UNREADABLE = "it cannot be read"
-_ELSEWHERE = "its number is not the one that it was written with"
-_NOT_AS_WRITTEN = "its bytes are not as they were written"
 
 
 def operator() -> str:
@@ -35,6 +31,27 @@ def operator() -> str:
         user = "somebody"  # a container may run under a number without a name
     # A name of the system may hold bytes that are no text; an entry could not be written with them.
     return f"{user} on {socket.gethostname()}".encode(errors="replace").decode()
+
+
+class _Stored(FunctionElement[bytes]):
+    """A text column as its bytes: what is no text any more has to be seen as damage, not end the look."""
+
+    name = "stored"
+    type = LargeBinary()
+    inherit_cache = True
+
+
+@compiles(_Stored)
+def _blob(element: _Stored, compiler: SQLCompiler, **words: object) -> str:
+    return f"CAST({compiler.process(element.clauses, **words)} AS BLOB)"
+
+
+@compiles(_Stored, "postgresql")
+def _bytea(element: _Stored, compiler: SQLCompiler, **words: object) -> str:
+    return f"convert_to({compiler.process(element.clauses, **words)}, 'UTF8')"
+
+
+_LINE = (AUDIT.c.number, _Stored(AUDIT.c.body).label("body"), _Stored(AUDIT.c.hash).label("hash"))
 
 
 def append(connection: Connection, owner: Owner, entries: Iterable[AuditEntry]) -> None:
@@ -68,7 +85,7 @@ def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tu
 
     Raises CorruptRecord where one of them cannot be read.
     """
-    query = select(AUDIT).where(*_of(owner)).order_by(AUDIT.c.number.desc())
+    query = select(*_LINE).where(*_of(owner)).order_by(AUDIT.c.number.desc())
     found: list[AuditEntry] = []
     for row in _streamed(connection, query):
         if len(found) >= limit:
@@ -86,7 +103,7 @@ def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tu
 
 def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged]:
     """Yield every line from the first on, as it is stored; not all of them at once."""
-    query = select(AUDIT).where(*_of(owner)).order_by(AUDIT.c.number)
+    query = select(*_LINE).where(*_of(owner)).order_by(AUDIT.c.number)
     return map(_entry, _streamed(connection, query))
 
 
@@ -109,19 +126,4 @@ def _streamed(
 
 def _entry(row: Row[*tuple[object, ...]]) -> AuditEntry | Damaged:
     number = row.number if isinstance(row.number, int) else 0
-    try:
-        entry = decode(_text(row.body), AuditEntry)
-    except (msgspec.DecodeError, ValueError):
-        return Damaged(number, _UNREADABLE)
-    if entry.number != number:
-        return Damaged(number, _ELSEWHERE)
-    # What reads the same need not be the same: a space, a word that nobody knows.
-    if body(entry) != _text(row.body).encode() or not isinstance(row.hash, str):
-        return Damaged(number, _NOT_AS_WRITTEN)
-    return structs.replace(entry, hash=row.hash)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("not a text")  # noqa: TRY004 - to its caller it is unreadable, of whatever type
-    return value
+    return read(number, row.body or b"", row.hash or b"")

@@ -5,7 +5,7 @@ as the real one does where it matters: it rewrites time zones, keeps what a PUT 
 fields that nobody asked for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from reconciler.core.observe import observed
 from reconciler.core.plan import Rules, make_plan
 from reconciler.core.records import record_of, refreshed
 from reconciler.model.address import Address
-from reconciler.model.changes import Create, Delete
+from reconciler.model.changes import Change, Create, Delete
 from reconciler.model.documents import Controls, Place, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
@@ -114,6 +114,11 @@ class World:
 
     def apply(self, plan: Plan) -> None:
         """Carry the plan out as apply does, with nothing going wrong."""
+        self.keep(plan)
+        self.carry_out(plan.changes)
+
+    def keep(self, plan: Plan) -> None:
+        """Record what the plan found, as apply does before its first write."""
         for old, new in plan.renames.items():
             self.records[new] = structs.replace(self.records.pop(old), address=new)
         for address in plan.gone:
@@ -121,7 +126,10 @@ class World:
         renamed = self.recorded
         for kept in [*refreshed(plan, self.desired, self.live, renamed)]:
             self.records[kept.address] = kept
-        for change in plan.changes:
+
+    def carry_out(self, changes: Iterable[Change]) -> None:
+        """Write, and record, these changes."""
+        for change in changes:
             if isinstance(change, Delete):
                 self._delete(change)
                 continue
