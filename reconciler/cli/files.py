@@ -79,17 +79,42 @@ def _sync_folder(folder: Path, sync: Callable[[int], None]) -> None:
         os.close(descriptor)
 
 
-def read_file(path: Path) -> bytes:
-    """Return the content of a regular file of sensible size. Raises FileError."""
+def check_place(path: Path) -> None:
+    """Raise FileError where `path` could not be written: before something is done that it is to tell of.
+
+    Whether there will be room is known only when it is written.
+    """
+    _require_file(path)
+    try:
+        about = path.parent.stat()
+    except OSError as error:
+        raise _from(path, "written", error) from error
+    if not stat.S_ISDIR(about.st_mode):
+        raise _file_error(path, "written", "not a directory", _NEXT["ENOTDIR"])
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise _file_error(path, "written", "permission denied", _NEXT["EACCES"])
+
+
+def read_file(path: Path, *, most: int = read_max, private: bool = False) -> bytes:
+    """Return the content of a regular file of at most `most` bytes. Raises FileError.
+
+    With `private`, a file that anybody but its owner may read or write is refused.
+    """
     try:
         # Non-blocking, or a pipe in the place of the file would make us wait for ever.
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
                 raise _file_error(path, "read", "it is not a regular file", "name a file")
-            if about.st_size > read_max:
-                raise _file_error(path, "read", f"it has over {read_max:,} bytes", "name the right file")
-            return file.read()
+            if private and os.name == "posix" and stat.S_IMODE(about.st_mode) & 0o077:
+                mode = f"{stat.S_IMODE(about.st_mode):04o}"
+                raise _file_error(
+                    path, "used", f"others may read or write it (mode {mode})", f"chmod 600 {path}"
+                )
+            data = file.read(most + 1)  # a file may grow while it is read
+            if len(data) > most:
+                raise _file_error(path, "read", f"it has over {most:,} bytes", "name the right file")
+            return data
     except OSError as error:
         raise _from(path, "read", error) from error
 

@@ -1,13 +1,20 @@
-"""Plan files: written privately, read with care. What a plan is stands in model/plans.py."""
+"""Plan files: written privately, sealed, encrypted where that is wanted; read with care.
 
+What a plan is stands in model/plans.py, what a seal is in core/seal.py, keys are encryption.py's.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from reconciler import __version__
+from reconciler.cli.encryption import decrypted, encrypted, is_encrypted
 from reconciler.cli.files import read_file, write_private
 from reconciler.core.fingerprint import fingerprint
-from reconciler.errors import InputError
-from reconciler.model.encoding import decode, encode
+from reconciler.core.seal import PlanFile, opened, sealed
+from reconciler.errors import InputError, StalePlan
+from reconciler.model.encoding import decode
 from reconciler.model.plans import PLAN_VERSION, Plan
 
 _AGAIN = "make one: reconciler plan -o FILE"
@@ -17,21 +24,33 @@ class _Head(msgspec.Struct):
     """What tells a plan from other JSON, and from one of another version."""
 
     version: int = 0
+    program: str = ""
     plan: object = None
     outcomes: object = None
 
 
-def write_plan(path: Path, plan: Plan) -> None:
-    """`path` holds the plan, mode 0600; or FileError, and what was there is untouched."""
-    write_private(path, encode(plan, indent=2))
+def write_plan(path: Path, plan: Plan, recipients: Sequence[str] = ()) -> None:
+    """`path` holds the plan, mode 0600; or FileError, and what was there is untouched.
+
+    With recipients it is readable by them alone. Raises InputError for one that is no public key.
+    """
+    data = sealed(plan, __version__)
+    write_private(path, encrypted(data, recipients) if recipients else data)
 
 
-def read_plan(path: Path) -> Plan:
-    """Return the plan of a file, unchanged since it was written. Raises FileError, InputError."""
+def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, str] | None = None) -> Plan:
+    """Return the plan of a file, byte for byte as it was written.
+
+    `identity` is the file with the private key, for an encrypted one; without it the environment is
+    asked for RECONCILER_IDENTITY. Raises FileError, InputError, and StalePlan where another version
+    of this program made it.
+    """
     data = read_file(path)
+    if is_encrypted(data):
+        data = decrypted(data, shown=str(path), identity=identity, environ=environ or {})
     try:
         head = msgspec.json.decode(data, type=_Head)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise InputError(f"{path}: this is not a plan file.", next=_AGAIN) from None
     if head.plan is not None:
         raise InputError(
@@ -45,16 +64,26 @@ def read_plan(path: Path) -> Plan:
             f"{path}: this plan has the version {head.version}; this program reads {PLAN_VERSION}.",
             next=_AGAIN,
         )
+    if head.program and head.program != __version__:
+        raise StalePlan(
+            f"{path}: another version of this program made this plan; this is {__version__}.",
+            next=f"plan again with {__version__}, and review it",
+        )
     return _checked(path, data)
 
 
 def _checked(path: Path, data: bytes) -> Plan:
     try:
-        plan = decode(data, Plan)
-    except (msgspec.DecodeError, ValueError):  # their texts may quote people's data
+        file = decode(data, PlanFile)
+    except (msgspec.DecodeError, ValueError, RecursionError):  # their texts may quote people's data
         raise InputError(f"{path}: this is not a whole plan.", next=_AGAIN) from None
+    plan = opened(file)
     if fingerprint(plan) != plan.fingerprint:
         raise InputError(
             f"{path}: this plan was changed after it was made; its fingerprint does not fit.", next=_AGAIN
+        )
+    if sealed(plan, file.program) != data:
+        raise InputError(
+            f"{path}: this file was changed after it was written; its seal does not fit.", next=_AGAIN
         )
     return plan

@@ -17,7 +17,7 @@ def record_of(
     """Return what to remember of `row`, which now is as `entity` declares.
 
     `salt` is the store's: secrets are remembered as digests. A path under `meta.ignore` is sent only
-    when the entity is `created`; later it keeps what `before` says of it.
+    when the entity is `created`; later it keeps what `before` says of it. A `lent` path is not remembered.
     """
     kind = entity.address.kind
     sent = masked(kind, declared(kind, entity.fields), salt)
@@ -29,6 +29,9 @@ def record_of(
         if before and path in before.sent:
             sent[path] = before.sent[path]
             shown |= {path: before.shown[path]} if path in before.shown else {}
+    for path in entity.lent:
+        sent.pop(path, None)
+        shown.pop(path, None)
     return RecordedEntity(
         address=entity.address,
         remote_id=row.remote_id,

@@ -21,6 +21,8 @@ Cause = Literal[
     "unknown",  # cannot be read back, and no record says what is there
     "gone",  # we made it, and it is not there any more
     "reactivated",  # asked for with meta.reactivate or --reactivate
+    "undone",  # set back to what it was before a run that is undone
+    "given back",  # the same, where that run was the first to declare it: not ours afterwards
 ]
 
 

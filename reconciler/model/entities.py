@@ -10,7 +10,8 @@ class Entity(Struct, frozen=True):
     """One entity as wanted: defaults applied, references resolved, ownership mark added.
 
     `fields` are flat and as the author wrote them: that is what is sent. They are normalized only
-    to be compared. A resource's `content` path holds the digest; the bytes are in `content`.
+    to be compared. A resource's `content` path holds the digest; the bytes are in `content`. Paths in
+    `lent` are sent and not remembered as ours.
     """
 
     address: Address
@@ -19,3 +20,4 @@ class Entity(Struct, frozen=True):
     controls: Controls = Controls()
     content: Content | None = None
     devices_in_scope: bool = False
+    lent: frozenset[str] = frozenset()

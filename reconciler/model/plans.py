@@ -32,11 +32,17 @@ class Target(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """What the caller asked for that changes which plan is made; part of the fingerprint."""
+    """What the caller asked for that changes which plan is made; part of the fingerprint.
+
+    `undo_of` is the run whose inverse a plan is, else "". `undo_proof` says, in a digest keyed by the
+    store, that this store's run made it: no manifest says what such a plan should be (core/undo.py).
+    """
 
     only: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     reactivate: tuple[str, ...] = ()
+    undo_of: str = ""
+    undo_proof: str = ""
 
 
 class Adoption(Struct, frozen=True):
@@ -49,7 +55,14 @@ class Adoption(Struct, frozen=True):
 
 
 SkipReason = Literal[
-    "ambiguous", "protected", "foreign mark", "in doubt", "disabled", "taken over", "not adopted"
+    "ambiguous",
+    "protected",
+    "foreign mark",
+    "in doubt",
+    "disabled",
+    "taken over",
+    "not adopted",
+    "not restored",  # only in an undo: what it was is not known, or cannot be sent
 ]
 
 
@@ -78,7 +91,8 @@ class Plan(Struct, frozen=True):
     changes: tuple[Change, ...]
     adoptions: tuple[Adoption, ...] = ()
     skips: tuple[Skip, ...] = ()
-    gone: tuple[Address, ...] = ()  # recorded, no longer declared, and not there any more: only forgotten
+    # Recorded, no longer declared, and not there any more: only forgotten. In an undo, what its run adopted.
+    gone: tuple[Address, ...] = ()
     renames: Mapping[Address, Address] = {}  # recorded under the first, found again under the second
     unchanged: Mapping[str, int] = {}  # scope as text -> entities
     outside: Mapping[

@@ -1,0 +1,149 @@
+"""Encrypted plan files: the age format, for recipients with an age or an SSH key.
+
+Belongs here: reading recipients and identities, and what can be wrong with them. Not here: what is
+in the file. No message holds a key, and no key ever stands on a command line: a file is named.
+
+Encryption keeps others from reading. It does not say who wrote a file: a public key is public, and
+whoever has it can encrypt another plan to it. That is what the fresh plan is for.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from reconciler.cli.files import read_file
+from reconciler.errors import InputError
+
+Key = object  # the library's own, public or private: handed back to it and never looked into
+
+VARIABLE = "RECONCILER_IDENTITY"
+
+_HEADER = b"age-encryption.org/v1"
+_ARMOUR = b"-----BEGIN AGE ENCRYPTED FILE-----"
+_SSH = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+keys_max = 1_000  # lines of a file with keys; a team has a few, a mistaken file has more
+key_bytes_max = 65_536  # bytes of such a file
+
+
+def is_encrypted(data: bytes) -> bool:
+    """Whether the file begins as encrypted ones do, in either of their two forms."""
+    return data.startswith((_HEADER, _ARMOUR))
+
+
+def encrypted(data: bytes, recipients: Sequence[str]) -> bytes:
+    """Return `data` readable by these recipients alone. Raises InputError."""
+    import pyrage  # noqa: PLC0415 - only who encrypts pays for it
+
+    return bytes(pyrage.encrypt(data, check_recipients(recipients)))
+
+
+def check_recipients(recipients: Iterable[str]) -> list[Key]:
+    """Return the public keys that these texts write. Raises InputError for the first that writes none."""
+    return [_recipient(text) for text in dict.fromkeys(text.strip() for text in recipients)]
+
+
+def _recipient(text: str) -> Key:
+    from pyrage import RecipientError, ssh, x25519  # noqa: PLC0415 - only who encrypts pays for it
+
+    # A private key in its place is the one slip that must not be repeated by an error.
+    shown = "(a private key)" if "SECRET" in text.upper() else repr(text[:24])
+    try:
+        return x25519.Recipient.from_str(text) if text.startswith("age1") else ssh.Recipient.from_str(text)
+    except (RecipientError, ValueError):
+        raise InputError(
+            f"{shown} is no public key that a plan can be encrypted to.",
+            next="give age1... (age-keygen -y KEY) or the line of an SSH key, ssh-ed25519 AAAA...",
+        ) from None
+
+
+def read_recipients(path: Path) -> tuple[str, ...]:
+    """Return the public keys of a file, one a line; # begins a comment. Raises FileError, InputError."""
+    lines = _lines(path, read_file(path, most=key_bytes_max), "public keys")
+    if not lines:
+        raise InputError(f"{path}: it holds no public key.", next="write one on each line: age1...")
+    return lines
+
+
+def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping[str, str]) -> bytes:
+    """Return what an encrypted file holds. Raises InputError, FileError: no key, another one, damaged."""
+    import pyrage  # noqa: PLC0415 - only who decrypts pays for it
+
+    name = identity or environ.get(VARIABLE, "")
+    if data.startswith(_ARMOUR):
+        raise InputError(
+            f"{shown}: this is the text form of an encrypted file; plans are kept in the other one.",
+            next="take the file as `reconciler plan -o FILE` wrote it",
+        )
+    if not name:
+        raise InputError(
+            f"{shown}: this plan is encrypted.",
+            next=f"name the file with your private key: --identity FILE, or {VARIABLE}",
+        )
+    identities = read_identities(Path(name))
+    try:
+        return bytes(pyrage.decrypt(data, identities))
+    except pyrage.DecryptError as error:
+        if "matching keys" in str(error):
+            raise InputError(
+                f"{shown}: this plan is not encrypted to the key in {name}.",
+                next="use the identity of one of its recipients, or plan again with --encrypt-to yours",
+            ) from None
+    raise InputError(
+        f"{shown}: this encrypted file is damaged or cut short.",
+        next="take it again from where it was written, or plan again",
+    )
+
+
+def read_identities(path: Path) -> list[Key]:
+    """Return the private keys of a file that nobody else may read. Raises FileError, InputError."""
+    data = read_file(path, most=key_bytes_max, private=True)
+    if data.startswith((_HEADER, _ARMOUR)):
+        raise _locked(path)
+    if data.lstrip().startswith(b"-----BEGIN "):
+        return [_ssh_identity(path, data)]
+    found = [_identity(path, line) for line in _lines(path, data, "private keys")]
+    if not found:
+        raise InputError(f"{path}: it holds no private key.", next="make one: age-keygen -o FILE")
+    return found
+
+
+def _identity(path: Path, line: str) -> Key:
+    from pyrage import IdentityError, x25519  # noqa: PLC0415 - only who decrypts pays for it
+
+    try:
+        return x25519.Identity.from_str(line)
+    except (IdentityError, ValueError):  # its text may quote the key
+        raise InputError(
+            f"{path}: it holds a line that is no private key.",
+            next="name the file that age-keygen wrote (AGE-SECRET-KEY-1...), or an SSH private key",
+        ) from None
+
+
+def _ssh_identity(path: Path, data: bytes) -> Key:
+    from pyrage import IdentityError, ssh  # noqa: PLC0415 - only who decrypts pays for it
+
+    try:
+        return ssh.Identity.from_buffer(data)
+    except (IdentityError, ValueError) as error:
+        if "decrypted first" in str(error):
+            raise _locked(path) from None
+        raise InputError(
+            f"{path}: this SSH private key cannot be used.", next="use an ed25519 key, or one of age-keygen"
+        ) from None
+
+
+def _locked(path: Path) -> InputError:
+    return InputError(
+        f"{path}: this private key is protected by a passphrase, and nobody is asked for it here.",
+        next="give a key without one, readable by you alone; for CI, one made for CI",
+    )
+
+
+def _lines(path: Path, data: bytes, what: str) -> tuple[str, ...]:
+    try:
+        lines = [line.strip() for line in data.decode().splitlines()]
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: this is no file of {what}.", next="name the right file") from None
+    found = tuple(line for line in lines if line and not line.startswith("#"))
+    if len(found) > keys_max:
+        raise InputError(f"{path}: it holds over {keys_max:,} {what}.", next="name the right file")
+    return found

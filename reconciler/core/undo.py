@@ -1,0 +1,299 @@
+"""Undo: what a run really did, turned round into a plan like any other.
+
+    created -> delete        only while it looks as the service showed it after our write
+    updated -> update        the changed fields back to what they were, and no other
+    deleted -> create        with the fields that the plan held of it
+    adopted -> forgotten     ours no longer, so that a later plan cannot delete it
+
+What cannot be set back is a skip with its reason: what cannot be read (passwords, content), what no
+plan holds in clear (push tokens), and what nobody saw after the write. Nothing is sent here.
+
+No manifest says what an undo should be, so nothing can be planned afresh to compare it with. What it
+may do is proved instead: by a digest keyed with the store's salt, which covers all of it, its times
+included (`proof`); and each change passes the same look as any other right before its write.
+"""
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct, structs
+
+from reconciler.core import zones
+from reconciler.core.draft import Moment
+from reconciler.core.fingerprint import fingerprint
+from reconciler.core.normalize import masked
+from reconciler.core.order import ordered
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Create, Delete, FieldChange, Update, action
+from reconciler.model.documents import Controls, Place, Scalar
+from reconciler.model.encoding import encode
+from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.plans import Options, Plan, Skip
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
+
+_BY_HAND = "set it by hand, or by the manifests"
+
+
+def inverse(
+    plan: Plan,
+    run: Run,
+    shown: Mapping[Address, LiveEntity],
+    recorded: Recorded,
+    *,
+    moment: Moment,
+    key: str,
+) -> Plan:
+    """Return the plan that undoes what `run` applied of `plan`, and nothing else.
+
+    Shapes: `shown` are whole entities as the service showed them right after the write; `recorded` is
+    what was recorded before the run. `key` is the store's salt.
+    Order: changes by wave, then by address, deletes last.
+    Not in it: what was skipped, failed, in doubt or not attempted. Without changes and without anything
+    to forget there is nothing to undo.
+    """
+    undone = _Undone(plan, run, shown, recorded, moment.salt)
+    undone.turn_round()
+    made = Plan(
+        target=plan.target,
+        options=Options(undo_of=run.run),
+        manifest_digest=plan.manifest_digest,
+        salt=moment.salt,
+        changes=ordered(undone.changes),
+        skips=tuple(sorted(undone.skips, key=lambda one: (one.address, one.what))),
+        gone=tuple(sorted(undone.adopted)),
+        owned=undone.owned(),
+        created_at=moment.now,
+        expires_at=moment.expires,
+    )
+    made = structs.replace(made, options=structs.replace(made.options, undo_proof=proof(made, key)))
+    return structs.replace(made, fingerprint=fingerprint(made))
+
+
+def proof(plan: Plan, key: str) -> str:
+    """Return the digest of a whole undo that only the store's salt can make, its own place left empty."""
+    bare = structs.replace(plan, fingerprint="", options=structs.replace(plan.options, undo_proof=""))
+    return hmac.new(f"undo {key}".encode(), encode(bare), hashlib.sha256).hexdigest()
+
+
+def proved(plan: Plan, key: str) -> bool:
+    """Whether this undo is, to the last value, what a run with this store made."""
+    return bool(key) and hmac.compare_digest(plan.options.undo_proof, proof(plan, key))
+
+
+class _Undone:
+    """An undo in the making."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: Run,
+        shown: Mapping[Address, LiveEntity],
+        recorded: Recorded,
+        salt: str,
+    ) -> None:
+        self.plan = plan
+        self.place = f"run {run.run[:8]}"
+        self.shown = shown
+        self.salt = salt
+        self.records = {plan.renames.get(at, at): record for at, record in recorded.entities.items()}
+        applied = {one.address for one in run.outcomes if one.result == "applied"}
+        self.done = tuple(change for change in plan.changes if change.address in applied)
+        self.changes: list[Change] = []
+        self.skips: list[Skip] = []
+        self.adopted = [one.address for one in plan.adoptions]
+
+    def turn_round(self) -> None:
+        """Every applied change is a change the other way, or a skip; an update may be both."""
+        for change in self.done:
+            match change:
+                case Create():
+                    self._uncreate(change)
+                case Update():
+                    self._unupdate(change)
+                case Delete():
+                    self._undelete(change)
+
+    def owned(self) -> dict[str, int]:
+        """Return what is owned now, by scope: what the guard measures against where it is shown."""
+        owned = Counter(self.plan.owned)
+        owned.update(str(Scope.of(one.address)) for one in self.plan.adoptions)
+        for change in self.done:
+            scope = str(Scope.of(change.address))
+            if isinstance(change, Create) or (isinstance(change, Update) and change.adopts):
+                owned[scope] += 1
+            elif isinstance(change, Delete):
+                owned[scope] -= 1
+        return {scope: number for scope, number in sorted(owned.items()) if number > 0}
+
+    def _skip(self, address: Address, what: str, step: str = _BY_HAND) -> None:
+        self.skips.append(Skip(address, "not restored", what, step))
+
+    def _uncreate(self, change: Create) -> None:
+        row = self.shown.get(change.address)
+        if row is None:
+            what = "was created and not read back, so nothing tells later whether it is still the same."
+            self._skip(change.address, what, "take it out of the manifests, and apply")
+            return
+        before = masked(row.kind, row.fields, self.salt)
+        self.changes.append(Delete(change.address, row.remote_id, before, row.parent_id, cause="undone"))
+
+    def _unupdate(self, change: Update) -> None:
+        address, row = change.address, self.shown.get(change.address)
+        if change.adopts:
+            self.adopted.append(address)
+        if row is None:
+            self._skip(address, "was updated and not read back; left as it is.")
+            return
+        record = None if change.adopts else self.records.get(address)
+        if hidden := _unreadable(address, record, change):
+            what = f"was updated, and holds {hidden}, which a write would lose; left as it is."
+            self._skip(address, what)
+            return
+        fields = tuple(self._fields(change, row, record))
+        if fields:
+            self.changes.append(Update(address, self.place, change.remote_id, fields, row.parent_id))
+
+    def _fields(
+        self, change: Update, row: LiveEntity, record: RecordedEntity | None
+    ) -> Iterator[FieldChange]:
+        kind = KINDS[change.address.kind]
+        for field in change.fields:
+            path, now = field.path, row.fields.get(field.path)
+            if path in kind.secret:
+                self._skip(change.address, f"was given another {path}; what it was is not kept.")
+                continue
+            if now == field.before:
+                continue
+            after = field.before if field.before is None else _writable(path, field.before, record)
+            if after is None and (field.before is not None or path in kind.sticky):
+                self._skip(change.address, f"was given another {path}, which cannot be written as it was.")
+                continue
+            ours = record is not None and path in record.sent
+            yield FieldChange(path, now, after, "undone" if ours else "given back")
+
+    def _undelete(self, change: Delete) -> None:
+        address, kind = change.address, KINDS[change.address.kind]
+        if kind.write_only & set(kind.required) or kind.secret & set(kind.required):
+            hidden = ", ".join(sorted((kind.write_only | kind.secret) & set(kind.required)))
+            self._skip(address, f"was deleted; it cannot be made again, for its {hidden} is not kept.")
+            return
+        record = self.records.get(address)
+        fields = {}
+        for path, was in change.before.items():
+            text = None if path in kind.secret else _writable(path, was, record)
+            if text is None:
+                self._skip(address, f"was deleted; its {path} cannot be written as it was.")
+            else:
+                fields[path] = text
+        for path in sorted(kind.write_only & (record.sent if record else {}).keys()):
+            self._skip(address, f"was deleted; its {path} is not kept.")
+        for name in change.takes:
+            self._skip(address, f"had the device {name}, which went with it; its push token is not kept.")
+        self.changes.append(Create(address, self.place, fields, "undone"))
+
+
+def _unreadable(address: Address, record: RecordedEntity | None, change: Update | None = None) -> str:
+    """Return the names of what an entity of ours holds, that no read shows and every PUT must carry."""
+    kind = KINDS[address.kind]
+    held = set(record.sent if record else ()) | {field.path for field in (change.fields if change else ())}
+    # A resource always has content, whether we sent it or not.
+    return ", ".join(sorted(kind.write_only & (held | set(kind.required))))
+
+
+def _writable(path: str, was: Scalar, record: RecordedEntity | None) -> Scalar | None:
+    """Return what to send so that the service shows `was` again; None where nothing is known to do it.
+
+    What we sent when it showed that; else the value itself. A time zone is shown as an offset and is
+    written by name (core/zones.py).
+    """
+    if record is not None and path in record.sent and record.shown.get(path) == was:
+        return record.sent[path]
+    if path == zones.PATH:
+        text = str(was)
+        return zones.NAMES.get(text, None if text[:1] in "+-0123456789" else text)
+    return was
+
+
+class Fitting(Struct, frozen=True):
+    """What of an undo may still be carried out, and how the rest ended before it began."""
+
+    plan: Plan
+    conflicts: tuple[Outcome, ...] = ()
+
+
+def fitting(plan: Plan, recorded: Recorded) -> Fitting:
+    """Return the undo restricted to what is still ours as it was, with the counts of the present.
+
+    A later run may have renamed, deleted, protected or recreated an entity: its change is a conflict.
+    """
+    reasons = {change.address: _unfit(change, recorded) for change in plan.changes}
+    conflicts = tuple(
+        Outcome(
+            change.address,
+            action(change),
+            "conflict",
+            reasons[change.address],
+            "undo it by the manifests: revert the commit, plan and apply",
+            "" if isinstance(change, Create) else change.remote_id,
+        )
+        for change in plan.changes
+        if reasons[change.address]
+    )
+    fit = tuple(change for change in plan.changes if not reasons[change.address])
+    owned = Counter(str(Scope.of(address)) for address in recorded.entities)
+    gone = tuple(address for address in plan.gone if address in recorded.entities)
+    return Fitting(
+        structs.replace(plan, changes=fit, owned=dict(sorted(owned.items())), gone=gone), conflicts
+    )
+
+
+def _unfit(change: Change, recorded: Recorded) -> str:
+    record = recorded.entities.get(change.address)
+    if isinstance(change, Create):
+        return "it is recorded as ours again, so it was made by a later run." if record else ""
+    if record is None or record.remote_id != change.remote_id:
+        return "it is not ours any more under this name and id."
+    if isinstance(change, Delete):
+        return "it is protected now." if record.protected else ""
+    if hidden := _unreadable(change.address, record):
+        return f"it holds {hidden} now, which a write would remove and nobody can read."
+    return ""
+
+
+def desired_of(plan: Plan, recorded: Recorded) -> Desired:
+    """Return what an undo sends, as entities. `recorded` is what is recorded now.
+
+    What is set back stays ours where it was ours before; the rest of the record stays as it is.
+    """
+    entities = {}
+    for change in plan.changes:
+        if isinstance(change, Create):
+            place = Place(change.place)
+            entities[change.address] = Entity(
+                change.address, change.fields, place, lent=frozenset(change.fields)
+            )
+        elif isinstance(change, Update):
+            entities[change.address] = _entity(change, recorded.entities[change.address])
+    scopes = {
+        Scope(kind, one.alias) for one in plan.target.workspaces for kind in KINDS if not KINDS[kind].parent
+    }
+    return Desired(entities, frozenset(scopes))
+
+
+def _entity(change: Update, record: RecordedEntity) -> Entity:
+    changed: dict[str, Scalar] = {
+        field.path: "" if field.after is None else field.after for field in change.fields
+    }
+    rest = {path: value for path, value in record.sent.items() if path not in changed}
+    return Entity(
+        change.address,
+        {**rest, **changed},
+        Place(change.place),
+        # Masks of secrets are among the rest: what is ignored is kept in the record, and never compared.
+        Controls(protect=record.protected, ignore=frozenset(rest)),
+        lent=frozenset(field.path for field in change.fields if field.cause == "given back"),
+    )
