@@ -13,7 +13,7 @@ import unicodedata
 UNFIT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-# A value from outside (an environment variable, a cell) is one line: its breaks are refused too.
+# The value of an environment variable is one line: its breaks are refused too.
 UNFIT_LINE = re.compile(f"{UNFIT.pattern[:-1]}\t\n\r]")
 
 _DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -62,7 +62,8 @@ class Roster:
                 found.append(self._document(name, row))
         if collisions > _COLLISIONS_SHOWN_MAX:
             rest = f"{collisions - _COLLISIONS_SHOWN_MAX} more rows have a name that is taken."
-            self.problems.append(Problem(self._table.file, 0, 0, rest))
+            hint = "build `name` from a column that differs in every row"
+            self.problems.append(Problem(self._table.file, 0, 0, rest, hint))
         return tuple(found)
 
     def _compile(self, path: Path, text: str) -> Template:

@@ -54,9 +54,9 @@ def read_table(data: bytes, file: str) -> Table:
                 )
                 break
     except csv.Error as error:
-        number = len(rows) + 2
+        number = len(rows) + 2 if header else 1
         problems.append(Problem(file, number, 0, f"this is not CSV: {error}.", "close the quotation marks"))
-    if not header:
+    if not header and not problems:
         hint = "write the names of the columns into the first row"
         problems.append(Problem(file, 1, 0, "the roster is empty; it has no header.", hint))
     return Table(file, header, () if problems else tuple(rows), tuple(problems))

@@ -13,7 +13,7 @@ from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
 from reconciler.service import media, refusals, shapes
 from reconciler.service.answers import Answer, BadBody, Call
-from reconciler.service.found import Found, remote_id
+from reconciler.service.found import Found
 from reconciler.service.message_shapes import count, text
 
 collection = "callbacks"
@@ -37,7 +37,7 @@ def one(call: Call, answer: Answer, asked: str) -> Callback:
     document = shapes.decoded(call, answer)
     if media.is_error(document) or not {"name", "url"} <= document.keys():
         raise refusals.malformed(call, "it is no callback", status=answer.status)
-    if remote_id(document, collection) not in ("", asked):
+    if not shapes.is_asked(document, collection, asked):
         raise refusals.malformed(call, "it is another callback", status=answer.status)
     return callback(call, document, asked)
 

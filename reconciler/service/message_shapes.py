@@ -124,7 +124,7 @@ def detail(call: Call, answer: Answer, asked: str) -> MessageDetail:
     document = shapes.raw(call, answer)
     if media.is_error(document) or not _MARKS & document.keys():
         raise _malformed(call, answer, "it is no message")
-    if _own_id(document) not in ("", asked):
+    if (_own_id(document) or str(document.get("id") or "")) not in ("", asked):
         raise _malformed(call, answer, "it is another message")
     relations: dict[str, str] = {}
     for link in links(document):

@@ -69,7 +69,7 @@ def read_page(document: dict[str, Any], asked: List) -> Page:
     if isinstance(rows, str):
         if total is not None and total > asked.offset:
             raise BadBody("it counts rows and shows none")
-        return Page((), total, last=True, more=more)
+        return Page((), total, last=True, more=more, trouble="its end has a link to more" if more else "")
     if begins not in (None, asked.offset + 1):
         raise BadBody("another page came than was asked for")
     if total is not None and total < asked.offset + len(rows):
@@ -282,4 +282,5 @@ def _row(item: object, asked: List) -> Found:
 
 
 def _leads(document: Mapping[str, Any], relations: frozenset[str]) -> bool:
-    return any(link.get("rel") in relations for link in links(document))
+    told = (link.get("rel") for link in links(document))
+    return any(isinstance(relation, str) and relation in relations for relation in told)

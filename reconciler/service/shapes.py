@@ -52,9 +52,15 @@ def entity(call: Call, answer: Answer, kind: Kind, asked: str) -> Found:
     document = decoded(call, answer)
     if media.is_error(document) or not _MARKS[kind.name] & document.keys():
         raise refusals.malformed(call, f"it is no {kind.name}", status=answer.status)
-    if remote_id(document, kind.plural) not in ("", asked):
+    if not is_asked(document, kind.plural, asked):
         raise refusals.malformed(call, f"it is another {kind.name}", status=answer.status)
     return Found(asked, document, _date(answer))
+
+
+def is_asked(document: Mapping[str, Any], plural: str, asked: str) -> bool:
+    """Whether a document may be the entity of this id: one that tells another id, or an odd one, is not."""
+    given = document.get("id")
+    return (given is None or str(given) == asked) and remote_id(document, plural) in ("", asked)
 
 
 def devices(call: Call, answer: Answer, contact: str) -> Page:

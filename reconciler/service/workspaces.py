@@ -12,7 +12,7 @@ from reconciler.errors import InDoubt, InputError
 from reconciler.model.plans import Workspace
 from reconciler.service import media, paging, refusals, shapes, urls
 from reconciler.service.answers import Answer, Call
-from reconciler.service.found import Found, Page, iso_date, remote_id
+from reconciler.service.found import Found, Page, iso_date
 from reconciler.service.profile import Profile
 from reconciler.service.transport import Transport
 
@@ -95,6 +95,6 @@ def _entity(call: Call, answer: Answer, asked: str) -> Found:
     document = shapes.decoded(call, answer)
     if media.is_error(document) or "projectName" not in document:
         raise refusals.malformed(call, "it is no workspace", status=answer.status)
-    if remote_id(document, collection) not in ("", asked):
+    if not shapes.is_asked(document, collection, asked):
         raise refusals.malformed(call, "it is another workspace", status=answer.status)
     return Found(asked, document, iso_date(answer.headers.get("date", "")))

@@ -1,4 +1,4 @@
-"""The corpora: one YAML file a class of bad inputs, and how a row is held against what came of it.
+r"""The corpora: one YAML file a class of bad inputs, and how a row is held against what came of it.
 
 A row is a name that says what is special, the input, and one line of expectation:
 
@@ -64,22 +64,30 @@ def built(told: Any) -> Any:
         return [built(each) for each in told]
     if not isinstance(told, dict):
         return told
+    made = _made(told)
+    return {key: built(value) for key, value in told.items()} if made is None else made
+
+
+def _made(told: dict[str, Any]) -> str | bytes | None:
+    """What a description stands for; None where a mapping describes nothing and is the input itself."""
     match told:
         case {"hex": digits}:
             return bytes.fromhex(digits)
         case {"repeat": piece, "times": times}:
-            return built(piece) * times
+            repeated: str | bytes = built(piece) * times
+            return repeated
         case {"nest": [begin, end], "times": times}:
-            return begin * times + built(told.get("around", "")) + end * times
+            return f"{begin * times}{built(told.get('around', ''))}{end * times}"
         case {"join": pieces}:
             parts = [built(piece) for piece in pieces]
             if all(isinstance(part, str) for part in parts):
                 return "".join(parts)
             return b"".join(part if isinstance(part, bytes) else part.encode() for part in parts)
         case {"encode": text, "as": encoding}:
-            return built(text).encode(encoding)
+            encoded: bytes = built(text).encode(encoding)
+            return encoded
         case _:
-            return {key: built(value) for key, value in told.items()}
+            return None
 
 
 @cache

@@ -28,12 +28,17 @@ READS = {
     "get resource": lambda client: client.resources.get(ID),
     "list resources": lambda client: client.resources.list(),
     "workspaces": lambda client: client.workspaces.list(),
+    "messages": lambda client: client.messages.list(),
+    "message": lambda client: client.messages.get(ID),
+    "statuses": lambda client: client.messages.status(ID),
+    "responses": lambda client: client.messages.responses(ID),
+    "callbacks": lambda client: client.callbacks.list(),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_every_read_of_a_hostile_body_is_malformed(name: str) -> None:
-    """Sixty bodies at nine reads: "nothing is there" is never the answer."""
+    """Sixty bodies at every read: "nothing is there" is never the answer."""
     for read in READS.values():
         error = failure(Wire(answer(200, HOSTILE[name])), read)
 
