@@ -1,20 +1,69 @@
-"""The database behind the store: which one a URL names, its schema, its transactions, its errors.
+"""The database behind the store: which one a URL names, its transactions, its clock, its errors.
 
-No entity, no lock, no run is known here; those are `recorded.py`, `lock.py` and `runs.py`.
+No entity, no lock, no run is known here; those are `recorded.py`, `lock.py` and `runs.py`. Nor what one
+database does in its own way; that is `sqlite.py` and `postgres.py`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from reconciler.errors import SettingsError, StoreError
-from reconciler.store import schema, sqlite
+from reconciler.errors import StoreError
+from reconciler.store import migrations, postgres, schema, sqlite, urls
+
+T = TypeVar("T")
 
 # Moving it away is harmless: identity fields are looked up at the service before every create.
 RESTORE = "restore the store from a copy, or move it away: what is live is recognized by its identity fields"
+
+# How often a transaction is begun again that the database undid for the sake of another one.
+tries_max = 5
+
+
+class Source(Protocol):
+    """Where a store is, and what this kind of database does in its own way."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it; never with a password."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other machines use it too."""
+
+    @property
+    def schema(self) -> str | None:
+        """The place of the tables within the database; None where there is but one."""
+
+    def exists(self) -> bool:
+        """Whether there is something that may be opened for reading."""
+
+    def engine(self, *, writing: bool) -> Engine:
+        """Return the way to it."""
+
+    def options(self, *, writing: bool) -> Mapping[str, object]:
+        """Return the execution options that make a transaction what it has to be."""
+
+    def make_room(self, connection: Connection) -> None:
+        """Make what has to be there before the tables."""
+
+    def now(self, connection: Connection) -> datetime | None:
+        """Return its own time; None where it has none."""
+
+    def collided(self, error: BaseException) -> bool:
+        """Whether all of the transaction was undone for the sake of another one, and may be tried again."""
+
+    def meaning(self, error: BaseException) -> tuple[str, str]:
+        """Return what an error means and what to do next, both as text for people."""
+
+
+class _Collided(StoreError):
+    """The transaction was undone as a whole, and may be tried again."""
 
 
 class Database:
@@ -24,27 +73,61 @@ class Database:
     in it, and nothing may be written.
     """
 
-    def __init__(self, name: str, engine: Engine | None) -> None:
-        self.name = name  # what errors call it
+    def __init__(self, source: Source, engine: Engine | None, *, now: Callable[[], datetime]) -> None:
+        self.name = source.name  # what errors call it
+        self.shared = source.shared
         self.engine = engine
         self.salt = ""
+        self._source = source
+        self._now = now
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection that sees one moment of the store, and does not wait for writers."""
-        with self.explained(), self._engine().begin() as connection:
+        with self.explained(), self._engine(writing=False).begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection whose statements are all kept at the end, or none where anything is raised."""
-        with self.explained(), self._engine().execution_options(writing=True).begin() as connection:
+        """Give a connection whose statements are all kept at the end, or none where anything is raised.
+
+        There is one writer at a time: what it has read stays as it is until it ends.
+        """
+        with self.explained(), self._engine(writing=True).begin() as connection:
             yield connection
 
-    def _engine(self) -> Engine:
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Return what `work` returns, in a writing transaction of its own.
+
+        Where the database undid all of it for the sake of another one, it is done again, a few times;
+        so `work` may change nothing but what it does through its connection.
+        """
+        for _ in range(tries_max - 1):
+            try:
+                with self.writing() as connection:
+                    return work(connection)
+            except _Collided:
+                continue
+        with self.writing() as connection:
+            return work(connection)
+
+    def now(self, connection: Connection) -> datetime:
+        """Return the store's time, in UTC: where it is shared its own, so that machines need not agree."""
+        return self._source.now(connection) or self._now()
+
+    def tables(self, connection: Connection) -> list[str]:
+        """Return the names of the tables that are there."""
+        return inspect(connection).get_table_names(schema=self._source.schema)
+
+    def make_tables(self, connection: Connection) -> None:
+        """Make every table of this version."""
+        self._source.make_room(connection)
+        schema.METADATA.create_all(connection)
+
+    def _engine(self, *, writing: bool) -> Engine:
         # Our own mistake, not a user's.
         assert self.engine is not None, "opened for reading, and does not exist"  # noqa: S101 - see above
-        return self.engine
+        return self.engine.execution_options(**self._source.options(writing=writing))
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -52,8 +135,10 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            what, hint = sqlite.meaning(getattr(error, "orig", None) or error)
-            raise StoreError(f"the store {self.name}: {what}.", next=hint) from error
+            origin = getattr(error, "orig", None) or error
+            what, hint = self._source.meaning(origin)
+            kind = _Collided if self._source.collided(origin) else StoreError
+            raise kind(f"the store {self.name}: {what}.", next=hint) from error
 
     def close(self) -> None:
         """Let go of the database."""
@@ -62,80 +147,103 @@ class Database:
                 self.engine.dispose()
 
 
-def open_database(url: str, *, root: str, create: bool, token: Callable[[], str]) -> Database:
+def open_database(
+    url: str,
+    *,
+    root: str,
+    create: bool,
+    token: Callable[[], str],
+    now: Callable[[], datetime],
+) -> Database:
     """Open the database that `url` names, with its tables at this program's version.
 
     A relative path is meant from `root`. Without `create` nothing is created and nothing can be
-    written. Raises SettingsError for a URL that cannot be used, StoreError for everything else.
+    written; but a store of an older version is brought to the present one first, all of it or not at
+    all. Raises SettingsError for a URL that cannot be used, StoreError for everything else.
     """
-    path = _path(url, root)
-    if not create and not path.exists():
-        return Database(str(path), None)
-    if create:
-        sqlite.prepare(path)
-    database = Database(str(path), sqlite.connect(path, writing=create))
-    try:
-        _check(database, token, create=create)
-    except BaseException:
-        database.close()
-        raise
+    source = _source(url, root)
+    if not create and not source.exists():
+        return Database(source, None, now=now)
+    with _opened(source, now, writing=create) as database:
+        if create:
+            database.salt = database.write(lambda connection: _made(database, connection, token))
+        else:
+            with database.reading() as connection:
+                version, database.salt = _found(database, connection)
+            if 0 < version < schema.VERSION:
+                _migrate(source, version, now)
     return database
 
 
-def _path(url: str, root: str) -> Path:
-    """Return the file that a URL names: `sqlite:///relative` or `sqlite:////absolute`."""
-    scheme, _, rest = url.partition("://")
-    if scheme != "sqlite":
-        # The rest of it may hold a password, so that only the scheme is shown.
-        raise SettingsError(
-            f"store: {scheme or 'an empty URL'} is not supported.",
-            next="use sqlite:///.reconciler/store.db, or another path after sqlite:///",
-        )
-    path = rest.removeprefix("/")
-    if rest == path or not path or path.startswith(":") or "?" in path:
-        raise SettingsError(
-            f"store: {url} does not name a file.",
-            next="use sqlite:///.reconciler/store.db, or sqlite:////absolute/path/store.db",
-        )
-    return Path(root, path)
+def _source(url: str, root: str) -> Source:
+    problem = urls.problem(url)
+    if problem is not None:
+        raise problem
+    path = urls.file_of(url)
+    return sqlite.File(Path(root, path)) if path is not None else postgres.source(url)
 
 
-def _check(database: Database, token: Callable[[], str], *, create: bool) -> None:
-    with database.writing() if create else database.reading() as connection:
-        tables = inspect(connection).get_table_names()
-        if schema.META.name in tables:
-            database.salt = _salt(database.name, connection)
-        elif tables:
-            raise StoreError(
-                f"the store {database.name} is a database of another program.",
-                next="set `store` to another file",
-            )
-        elif create:
-            database.salt = _create(connection, token())
+@contextmanager
+def _opened(source: Source, now: Callable[[], datetime], *, writing: bool) -> Iterator[Database]:
+    """Give a database that stays open where nothing is raised."""
+    database = Database(source, source.engine(writing=writing), now=now)
+    try:
+        yield database
+    except BaseException:
+        database.close()
+        raise
 
 
-def _create(connection: Connection, salt: str) -> str:
-    # In the transaction of the check: another process sees all of it or nothing.
-    schema.METADATA.create_all(connection)
-    rows = [{"key": "version", "value": str(schema.VERSION)}, {"key": "salt", "value": salt}]
-    connection.execute(schema.META.insert(), rows)
+def _made(database: Database, connection: Connection, token: Callable[[], str]) -> str:
+    """Return the store's salt, after having brought the tables to where they have to be."""
+    # All in one transaction: another process sees all of it or nothing.
+    version, salt = _found(database, connection)
+    if version == 0:
+        salt = token()
+        database.make_tables(connection)
+        rows = [{"key": "version", "value": str(schema.VERSION)}, {"key": "salt", "value": salt}]
+        connection.execute(schema.META.insert(), rows)
+    elif version < schema.VERSION:
+        migrations.migrate(connection, version)
     return salt
 
 
-def _salt(name: str, connection: Connection) -> str:
-    """Return the store's salt, after a look at its version."""
+def _migrate(source: Source, version: int, now: Callable[[], datetime]) -> None:
+    """Bring a store that was found to be older to the present version, for somebody who only reads."""
+    try:
+        with _opened(source, now, writing=True) as database:
+            database.write(lambda connection: _made(database, connection, str))
+        database.close()
+    except StoreError as error:
+        raise StoreError(
+            f"{error} It was written by an older version of this program (schema {version}, this one knows "
+            f"{schema.VERSION}) and has to be changed once; nothing in it gets lost.",
+            next="run it once as somebody who may write the store",
+        ) from error
+
+
+def _found(database: Database, connection: Connection) -> tuple[int, str]:
+    """Return the version of the tables and the store's salt; 0 where there is nothing yet."""
+    tables = database.tables(connection)
+    if schema.META.name not in tables:
+        if tables:
+            raise StoreError(
+                f"the store {database.name} is a database of another program.",
+                next="set `store` to another place",
+            )
+        return 0, ""
     rows = connection.execute(select(schema.META.c.key, schema.META.c.value))
     meta = {str(row.key): str(row.value) for row in rows}
     version, salt = meta.get("version", ""), meta.get("salt", "")
-    if not version.isascii() or not version.isdigit() or not salt:
+    if not version.isascii() or not version.isdigit() or int(version) == 0 or not salt:
         raise StoreError(
-            f"the store {name}: its version or salt is missing.",
+            f"the store {database.name}: its version or salt is missing.",
             next=RESTORE,
         )
     if int(version) > schema.VERSION:
         raise StoreError(
-            f"the store {name} was written by a newer version of this program (schema {version}, "
+            f"the store {database.name} was written by a newer version of this program (schema {version}, "
             f"this one knows {schema.VERSION}).",
             next="upgrade reconciler here too",
         )
-    return salt
+    return int(version), salt

@@ -9,15 +9,14 @@ import getpass
 import os
 import socket
 import sys
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert, structs
 from sqlalchemy import ColumnElement, Connection, select
 from sqlalchemy.exc import IntegrityError
 
-from reconciler.errors import CorruptRecord, LockHeld, StoreError
+from reconciler.errors import CorruptRecord, InputError, LockHeld, StoreError
 from reconciler.store.connection import RESTORE, Database
 from reconciler.store.recorded import Owner
 from reconciler.store.schema import LOCKS
@@ -29,9 +28,14 @@ lease_s = 300.0
 # Somebody else may come first between our look and our statement; after so many times, say so.
 _tries_max = 5
 
+id_length = 12  # of 32 hexadecimal digits: 48 bits
+
 
 class Holder(Struct, frozen=True):
-    """Who holds the lock. `seat` is where `pid` means something: one boot of one host, and its processes."""
+    """Who holds the lock. `seat` is where `pid` means something: one boot of one host, and its processes.
+
+    `counter` says how often the lock was taken; times are ISO 8601 on the store's clock.
+    """
 
     nonce: str
     run: str
@@ -40,6 +44,12 @@ class Holder(Struct, frozen=True):
     pid: int
     since: str
     expires: str
+    counter: int
+
+    @property
+    def id(self) -> str:
+        """What `unlock` wants to hear: enough of the nonce to mean nobody else."""
+        return self.nonce[:id_length]
 
     def columns(self) -> dict[str, str | int]:
         """The row's own columns."""
@@ -47,25 +57,26 @@ class Holder(Struct, frozen=True):
 
 
 class Lock:
-    """A lock of one origin and stack, for one run. `check` says whether it is still ours."""
+    """A lock of one origin and stack, for one run. `check` says whether it is still ours.
 
-    def __init__(
-        self, database: Database, owner: Owner, *, run: str, nonce: str, now: Callable[[], datetime]
-    ) -> None:
+    All times are the store's (`Database.now`), so that machines with wrong clocks agree.
+    """
+
+    def __init__(self, database: Database, owner: Owner, *, run: str, nonce: str) -> None:
         self._database = database
         self._owner = owner
-        self._now = now
-        self._mine = _myself(run, nonce, now())
+        self._mine = _myself(run, nonce)
+
+    @property
+    def counter(self) -> int:
+        """How often the lock had been taken when it became ours, that time included; only ever rises."""
+        return self._mine.counter
 
     def take(self) -> None:
         """Become the one writer. Raises LockHeld, naming the holder, where somebody else is."""
         for _ in range(_tries_max):
-            with self._database.writing() as connection:
-                other = self._holder(connection)
-                if other is not None and not _over(other, self._now()):
-                    raise self._held(other)
-                if self._written(connection, other):
-                    return
+            if self._database.write(self._take):
+                return
         raise StoreError(
             "the lock changes hands all the time.", next="run it again when other runs have ended"
         )
@@ -76,31 +87,57 @@ class Lock:
         Renews the lease when half of it has passed.
         """
         with self._database.reading() as connection:
-            holder = self._holder(connection)
-        if holder is None or holder.nonce != self._mine.nonce:
-            raise self._lost(holder)
-        if (_time(holder.expires) - self._now()).total_seconds() < lease_s / 2:
-            self._renew()
+            due = self._due(connection)
+        if due:
+            self._database.write(self.check_in)
+
+    def check_in(self, connection: Connection) -> None:
+        """The same, within somebody else's writing transaction: without the lock, nothing of it is kept."""
+        if self._due(connection):
+            self._renew(connection)
 
     def release(self) -> None:
         """Let others write. Nothing happens where the lock is not ours any more."""
-        with self._database.writing() as connection:
-            connection.execute(LOCKS.delete().where(*self._scope(), LOCKS.c.nonce == self._mine.nonce))
+        self._database.write(lambda connection: _free(connection, self._owner, self._mine.nonce))
 
-    def _renew(self) -> None:
-        values = {"expires": _text(self._now() + timedelta(seconds=lease_s))}
-        with self._database.writing() as connection:
-            changed = connection.execute(
-                LOCKS.update().where(*self._scope(), LOCKS.c.nonce == self._mine.nonce).values(values)
-            )
-            if changed.rowcount != 1:
-                raise self._lost(self._holder(connection))
+    def _take(self, connection: Connection) -> bool:
+        """Whether the lock is ours now; it is not where somebody came between our look and our statement."""
+        row, now = _row(connection, self._owner), self._database.now(connection)
+        if row is not None and row.nonce and not _over(row, now):
+            raise self._held(row, now)
+        mine = structs.replace(
+            self._mine,
+            since=_text(now),
+            expires=_text(now + timedelta(seconds=lease_s)),
+            counter=row.counter + 1 if row is not None else 1,
+        )
+        if not self._written(connection, row, mine):
+            return False
+        self._mine = mine
+        return True
 
-    def _written(self, connection: Connection, other: Holder | None) -> bool:
-        """Whether the row is ours now: made where there was none, else taken from exactly that holder."""
-        row = {**self._owner.key(), **self._mine.columns()}
-        if other is not None:
-            taken = LOCKS.update().where(*self._scope(), LOCKS.c.nonce == other.nonce).values(row)
+    def _due(self, connection: Connection) -> bool:
+        """Whether the lease has to be renewed. Raises LockHeld where the lock is not ours any more."""
+        row, now = _row(connection, self._owner), self._database.now(connection)
+        if row is None or row.nonce != self._mine.nonce:
+            raise self._lost(row, now)
+        # More than a lease is left where the clock was put back: nobody else could ever take over then.
+        left_s = (_time(row.expires) - now).total_seconds()
+        return not lease_s / 2 <= left_s <= lease_s
+
+    def _renew(self, connection: Connection) -> None:
+        now = self._database.now(connection)
+        values = {"expires": _text(now + timedelta(seconds=lease_s))}
+        ours = (*_scope(self._owner), LOCKS.c.nonce == self._mine.nonce)
+        if connection.execute(LOCKS.update().where(*ours).values(values)).rowcount != 1:
+            raise self._lost(_row(connection, self._owner), now)
+
+    def _written(self, connection: Connection, before: Holder | None, mine: Holder) -> bool:
+        """Whether the row is ours now: made where there was none, else changed from exactly what we saw."""
+        row = {**self._owner.key(), **mine.columns()}
+        if before is not None:
+            seen = (LOCKS.c.nonce == before.nonce, LOCKS.c.counter == before.counter)
+            taken = LOCKS.update().where(*_scope(self._owner), *seen).values(row)
             return connection.execute(taken).rowcount == 1
         try:
             with connection.begin_nested():
@@ -109,27 +146,67 @@ class Lock:
             return False
         return True
 
-    def _holder(self, connection: Connection) -> Holder | None:
-        columns = [LOCKS.c[name] for name in Holder.__struct_fields__]
-        row = connection.execute(select(*columns).where(*self._scope())).one_or_none()
-        return Holder(*row) if row is not None else None
-
-    def _scope(self) -> tuple[ColumnElement[bool], ...]:
-        return (LOCKS.c.origin == self._owner.origin, LOCKS.c.stack == self._owner.stack)
-
-    def _held(self, other: Holder) -> LockHeld:
+    def _held(self, other: Holder, now: datetime) -> LockHeld:
         return LockHeld(
-            f"the lock of stack {self._owner.stack} is held by {_described(other, self._now())}.",
-            next="wait until that run ends; if it is gone for good, its lock ends by itself at "
-            f"{other.expires}",
+            f"the lock of stack {self._owner.stack} is held by {_described(other, now)}.",
+            next=f"wait until that run ends; if it is gone for good, `reconciler unlock --force {other.id}` "
+            f"frees it at once, and it ends by itself at {other.expires}",
         )
 
-    def _lost(self, other: Holder | None) -> LockHeld:
-        by = f", by {_described(other, self._now())}" if other is not None else ""
+    def _lost(self, other: Holder | None, now: datetime) -> LockHeld:
+        by = f", by {_described(other, now)}" if other is not None and other.nonce else ""
         return LockHeld(
             f"the lock of stack {self._owner.stack} was taken from this run{by}.",
             next="let that run end, then plan and apply again",
         )
+
+
+def holder(connection: Connection, owner: Owner) -> Holder | None:
+    """Return who holds the lock, whether or not the lease has ended; None when it is free."""
+    row = _row(connection, owner)
+    return row if row is not None and row.nonce else None
+
+
+def unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime) -> Holder:
+    """Take the lock away from exactly the holder with this id, and return who that was.
+
+    For a writing transaction. Raises LockHeld, and changes nothing, when somebody else holds it: a newer
+    holder is never unlocked by mistake. Raises InputError when it is free.
+    """
+    found = holder(connection, owner)
+    if found is None:
+        raise InputError(f"the lock of stack {owner.stack} is free.", next="nothing has to be unlocked")
+    if found.id != lock_id:
+        raise LockHeld(
+            f"the lock of stack {owner.stack} has another id, {found.id}: it is held by "
+            f"{_described(found, now)}. Nothing was changed.",
+            next="look at `reconciler lock` again before you take it from that run",
+        )
+    _free(connection, owner, found.nonce)
+    return found
+
+
+def _free(connection: Connection, owner: Owner, nonce: str) -> None:
+    # The row stays: its counter only ever rises.
+    nobody = {"nonce": "", "run": "", "holder": "", "seat": "", "pid": 0, "since": "", "expires": ""}
+    connection.execute(LOCKS.update().where(*_scope(owner), LOCKS.c.nonce == nonce).values(nobody))
+
+
+def _row(connection: Connection, owner: Owner) -> Holder | None:
+    """Return the lock's row, of a free lock too; None where it was never taken."""
+    names = Holder.__struct_fields__
+    found = select(*(LOCKS.c[name] for name in names)).where(*_scope(owner))
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        return None
+    try:
+        return convert(dict(zip(names, row, strict=True)), Holder)
+    except ValidationError:
+        raise CorruptRecord("the store's record of the lock is damaged.", next=RESTORE) from None
+
+
+def _scope(owner: Owner) -> tuple[ColumnElement[bool], ...]:
+    return (LOCKS.c.origin == owner.origin, LOCKS.c.stack == owner.stack)
 
 
 def _over(holder: Holder, now: datetime) -> bool:
@@ -160,7 +237,7 @@ def _zombie(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
 
 
-def _myself(run: str, nonce: str, now: datetime) -> Holder:
+def _myself(run: str, nonce: str) -> Holder:
     pid = os.getpid()
     return Holder(
         nonce=nonce,
@@ -168,8 +245,9 @@ def _myself(run: str, nonce: str, now: datetime) -> Holder:
         holder=f"{_user()} on {socket.gethostname()} (process {pid})",
         seat=_seat(),
         pid=pid,
-        since=_text(now),
-        expires=_text(now + timedelta(seconds=lease_s)),
+        since="",
+        expires="",
+        counter=0,
     )
 
 

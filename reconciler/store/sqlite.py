@@ -5,7 +5,8 @@ What is stored, and every statement, is elsewhere and portable.
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -34,6 +35,45 @@ _MEANINGS = (
     ("SQLITE_BUSY", "another process holds on to it", "wait until that process ends, then run it again"),
     ("SQLITE_LOCKED", "another process holds on to it", "wait until that process ends, then run it again"),
 )
+
+
+class File:
+    """A database in one file of this machine."""
+
+    shared = False
+    schema = None  # there is but one place for tables
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._path = path
+
+    def exists(self) -> bool:
+        """Whether the file is there."""
+        return self._path.exists()
+
+    def engine(self, *, writing: bool) -> Engine:
+        """Return an engine; to write, the file is made where there is none. Raises StoreError."""
+        if writing:
+            prepare(self._path)
+        return connect(self._path, writing=writing)
+
+    def options(self, *, writing: bool) -> Mapping[str, object]:
+        """Return what a transaction has to be: a look at one moment, or the one that writes."""
+        return {"writing": writing}
+
+    def make_room(self, connection: Connection) -> None:
+        """Nothing has to be made before the tables."""
+
+    def now(self, connection: Connection) -> datetime | None:
+        """None: everybody who writes here has the same clock."""
+
+    def collided(self, error: BaseException) -> bool:  # noqa: ARG002 - no error means that here
+        """False: writers take turns, and wait."""
+        return False
+
+    def meaning(self, error: BaseException) -> tuple[str, str]:
+        """Return what an error means and what to do next, both as text for people."""
+        return meaning(error)
 
 
 def prepare(path: Path) -> None:

@@ -1,0 +1,132 @@
+"""From an older version of the tables to the present one, step by step.
+
+Each step is written once and never changed: it knows the tables as they were and as they became then, and
+nothing of what `schema.py` says that they are now. All steps are carried out in the one transaction
+that the caller gives: after a kill at any moment the store is of the one version or of the other.
+"""
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Float,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    insert,
+    literal,
+    select,
+    text,
+)
+
+from reconciler.store import schema
+
+
+def migrate(connection: Connection, version: int) -> None:
+    """Bring the tables from `version`, an older one, to the present one. Nothing that was kept is lost."""
+    for step in range(version, schema.VERSION):
+        STEPS[step](connection)
+    connection.execute(
+        schema.META.update().where(schema.META.c.key == "version").values(value=str(schema.VERSION))
+    )
+
+
+def _to_2(connection: Connection) -> None:
+    """Doubts become open creates of a journal; locks count; runs keep who, where, plan and consent."""
+    metadata = MetaData()
+    doubts = Table("doubts", metadata, *_texts("origin", "stack", "address", "until", "run"))
+    journal = Table(
+        "journal",
+        metadata,
+        *_key("origin", "stack", "run", "address"),
+        *_texts("action", "remote_id", "parent_id", "at", "until", "ending"),
+        Column("counter", Integer, nullable=False),
+    )
+    journal.create(connection)
+    # When it was sent is not known, only when it can no longer land.
+    known = doubts.c
+    rows = select(
+        *(known.origin, known.stack, known.run, known.address),
+        *(literal("create"), literal(""), literal("")),
+        *(known.until, known.until, literal("")),
+        literal(0),
+    )
+    connection.execute(insert(journal).from_select([column.name for column in journal.columns], rows))
+    doubts.drop(connection)
+    _add_audit_and_paces(connection)
+    _count_locks(connection)
+    _widen_runs(connection)
+
+
+def _add_audit_and_paces(connection: Connection) -> None:
+    metadata = MetaData()
+    Table(
+        "audit",
+        metadata,
+        *_key("origin", "stack"),
+        Column("number", Integer, primary_key=True),
+        Column("body", Text, nullable=False),
+        Column("hash", String, nullable=False),
+    )
+    Table(
+        "paces",
+        metadata,
+        Column("credential", String, primary_key=True),
+        *(Column(name, Float, nullable=False) for name in ("rate", "changed_at", "next_at", "seen_at")),
+    )
+    metadata.create_all(connection)
+
+
+def _count_locks(connection: Connection) -> None:
+    locks = Table(
+        "locks",
+        MetaData(),
+        *_key("origin", "stack"),
+        Column("counter", Integer, nullable=False),
+        *_texts("nonce", "run", "holder", "seat"),
+        Column("pid", Integer, nullable=False),
+        *_texts("since", "expires"),
+    )
+    _rebuild(connection, locks, {"counter": literal(1)})
+
+
+def _widen_runs(connection: Connection) -> None:
+    runs = Table(
+        "runs",
+        MetaData(),
+        *_key("run"),
+        *_texts("origin", "stack", "command", "fingerprint", "started_at", "ended_at", "outcome"),
+        Column("exit_code", Integer, nullable=False),
+        Column("counts", Text, nullable=False),
+        *_texts("who"),
+        *(Column(name, Text, nullable=False) for name in ("context", "plan", "consent")),
+    )
+    _rebuild(connection, runs, {name: literal("") for name in ("who", "context", "plan", "consent")})
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2}
+
+
+def _rebuild(connection: Connection, table: Table, added: Mapping[str, ColumnElement[object]]) -> None:
+    """Put `table` in the place of the one with its name; columns that are new get the value of `added`."""
+    # Not ALTER TABLE ADD COLUMN: that would leave a default behind, and a table unlike one that is made new.
+    before = f"{table.name}_before"
+    connection.execute(text(f"ALTER TABLE {table.name} RENAME TO {before}"))
+    table.create(connection)
+    names = [column.name for column in table.columns]
+    old = Table(before, MetaData(), *(Column(name) for name in names if name not in added))
+    rows = select(*(added[name] if name in added else old.c[name] for name in names))
+    connection.execute(insert(table).from_select(names, rows))
+    old.drop(connection)
+
+
+def _key(*names: str) -> list[Column[str]]:
+    return [Column(name, String, primary_key=True) for name in names]
+
+
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, String, nullable=False) for name in names]

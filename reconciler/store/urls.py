@@ -1,0 +1,150 @@
+"""What the URL of a store says: a file, or a PostgreSQL database and the way there.
+
+Belongs here: which URLs there are, and a form of them without the password. Not here: opening anything
+(connection.py), whether a password may stand where it stood (cli/settings.py). No database library is
+loaded, because every command reads its settings.
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, unquote
+
+from msgspec import Struct
+
+from reconciler.errors import SettingsError
+from reconciler.model.settings import Secret
+
+SQLITE = "sqlite:///"
+POSTGRESQL = "postgresql://"
+EXAMPLES = "sqlite:///.reconciler/store.db, or postgresql://user@host/database"
+
+_port_max = 65_535
+
+# No option after the path, and no database in memory: it would forget what is ours with every run.
+_FILE = re.compile(r"sqlite:///(?P<path>(?!:)[^?#]+)", re.DOTALL)
+# The password may hold anything but an @: what follows the last of them is never a part of it.
+_SERVER = re.compile(
+    r"postgresql://(?:(?P<user>[^:/?#]*)(?::(?P<password>[^@]*))?@)?"
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|)(?::(?P<port>[0-9]{1,5}))?"
+    r"/(?P<database>[^/?#@]+)(?:\?(?P<options>[^#]*))?",
+    re.ASCII,
+)
+_PASSWORD = re.compile(r"(?<=://)([^:/]*):.*@", re.DOTALL)
+# What may stand after the question mark: where the socket is, how the other side proves itself, where a
+# password may lie. Everything else is ours to decide, or could hold a secret.
+OPTIONS = ("host", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile", "connect_timeout")
+_SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+
+class ServerUrl(Struct, frozen=True):
+    """A PostgreSQL database. `host` is a name, an address, or the folder of a socket.
+
+    What is empty is found where every program of PostgreSQL looks for it.
+    """
+
+    user: str
+    password: Secret
+    host: str
+    port: int  # 0: the usual one
+    database: str
+    options: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """What errors call it: the way there, and nothing that belongs to a person."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        at = f"{host}:{self.port}" if self.port and not host.startswith("/") else host
+        return f"{POSTGRESQL}{at}/{self.database}"
+
+    @property
+    def near(self) -> bool:
+        """Whether nobody sits between us and the server: a socket, or this machine."""
+        if not self.host or self.host.startswith("/") or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def file_of(url: str) -> str | None:
+    """Return the path in `sqlite:///relative` or `sqlite:////absolute`; None for every other URL."""
+    found = _FILE.fullmatch(url)
+    return found["path"] if found else None
+
+
+def server_of(url: str) -> ServerUrl:
+    """Return what a `postgresql://` URL says. Raises SettingsError, which shows nothing of the URL."""
+    found = _SERVER.fullmatch(url)
+    if found is None or int(found["port"] or 1) not in range(1, _port_max + 1):
+        raise _refused(
+            "is not user, host, port and database",
+            "write it like postgresql://user@host:5432/database; other signs in a name or a password as %40",
+        )
+    options = _options(found["options"] or "")
+    host = options.pop("host", "")
+    if host and (found["host"] or not host.startswith("/")):
+        raise _refused("has an option host that is not the folder of a socket", "write the host before the /")
+    return ServerUrl(
+        user=unquote(found["user"] or ""),
+        password=Secret(unquote(found["password"] or "")),
+        host=host or found["host"].strip("[]"),
+        port=int(found["port"] or 0),
+        database=unquote(found["database"]),
+        options=options,
+    )
+
+
+def problem(url: str) -> SettingsError | None:
+    """Return why a URL names no store, without its password; None where it does."""
+    if url.startswith(POSTGRESQL):
+        try:
+            server_of(url)
+        except SettingsError as error:
+            return error
+        return None
+    if file_of(url) is not None:
+        return None
+    if url.startswith("sqlite:"):
+        return SettingsError(f"store: {url} does not name a file.", next=f"write {EXAMPLES}")
+    # The rest of it may hold a password, so that only the scheme is shown.
+    scheme = url.partition("://")[0]
+    return SettingsError(f"store: {scheme or 'an empty URL'} is not supported.", next=f"write {EXAMPLES}")
+
+
+def shown(url: str) -> str:
+    """Return the URL as it may be shown: without its password, whatever else is wrong with it."""
+    return _PASSWORD.sub(r"\1:(secret)@", url) if has_password(url) else url
+
+
+def has_password(url: str) -> bool:
+    """Whether the URL holds a password, or what looks like one."""
+    try:
+        return bool(server_of(url).password.reveal())
+    except SettingsError:
+        return _PASSWORD.search(url) is not None
+
+
+def _options(text: str) -> dict[str, str]:
+    found = dict(parse_qsl(text, keep_blank_values=True))
+    for name, value in found.items():
+        if name not in OPTIONS:
+            # Only what is a plain word is shown: a password with a question mark ends up here too.
+            what = (
+                f"has an option {name}"
+                if name in ("password", "user", "options")
+                else "has an unknown option"
+            )
+            raise _refused(f"{what}, which is not one of ours", f"use one of {', '.join(OPTIONS)}")
+        if not value:
+            raise _refused(f"has an empty {name}", f"give {name} a value, or leave it out")
+    if found.get("sslmode", _SSLMODES[0]) not in _SSLMODES:
+        raise _refused("has an unknown sslmode", f"use one of {', '.join(_SSLMODES)}")
+    if not found.get("connect_timeout", "1").isdecimal():
+        raise _refused("has a connect_timeout that is no number", "write it in seconds")
+    return found
+
+
+def _refused(what: str, hint: str) -> SettingsError:
+    return SettingsError(f"store: the postgresql:// URL {what}.", next=hint)
