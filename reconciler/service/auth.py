@@ -1,14 +1,18 @@
 """The credentials on the wire, and their concealment everywhere else.
 
-Belongs here: the Basic header, the key's header or query parameter, replacing both in foreign text.
+Belongs here: the Basic header, the key's header or query parameter, replacing both in foreign text, and the
+keyed hash that stands for a credential where it must be told from others.
 Not here: where secrets come from (cli/settings.py).
 
 The only module that reveals a secret. A control character in a header makes HTTP libraries raise an
 error that quotes the header, so such a value is refused here, unseen.
 """
 
+import hmac
+import json
 from base64 import b64encode
 from collections.abc import Iterable
+from hashlib import sha256
 from urllib.parse import quote
 
 from reconciler.errors import SettingsError
@@ -54,6 +58,16 @@ class Credentials:
         for form in self._forms:
             text = text.replace(form, hidden)
         return text
+
+
+def credential_hash(auth: Auth, origin: str, salt: str) -> str:
+    """What tells this credential from others, to nobody without the store's salt: 32 hex digits.
+
+    The same user and key at the same origin are one credential, whose requests the service counts
+    together; a new password does not make another one of it.
+    """
+    known = json.dumps([origin, auth.username.reveal(), auth.api_key.reveal()])
+    return hmac.new(salt.encode(), b"credential\0" + known.encode(), sha256).hexdigest()[:32]
 
 
 def _checked(name: str, secret: Secret) -> str:

@@ -19,19 +19,22 @@ from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE, Kind
 from reconciler.model.settings import Auth, Limits, Secret, Service
 from reconciler.service import media, paging, refusals, shapes, urls
 from reconciler.service.answers import Call
+from reconciler.service.auth import credential_hash
 from reconciler.service.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.connections import Connections, open_connections
 from reconciler.service.found import Found, Page, Rows
+from reconciler.service.limiter import Pace
 from reconciler.service.messages import Messages, ReadMessages
 from reconciler.service.profile import Profile, load_profile
 from reconciler.service.timing import Timing
-from reconciler.service.transport import Transport
+from reconciler.service.transport import Transport, per_second
 from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 
 __all__ = [
     "Collection",
     "Connections",
     "Found",
+    "Pace",
     "Page",
     "ReadCollection",
     "Reader",
@@ -40,6 +43,7 @@ __all__ = [
     "Timing",
     "open_client",
     "open_reader",
+    "paced",
 ]
 
 _NOTHING: Mapping[str, str] = {}
@@ -338,31 +342,56 @@ class ServiceClient(Reader):
         return {"contact": self.contacts, "device": self.devices, "resource": self.resources}[kind]
 
 
+def paced(service: Service, salt: str) -> tuple[str, float]:
+    """What a shared pace is asked for with: the credential's keyed hash, and turns a second (0: no limit).
+
+    `salt` is that of the store which keeps the pace. Raises SettingsError for a profile that cannot be used.
+    """
+    caps = load_profile(service.profile).limits
+    return credential_hash(service.auth, urls.origin(service.base_url), salt), per_second(
+        service.limits, caps
+    )
+
+
 @asynccontextmanager
 async def open_reader(
-    service: Service, *, timing: Timing, connections: Connections | None = None
+    service: Service,
+    *,
+    timing: Timing,
+    connections: Connections | None = None,
+    pace: Pace | None = None,
 ) -> AsyncIterator[Reader]:
     """A client that can only read, for as long as the context lasts. See `open_client`."""
-    async with _opened(service, timing, connections, read_only=True) as (transport, profile):
+    async with _opened(service, timing, connections, pace, read_only=True) as (transport, profile):
         yield Reader(transport, profile, window=service.limits.concurrency, timing=timing)
 
 
 @asynccontextmanager
 async def open_client(
-    service: Service, *, timing: Timing, connections: Connections | None = None
+    service: Service,
+    *,
+    timing: Timing,
+    connections: Connections | None = None,
+    pace: Pace | None = None,
 ) -> AsyncIterator[ServiceClient]:
     """A client that can read and write, for as long as the context lasts. Sends nothing by itself.
 
-    `connections` stand in for the network, and stay their owner's to close.
+    `connections` stand in for the network, and stay their owner's to close. `pace` is one that several
+    programs share (see `paced`); None: this one keeps its own, by the settings.
     Raises SettingsError for a base address, credentials or a profile that cannot be used.
     """
-    async with _opened(service, timing, connections, read_only=False) as (transport, profile):
+    async with _opened(service, timing, connections, pace, read_only=False) as (transport, profile):
         yield ServiceClient(transport, profile, window=service.limits.concurrency, timing=timing)
 
 
 @asynccontextmanager
 async def _opened(
-    service: Service, timing: Timing, given: Connections | None, *, read_only: bool
+    service: Service,
+    timing: Timing,
+    given: Connections | None,
+    pace: Pace | None,
+    *,
+    read_only: bool,
 ) -> AsyncIterator[tuple[Transport, Profile]]:
     profile = load_profile(service.profile)
     connections = given or open_connections(service)
@@ -374,6 +403,7 @@ async def _opened(
             vendor=profile.vendor,
             read_only=read_only,
             caps=profile.limits,
+            pace=pace,
         )
         yield transport, profile
     finally:

@@ -1,26 +1,117 @@
 """How many requests at once, and how many in a second.
 
-Belongs here: waiting for a turn. Not here: why a request is repeated (core/retry.py).
+Belongs here: waiting for a place and for a turn, and the pace that a process keeps by itself. Not here: the
+arithmetic of a pace (core/pace.py), a pace that several processes share (store/pace.py), why a request is
+repeated (core/retry.py).
+
+    request ──▶ place (so many at once) ──▶ turn (so many a second) ──▶ begins
+                                              ▲ asked of a Pace, several at a time where that takes time
 """
 
 import asyncio
+import logging
 from types import TracebackType
+from typing import Protocol
 
+from msgspec import structs
+
+from reconciler.core import pace as paces
+from reconciler.errors import StoreError
 from reconciler.service.timing import Timing
+
+log = logging.getLogger(__name__)
+
+# Seconds. A turn that is used later than this runs into those of others, and is given up for a new one; a
+# shared pace keeps 5 % below its ceiling for the same reason, and the two together never pass it.
+late_max_s = 0.05
+lost_max = (
+    8  # turns that one request may lose so, on a machine that is far behind; then it begins all the same
+)
+
+# Turns a second. Where no limit was set, what was seen when the service first refused is taken for one; but a
+# quiet moment says nothing about what the service can take, and this is what every plan of it allows.
+ceiling_least = 10.0
+
+
+_rounding_s = 1e-6
+_tick_s = 0.001
+
+
+class TooLate(Exception):
+    """The turn would begin after the time that was given for all of them."""
+
+
+class Pace(Protocol):
+    """Whom a limiter asks for turns. Raises StoreError where it cannot tell.
+
+    `ceiling` is in turns a second, 0 for none known: then nobody asks. `ahead_s` is how many seconds'
+    worth of turns to ask for at once; 0 where asking costs nothing.
+    """
+
+    ceiling: float
+    ahead_s: float
+
+    async def reserve(self, turns: int) -> tuple[float, float]:
+        """Take so many turns; return the seconds until the first begins, and those between two."""
+
+    async def slowed(self, asked_s: float) -> None:
+        """Hear that a call was throttled, and for how many seconds the service wants nothing (0: no wish)."""
+
+
+class LocalPace:
+    """A pace that this process keeps by itself. Nobody else is asked, and nothing is kept.
+
+    It goes on with another one's `rate`, from `next_at` on, or begins with the ceiling (rate 0) at once.
+    """
+
+    def __init__(self, ceiling: float, *, timing: Timing, rate: float = 0.0, next_at: float = 0.0) -> None:
+        self.ceiling = ceiling
+        self.ahead_s = 0.0
+        self._timing = timing
+        self._rate = rate
+        self._next_at = next_at
+        self._pace: paces.Pace | None = None
+
+    async def reserve(self, turns: int) -> tuple[float, float]:
+        """Take so many turns; return the seconds until the first begins, and those between two."""
+        now = self._timing.monotonic()
+        self._pace, begins_at, spacing_s = paces.reserve(self._at(now), now, turns, self.ceiling)
+        return begins_at - now, spacing_s
+
+    async def slowed(self, asked_s: float) -> None:
+        """Halve the rate, at most once a second, and pause for `asked_s` seconds."""
+        now = self._timing.monotonic()
+        self._pace = paces.slowed(self._at(now), now, self.ceiling, asked_s)
+
+    def _at(self, now: float) -> paces.Pace:
+        if self._pace:
+            return self._pace
+        return structs.replace(paces.begun(now, self._rate or self.ceiling), next_at=self._next_at)
 
 
 class Limiter:
     """`async with limiter:` is one request's turn.
 
-    At most `concurrency` turns at once. Turns begin at least 1/`per_second` apart (0: no spacing), so
-    that no second ever sees a burst: the service counts by its own clock, not by ours.
+    At most `concurrency` turns at once. They begin as far apart as `pace` says, one after the other, so that
+    no second ever sees a burst: the service counts by its own clock, not by ours. A turn that would begin at
+    `ends_at` or later raises TooLate.
+
+    A shared pace that fails is left for a local one, for good: a limit is a courtesy, and nothing that must
+    be safe depends on it.
     """
 
-    def __init__(self, *, per_second: float, concurrency: int, timing: Timing) -> None:
+    def __init__(
+        self, pace: Pace, *, concurrency: int, timing: Timing, ends_at: float = float("inf")
+    ) -> None:
         self._places = asyncio.Semaphore(concurrency)
-        self._spacing_s = 1.0 / per_second if per_second > 0 else 0.0
+        self._gate = asyncio.Lock()
+        self._pace = pace
         self._timing = timing
-        self._next_at = 0.0
+        self._ends_at = ends_at
+        self._waiting = 0
+        self._reserved = _Reserved()
+        self._resumes_at = float("-inf")
+        self._recent = _Recent()
 
     async def __aenter__(self) -> None:
         await self._places.acquire()
@@ -35,13 +126,124 @@ class Limiter:
     ) -> None:
         self._places.release()
 
-    def pause(self, seconds: float) -> None:
-        """No turn begins within the next `seconds`: one throttled call slows all the others too."""
-        self._next_at = max(self._next_at, self._timing.monotonic() + seconds)
+    async def slowed(self, asked_s: float = 0.0) -> None:
+        """Hear that a call was throttled: the rate is halved, and nobody begins for `asked_s` seconds."""
+        now = self._timing.monotonic()
+        if self._pace.ceiling <= 0:
+            self._pace.ceiling = max(self._recent.per_second(now), ceiling_least)
+        self._resumes_at = max(self._resumes_at, now + asked_s)
+        self._reserved.turns = 0
+        try:
+            await self._pace.slowed(asked_s)
+        except StoreError as error:
+            self._keep_own_pace(error)
+            await self._pace.slowed(asked_s)
 
     async def _turn(self) -> None:
-        now = self._timing.monotonic()
-        begins = max(now, self._next_at)
-        self._next_at = begins + self._spacing_s
-        if begins > now:
-            await self._timing.sleep(begins - now)
+        if self._pace.ceiling <= 0:
+            self._recent.note(self._timing.monotonic())
+            return
+        self._waiting += 1
+        try:
+            # One at a time, first come first served: whoever is in here sleeps until its turn begins.
+            async with self._gate:
+                await self._begin()
+        finally:
+            self._waiting -= 1
+
+    async def _begin(self) -> None:
+        for _ in range(lost_max):
+            begins_at = await self._next()
+            if max(begins_at, self._resumes_at) >= self._ends_at:
+                raise TooLate
+            await self._sleep_until(begins_at)
+            if begins_at >= self._resumes_at and not self._is_late(begins_at):
+                return
+
+    async def _next(self) -> float:
+        """When the next turn begins, of those reserved or of new ones."""
+        usable_at = self._timing.monotonic() - late_max_s
+        if not self._reserved.any_since(usable_at):
+            self._reserved = await self._reserve()
+        return self._reserved.take()
+
+    async def _reserve(self) -> "_Reserved":
+        ahead = int(self._pace.ahead_s * self._rate)
+        turns = max(min(self._waiting, ahead), 1)
+        try:
+            wait_s, spacing_s = await self._pace.reserve(turns)
+        except StoreError as error:
+            self._keep_own_pace(error)
+            turns = 1
+            wait_s, spacing_s = await self._pace.reserve(turns)
+        return _Reserved(self._timing.monotonic() + wait_s, spacing_s, turns)
+
+    def _is_late(self, begins_at: float) -> bool:
+        """Whether a turn is over. One of our own pace never is: the next is reserved when it has begun."""
+        late_s = self._timing.monotonic() - begins_at
+        return self._pace.ahead_s > 0 and late_s > max(late_max_s, self._reserved.spacing_s)
+
+    @property
+    def _rate(self) -> float:
+        return 1.0 / self._reserved.spacing_s if self._reserved.spacing_s else self._pace.ceiling
+
+    async def _sleep_until(self, begins_at: float) -> None:
+        """Sleep until then, and through every pause that somebody hears of meanwhile."""
+        left_s = begins_at - self._timing.monotonic()
+        while left_s > _rounding_s:
+            await self._timing.sleep(left_s)
+            # Some event loops wake up early, by less than a millisecond: then at least so long once more.
+            left_s = max(begins_at, self._resumes_at) - self._timing.monotonic()
+            left_s = max(left_s, _tick_s) if left_s > _rounding_s else 0.0
+
+    def _keep_own_pace(self, error: StoreError) -> None:
+        if not isinstance(self._pace, LocalPace):
+            log.info("%s From here on this run keeps a pace of its own.", error)
+            after = self._reserved.begins_at
+            self._pace = LocalPace(self._pace.ceiling, timing=self._timing, rate=self._rate, next_at=after)
+
+
+class _Reserved:
+    """Turns that were taken and not used yet: when the next one begins, and how many there are."""
+
+    __slots__ = ("begins_at", "spacing_s", "turns")
+
+    def __init__(self, begins_at: float = 0.0, spacing_s: float = 0.0, turns: int = 0) -> None:
+        self.begins_at = begins_at
+        self.spacing_s = spacing_s
+        self.turns = turns
+
+    def any_since(self, moment: float) -> bool:
+        """Let go of the turns before `moment`. Whether any are left."""
+        while self.turns and self.begins_at < moment:
+            self.take()
+        return self.turns > 0
+
+    def take(self) -> float:
+        """When the next turn begins, which is then used."""
+        begins_at = self.begins_at
+        self.begins_at += self.spacing_s
+        self.turns -= 1
+        return begins_at
+
+
+class _Recent:
+    """How many turns began in the last whole second, or in this one if those are more."""
+
+    def __init__(self) -> None:
+        self._second = self._now = self._before = 0
+
+    def note(self, now: float) -> None:
+        """A turn began."""
+        self._roll(int(now))
+        self._now += 1
+
+    def per_second(self, now: float) -> float:
+        """Turns a second."""
+        self._roll(int(now))
+        return float(max(self._now, self._before))
+
+    def _roll(self, second: int) -> None:
+        if second != self._second:
+            self._before = self._now if second == self._second + 1 else 0
+            self._second, self._now = second, 0

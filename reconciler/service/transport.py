@@ -27,7 +27,7 @@ from reconciler.service.answers import Answer, Broken, Call
 from reconciler.service.auth import Credentials
 from reconciler.service.connections import Connections
 from reconciler.service.exchange import exchange
-from reconciler.service.limiter import Limiter
+from reconciler.service.limiter import Limiter, LocalPace, Pace, TooLate
 from reconciler.service.profile import ProfileLimits
 from reconciler.service.timing import Timing
 
@@ -67,6 +67,7 @@ class Transport:
         vendor: str,
         read_only: bool,
         caps: ProfileLimits = _NO_CAPS,
+        pace: Pace | None = None,
     ) -> None:
         self.calls: Counter[str] = Counter()
         self._base = urls.base(service.base_url)
@@ -78,12 +79,13 @@ class Transport:
         self._read_only = read_only
         self._bytes_max = caps.request_bytes
         self._limits: Limits = service.limits
+        self._ends_at = timing.monotonic() + service.limits.deadline_s
         self._limiter = Limiter(
-            per_second=_lower(service.limits.requests_per_second, caps.requests_per_second),
+            pace or LocalPace(per_second(service.limits, caps), timing=timing),
             concurrency=service.limits.concurrency,
             timing=timing,
+            ends_at=self._ends_at,
         )
-        self._ends_at = timing.monotonic() + service.limits.deadline_s
         self._made = 0
         self._repeats = 0
 
@@ -119,21 +121,24 @@ class Transport:
         attempt = 0
         while True:
             attempt += 1
-            async with self._limiter:
-                began = self._timing.monotonic()
-                left_s = self._within_run(call, left_s)
-                seen = await self._try(call, read, self._try_time(call, attempt, left_s))
+            try:
+                async with self._limiter:
+                    began = self._timing.monotonic()
+                    left_s = self._within_run(call, left_s)
+                    seen = await self._try(call, read, self._try_time(call, attempt, left_s))
+            except TooLate:
+                raise self._after_run(call) from None
             if isinstance(seen, _Done):
                 return seen.value
             left_s -= self._timing.monotonic() - began
+            if isinstance(seen.error, Throttled):
+                await self._limiter.slowed(seen.asked_s)
             wait_s = self._next(call, seen, attempt, left_s)
             await self._timing.sleep(wait_s)
             left_s -= wait_s
 
     def _next(self, call: Call, seen: refusals.Seen, attempt: int, left_s: float) -> float:
         """Seconds to wait before the next try; raises what was seen when there is none."""
-        if isinstance(seen.error, Throttled):
-            self._limiter.pause(seen.asked_s)
         decision = retry.decide(
             call.method,
             seen.failure,
@@ -191,8 +196,12 @@ class Transport:
         left_s = min(left_s, self._ends_at - self._timing.monotonic())
         if left_s > 0:
             return left_s
-        raise Unavailable(
-            f"{call}: not sent, because the run's deadline of {self._limits.deadline_s:g} s has passed.",
+        raise self._after_run(call)
+
+    def _after_run(self, call: Call) -> Unavailable:
+        """What a call ends with whose turn would come when the run is over."""
+        return Unavailable(
+            f"{call}: not sent, because the run's deadline of {self._limits.deadline_s:g} s comes first.",
             next="raise service.limits.deadline_s, or split the work with --only.",
             method=call.method,
             path=call.path,
@@ -204,6 +213,7 @@ class Transport:
         return left_s * read_share if shared else left_s
 
 
-def _lower(ours: float, theirs: float) -> float:
-    """The lower of two limits, of which 0 is none."""
+def per_second(limits: Limits, caps: ProfileLimits) -> float:
+    """The requests a second that both the settings and the deployment allow; 0 where neither says any."""
+    ours, theirs = limits.requests_per_second, caps.requests_per_second
     return min(ours, theirs) if ours and theirs else ours or theirs

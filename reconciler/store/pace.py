@@ -1,0 +1,166 @@
+"""The pace that everybody with one credential shares: a row in a shared store, on that store's clock.
+
+Belongs here: reading and writing that row, one transaction at a time, and bringing the store's clock and
+ours together. Not here: the arithmetic (core/pace.py), who waits (service/limiter.py), which credential it
+is: only a keyed hash arrives here.
+
+Everybody takes turns from one row, so everybody stays below the service's limit together, and a refusal of
+one slows all. Only a courtesy depends on it: whoever cannot reach it goes on by a pace of its own.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import Struct, structs
+from sqlalchemy import Connection, Float, cast, extract, func, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from reconciler.core import pace as paces
+from reconciler.errors import StoreError
+from reconciler.store.connection import Database
+from reconciler.store.schema import PACES
+
+# Of the ceiling. Between this row and the service's door lie the delays of several machines; with 5 % kept
+# back, turns that are used up to 50 ms late (service/limiter.py) still never pass the ceiling together.
+share = 0.95
+ahead_s = 0.5  # seconds' worth of turns taken at once: a few transactions a second, whatever the rate
+answer_max_s = 5.0  # seconds; a limit that costs more than the calls it spaces is no help
+statement_max_s = 2.0  # seconds, at the server, so that no statement waits on for somebody who has left
+ahead_max_s = (
+    600.0  # seconds; a pace that is further ahead was not left by this program (it pauses for 60 at most)
+)
+
+# Nothing is lost with this row: it need not be on the disk before the answer.
+_LIGHTLY = text(
+    "SELECT set_config('synchronous_commit', 'off', true), "
+    f"set_config('statement_timeout', '{statement_max_s * 1000:.0f}', true)"
+)
+_LOCKED = select(PACES).where(PACES.c.credential == text(":wanted")).with_for_update().cte("locked")
+# The clock is read when the lock is ours, however long that took; beside the lock it would be read before.
+_ROW = select(_LOCKED, cast(extract("epoch", func.clock_timestamp()), Float).label("now"))
+
+
+class SharedPace:
+    """The pace of one credential, shared by everybody who uses the same store. PostgreSQL only.
+
+    `ceiling` is our own limit in turns a second, 0 for none known; others may have another, and each keeps to
+    its own. Raises StoreError where the store does not answer, or may not be written.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        credential: str,
+        per_second: float,
+        *,
+        offload: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.ceiling = per_second
+        self.ahead_s = ahead_s
+        self._database = database
+        self._credential = credential
+        self._offload = offload
+        self._monotonic = monotonic
+        self._turn = asyncio.Lock()
+        self._difference = _Difference()
+
+    async def reserve(self, turns: int) -> tuple[float, float]:
+        """Take so many turns; return the seconds until the first begins, and those between two."""
+
+        def take(pace: paces.Pace, now: float) -> tuple[paces.Pace, tuple[float, float]]:
+            after, begins_at, spacing_s = paces.reserve(pace, now, turns, self._limit)
+            return after, (begins_at, spacing_s)
+
+        begins_at, spacing_s = await self._transaction(take)
+        return max(begins_at + self._difference.seconds - self._monotonic(), 0.0), spacing_s
+
+    async def slowed(self, asked_s: float) -> None:
+        """Halve everybody's rate, at most once a second, and pause everybody for `asked_s` seconds."""
+
+        def slow(pace: paces.Pace, now: float) -> tuple[paces.Pace, tuple[float, float]]:
+            return paces.slowed(pace, now, self._limit, asked_s), (now, 0.0)
+
+        await self._transaction(slow)
+
+    @property
+    def _limit(self) -> float:
+        return self.ceiling * share
+
+    async def _transaction(
+        self, change: Callable[[paces.Pace, float], tuple[paces.Pace, tuple[float, float]]]
+    ) -> tuple[float, float]:
+        """Change the row, and return what `change` returns beside the new pace."""
+        try:
+            async with asyncio.timeout(answer_max_s), self._turn:
+                done: _Done = await self._offload(lambda: self._changed(change))
+        except TimeoutError:
+            raise StoreError(
+                f"the store {self._database.name}: it did not answer within {answer_max_s:g} s.",
+                next="check the store; calls keep to a pace of their own meanwhile",
+            ) from None
+        self._difference.saw(done.asked_at, done.now, done.answered_at)
+        return done.found
+
+    def _changed(
+        self, change: Callable[[paces.Pace, float], tuple[paces.Pace, tuple[float, float]]]
+    ) -> "_Done":
+        with self._database.writing() as connection:
+            connection.execute(_LIGHTLY)
+            asked_at = self._monotonic()
+            pace, now = self._read(connection)
+            answered_at = self._monotonic()
+            after, found = change(pace, now)
+            mine = PACES.c.credential == self._credential
+            connection.execute(PACES.update().where(mine).values(structs.asdict(after)))
+        return _Done(found, asked_at, now, answered_at)
+
+    def _read(self, connection: Connection) -> tuple[paces.Pace, float]:
+        """Return the pace and the store's time, from when nobody else can change it."""
+        row = connection.execute(_ROW, {"wanted": self._credential}).one_or_none()
+        if row is None:
+            # Last used when the clock began. Whoever else does this now: one of them makes the row.
+            new = {"rate": self._limit, "changed_at": 0.0, "next_at": 0.0, "seen_at": 0.0}
+            made = insert(PACES).values(credential=self._credential, **new)
+            connection.execute(made.on_conflict_do_nothing())
+            row = connection.execute(_ROW, {"wanted": self._credential}).one()
+        pace = paces.Pace(row.rate, row.changed_at, row.next_at, row.seen_at)
+        return (pace if _believable(pace, row.now) else paces.begun(row.now, self._limit)), row.now
+
+
+class _Done(Struct, frozen=True):
+    """What a transaction found, and the store's `now` between two moments of our own clock."""
+
+    found: tuple[float, float]
+    asked_at: float
+    now: float
+    answered_at: float
+
+
+class _Difference:
+    """What to add to a time of the store's clock to have it on ours: never too early, by the fastest answer.
+
+    Each answer only says that its `now` lay between asking and hearing. Taking the end of the shortest such
+    stretch keeps the turns of one program as far apart as the store spaced them, however uneven answers are.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = math.inf
+
+    def saw(self, asked_at: float, now: float, answered_at: float) -> None:
+        """Learn from one answer. A difference that cannot be true any more (a clock was set) is given up."""
+        self.seconds = min(self.seconds, answered_at - now)
+        if self.seconds < asked_at - now:
+            self.seconds = answered_at - now
+
+
+def _believable(pace: paces.Pace, now: float) -> bool:
+    """Whether this program can have left such a row: a clock that was turned back is no reason for doubt."""
+    last = max(now, pace.seen_at)
+    return (
+        all(map(math.isfinite, structs.astuple(pace)))
+        and max(pace.changed_at, pace.next_at) < last + ahead_max_s
+    )
