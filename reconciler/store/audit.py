@@ -8,19 +8,74 @@ import getpass
 import socket
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct, structs
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Select, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from reconciler.core.audit import Damaged, beginning, body, chained, read
+from reconciler.core.audit import Damaged, beginning, body, chained, entity_hash, read
 from reconciler.errors import CorruptRecord
-from reconciler.model.audit import AuditEntry, Head
+from reconciler.model.address import Address
+from reconciler.model.audit import AuditEntry, Event, Head
+from reconciler.model.context import Context
+from reconciler.model.journal import Entry
+from reconciler.model.outcomes import Outcome
 from reconciler.store.recorded import Owner
-from reconciler.store.schema import AUDIT, META
+from reconciler.store.schema import AUDIT
 
 # Rows fetched at a time: enough to be quick, and a history of any length fits into memory.
 _page_rows = 1_000
+
+
+class Author(Struct, frozen=True):
+    """Who writes into the audit, and for which run: what each of its entries begins with.
+
+    `salt` keys the hashes that stand for people.
+    """
+
+    salt: str
+    who: str
+    run: str = ""
+    command: str = ""
+    fingerprint: str = ""
+    context: Context = Context()
+
+    def entry(self, event: Event, at: str, *, run: str = "", outcome: str = "") -> AuditEntry:
+        """Return an entry about a run: this one, where no other is given."""
+        own = run in ("", self.run)
+        return AuditEntry(
+            number=0,
+            at=at,
+            event=event,
+            run=run or self.run,
+            who=self.who,
+            command=self.command,
+            commit=self.context.commit,
+            trace_id=self.context.trace_id,
+            program=self.context.program,
+            fingerprint=self.fingerprint if own else "",
+            outcome=outcome,
+        )
+
+    def changed(self, at: str, change: Outcome) -> AuditEntry:
+        """Return the entry about how a change ended."""
+        entry = self.entry("changed", at, outcome=change.result)
+        return self._about(entry, change.address, change.action)
+
+    def settled(self, at: str, known: Entry) -> AuditEntry:
+        """Return the entry about what became of an intent of an earlier run."""
+        entry = self.entry("settled", at, run=known.run, outcome=known.ending)
+        return self._about(entry, known.intent.address, known.intent.action)
+
+    def _about(self, entry: AuditEntry, address: Address, action: str) -> AuditEntry:
+        return structs.replace(
+            entry,
+            entity=entity_hash(self.salt, address),
+            kind=address.kind,
+            workspace=address.workspace,
+            action=action,
+        )
 
 
 def operator() -> str:
@@ -57,12 +112,11 @@ _LINE = (AUDIT.c.number, _Stored(AUDIT.c.body).label("body"), _Stored(AUDIT.c.ha
 def append(connection: Connection, owner: Owner, entries: Iterable[AuditEntry]) -> None:
     """Add the entries at the end of the chain, in their order; their numbers and hashes are made here.
 
-    Has to be the last thing that a transaction writes: from here to its end nobody else can append.
+    `connection` is one that writes: there is one at a time, so nobody else ties an entry to the same end.
     """
     entries = tuple(entries)
     if not entries:
         return
-    _take_turn(connection)
     held = head(connection, owner) or beginning(owner.origin, owner.stack)
     rows = []
     for entry in entries:
@@ -105,12 +159,6 @@ def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged
     """Yield every line from the first on, as it is stored; not all of them at once."""
     query = select(*_LINE).where(*_of(owner)).order_by(AUDIT.c.number)
     return map(_entry, _streamed(connection, query))
-
-
-def _take_turn(connection: Connection) -> None:
-    # Two that read the same end would both write the next number. SQLite lets one write at a time
-    # anyway; elsewhere a row that is always there is held until the end of the transaction.
-    connection.execute(select(META.c.value).where(META.c.key == "salt").with_for_update())
 
 
 def _of(owner: Owner) -> tuple[ColumnElement[bool], ...]:

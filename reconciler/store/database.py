@@ -6,30 +6,32 @@ Each method is one transaction: after a crash at any point all of it is there, o
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from msgspec import structs
+from sqlalchemy import Connection
 
 from reconciler.core.audit import Verification, beginning, entity_hash, verify
 from reconciler.core.guard import Consent
 from reconciler.core.recover import Unfinished
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.audit import AuditEntry, Event, Head
+from reconciler.model.audit import AuditEntry, Head
 from reconciler.model.changes import action
 from reconciler.model.context import Context
-from reconciler.model.journal import Entry
-from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan, Workspace
 from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store import audit, journal, recorded, runs
 from reconciler.store.connection import Database, open_database
-from reconciler.store.lock import Lock
+from reconciler.store.lock import Holder, Lock, holder, unlock
 from reconciler.store.recorded import Batch, Owner
+
+T = TypeVar("T")
 
 Workspaces = tuple[Workspace, ...]
 
@@ -52,8 +54,7 @@ class Store:
         self._owner = owner
         self._now = now
         self._token = token
-        self._run = ""
-        self._stamp = AuditEntry(number=0, at="", event="began", run="", who=audit.operator())
+        self._author = audit.Author(database.salt, audit.operator())
 
     @classmethod
     def open(
@@ -67,12 +68,13 @@ class Store:
         root: str = "",
         create: bool = True,
     ) -> Self:
-        """Open the store that `url` names (`sqlite:///path`, relative to `root`), and make it where needed.
+        """Open the store that `url` names, and make it where needed.
 
+        `sqlite:///path`, relative to `root`, or `postgresql://user@host/database` (docs/settings.md).
         With `create=False` nothing is made and nothing can be written; a store that does not exist
         is empty. `token` gives random text. Raises SettingsError, StoreError.
         """
-        database = open_database(url, root=root, create=create, token=token)
+        database = open_database(url, root=root, create=create, token=token, now=now)
         return cls(database, Owner(origin, stack), now=now, token=token)
 
     def __enter__(self) -> Self:
@@ -89,6 +91,11 @@ class Store:
     def close(self) -> None:
         """Let go of the database."""
         self._database.close()
+
+    @property
+    def shared(self) -> bool:
+        """Whether other machines use this store too."""
+        return self._database.shared
 
     @property
     def salt(self) -> str:
@@ -114,21 +121,20 @@ class Store:
         was kept may be sent. Outcomes and what is settled of earlier runs are added to the audit.
         """
         batches = tuple(batches)
-        found = [address for batch in batches for address in batch.found]
-        absent = [address for batch in batches for address in batch.absent]
-        stamp = {"updated_at": self._moment(), "run": self._run}
-        with self._database.writing() as connection:
-            if lock is not None:
-                lock.check_in(connection)
-            recorded.write(connection, batches, owner=self._owner, ids=_ids(workspaces), stamp=stamp)
-            counter = lock.counter if lock is not None else 0
-            journal.write(connection, self._owner, self._run, batches, counter=counter)
-            settled = journal.settle(connection, self._owner, self._run, found=found, absent=absent)
-            lines = [
-                self._line("changed", outcome=one.result, change=one) for b in batches for one in b.ended
-            ]
-            lines += [self._settled(entry) for entry in settled]
-            audit.append(connection, self._owner, lines)
+        self._write(lambda connection: self._record(connection, batches, workspaces, lock))
+
+    def _record(
+        self, connection: Connection, batches: tuple[Batch, ...], workspaces: Workspaces, lock: Lock | None
+    ) -> None:
+        if lock is not None:
+            lock.check_in(connection)
+        owner, run, at = self._owner, self._author.run, self._moment()
+        stamp = {"updated_at": at, "run": run}
+        recorded.write(connection, batches, owner=owner, ids=_ids(workspaces), stamp=stamp)
+        journal.write(connection, owner, run, batches, counter=lock.counter if lock is not None else 0)
+        settled = journal.settle(connection, owner, run, batches)
+        lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
+        audit.append(connection, owner, lines + [self._author.settled(at, entry) for entry in settled])
 
     def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
         """Record these entities as ours, replacing what was recorded for their addresses."""
@@ -144,40 +150,29 @@ class Store:
 
     def begin(self, run: str, command: str, plan: Plan, consent: Consent, context: Context) -> None:
         """Record that a run is about to carry out `plan`; what is recorded from now on carries its name."""
-        self._run = run
-        self._stamp = AuditEntry(
-            number=0,
-            at="",
-            event="began",
-            run=run,
-            who=audit.operator(),
-            command=command,
-            commit=context.commit,
-            trace_id=context.trace_id,
-            program=context.program,
-            fingerprint=plan.fingerprint,
+        self._author = structs.replace(
+            self._author, run=run, command=command, fingerprint=plan.fingerprint, context=context
         )
-        with self._database.writing() as connection:
-            runs.begin(
-                connection,
-                self._owner,
-                run=run,
-                command=command,
-                plan=plan,
-                consent=consent,
-                context=context,
-                who=self._stamp.who,
-                started_at=self._moment(),
-            )
-            planned = Counter(action(change) for change in plan.changes)
-            audit.append(connection, self._owner, [self._line("began", counts=planned)])
+        began = runs.Began(run, command, plan, consent, context, self._author.who, self._moment())
+        counts = Counter(action(change) for change in plan.changes)
+        line = structs.replace(self._author.entry("began", began.started_at), counts=counts)
+
+        def work(connection: Connection) -> None:
+            runs.begin(connection, self._owner, began)
+            audit.append(connection, self._owner, [line])
+
+        self._write(work)
 
     def end(self, run: Run) -> None:
         """Record how a run ended. What was kept to resume it goes, where nothing is left to resume."""
-        with self._database.writing() as connection:
+        line = self._author.entry("ended", self._moment(), run=run.run, outcome=run.outcome)
+        line = structs.replace(line, counts=runs.counts(run))
+
+        def work(connection: Connection) -> None:
             runs.end(connection, self._owner, run)
-            line = self._line("ended", run=run.run, outcome=run.outcome, counts=runs.counts(run))
             audit.append(connection, self._owner, [line])
+
+        self._write(work)
 
     def unfinished(self) -> tuple[Unfinished, ...]:
         """Return the runs that have not ended, or left something in doubt or not attempted; oldest first.
@@ -191,9 +186,14 @@ class Store:
 
     def close_run(self, run: str, outcome: str) -> None:
         """An unfinished run is over, as far as it is known: nobody goes on with it."""
-        with self._database.writing() as connection:
-            runs.close(connection, self._owner, run, outcome=outcome, ended_at=self._moment())
-            audit.append(connection, self._owner, [self._line("settled", run=run, outcome=outcome)])
+        at = self._moment()
+        line = self._author.entry("settled", at, run=run, outcome=outcome)
+
+        def work(connection: Connection) -> None:
+            runs.close(connection, self._owner, run, outcome=outcome, ended_at=at)
+            audit.append(connection, self._owner, [line])
+
+        self._write(work)
 
     def head(self) -> Head | None:
         """Return the end of the audit's chain: kept elsewhere, it proves that nothing was cut off since."""
@@ -226,13 +226,13 @@ class Store:
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""
-        with self._database.writing() as connection:
-            return runs.use_plan(connection, salt=salt, run=self._run, used_at=self._moment())
+        run, at = self._author.run, self._moment()
+        return self._write(lambda connection: runs.use_plan(connection, salt=salt, run=run, used_at=at))
 
     @contextmanager
     def lock(self, run: str) -> Iterator[Lock]:
         """Be the one writer of this origin and stack. Raises LockHeld; let go of on every way out."""
-        lock = Lock(self._database, self._owner, run=run, nonce=self._token(), now=self._now)
+        lock = Lock(self._database, self._owner, run=run, nonce=self._token())
         lock.take()
         try:
             yield lock
@@ -242,41 +242,34 @@ class Store:
             with suppress(StoreError):
                 lock.release()
 
+    def holder(self) -> Holder | None:
+        """Return who holds the lock now; None when it is free."""
+        if self._empty:
+            return None
+        with self._database.reading() as connection:
+            return holder(connection, self._owner)
+
+    def unlock(self, lock_id: str) -> Holder:
+        """Take the lock away from exactly the holder with this id, and return who that was.
+
+        Raises LockHeld, and changes nothing, when somebody else holds it; InputError when it is free.
+        """
+
+        def work(connection: Connection) -> Holder:
+            taken = unlock(connection, self._owner, lock_id, now=self._database.now(connection))
+            line = self._author.entry("unlocked", self._moment(), run=taken.run)
+            audit.append(connection, self._owner, [line])
+            return taken
+
+        return self._write(work)
+
     @property
     def _empty(self) -> bool:
         """Whether there is no store, or one that was never finished: opened for reading, it holds nothing."""
         return self._database.engine is None or not self.salt
 
-    def _line(
-        self,
-        event: Event,
-        *,
-        run: str = "",
-        outcome: str = "",
-        counts: Mapping[str, int] | None = None,
-        change: Outcome | None = None,
-    ) -> AuditEntry:
-        """Return an entry of now, by us, and about a change where one is given."""
-        line = structs.replace(
-            self._stamp, at=self._moment(), event=event, outcome=outcome, counts=counts or {}
-        )
-        if run and run != line.run:
-            line = structs.replace(line, run=run, fingerprint="")
-        if change is None:
-            return line
-        return structs.replace(line, action=change.action, **self._about(change.address))
-
-    def _settled(self, entry: Entry) -> AuditEntry:
-        about = self._about(entry.intent.address)
-        line = self._line("settled", run=entry.run, outcome=entry.ending)
-        return structs.replace(line, action=entry.intent.action, **about)
-
-    def _about(self, address: Address) -> dict[str, str]:
-        return {
-            "entity": self.entity_hash(address),
-            "kind": address.kind,
-            "workspace": address.workspace,
-        }
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        return self._database.write(work)
 
     def _moment(self) -> str:
         return self._now().isoformat(timespec="seconds")

@@ -68,15 +68,15 @@ def write(connection: Connection, owner: Owner, run: str, batches: Iterable[Batc
         connection.execute(end.values(ending=bindparam("now")), ends)
 
 
-def settle(
-    connection: Connection, owner: Owner, run: str, *, found: Iterable[Address], absent: Iterable[Address]
-) -> tuple[Entry, ...]:
-    """End the open intents of other runs than `run` for these addresses; return them as they are now.
+def settle(connection: Connection, owner: Owner, run: str, batches: Iterable[Batch]) -> tuple[Entry, ...]:
+    """End the open intents of other runs than `run` that were found or are absent; return what was ended.
 
     What was found has landed after all: applied. Order: as they were written down.
     """
-    endings: dict[Address, Ending] = dict.fromkeys(absent, "absent")
-    endings |= dict.fromkeys(found, "applied")
+    endings: dict[Address, Ending] = {}
+    for batch in batches:
+        endings |= dict.fromkeys(batch.absent, "absent")
+        endings |= dict.fromkeys(batch.found, "applied")
     if not endings:
         return ()
     others = (*_of(owner), _ROW.run != run, _ROW.ending == _OPEN)

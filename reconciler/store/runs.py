@@ -23,33 +23,34 @@ from reconciler.store.schema import PLANS_USED, RUNS
 _NOTHING_LEFT = {"plan": "", "consent": ""}
 
 
-def begin(
-    connection: Connection,
-    owner: Owner,
-    *,
-    run: str,
-    command: str,
-    plan: Plan,
-    consent: Consent,
-    context: Context,
-    who: str,
-    started_at: str,
-) -> None:
+class Began(msgspec.Struct, frozen=True):
+    """A run that is about to write: what it will carry out, by whose consent, who and where it is."""
+
+    run: str
+    command: str
+    plan: Plan
+    consent: Consent
+    context: Context
+    who: str
+    started_at: str
+
+
+def begin(connection: Connection, owner: Owner, began: Began) -> None:
     """Write down that a run has begun. A run that never ends keeps an empty outcome."""
     row = {
         **owner.key(),
-        "run": run,
-        "command": command,
-        "fingerprint": plan.fingerprint,
-        "started_at": started_at,
+        "run": began.run,
+        "command": began.command,
+        "fingerprint": began.plan.fingerprint,
+        "started_at": began.started_at,
         "ended_at": "",
         "outcome": "",
         "exit_code": 0,
         "counts": "{}",
-        "who": who,
-        "context": encode(context).decode(),
-        "plan": encode(plan).decode(),
-        "consent": encode(consent).decode(),
+        "who": began.who,
+        "context": encode(began.context).decode(),
+        "plan": encode(began.plan).decode(),
+        "consent": encode(began.consent).decode(),
     }
     connection.execute(RUNS.insert().values(row))
 
