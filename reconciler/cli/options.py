@@ -97,6 +97,35 @@ def _consent(word: str, what: str) -> Callable[[Any], Any]:
     )
 
 
+def recipients_options(command: Command) -> Command:
+    """`encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some."""
+    return _together(
+        click.option(
+            "--encrypt-to",
+            multiple=True,
+            metavar="KEY",
+            help="Encrypt the file to this public key, age1... or ssh-ed25519 ..., besides those of "
+            "plan.recipients in the settings. Repeatable.",
+        ),
+        click.option(
+            "--recipients-file",
+            multiple=True,
+            metavar="FILE",
+            help="Encrypt the file to every public key in FILE, one a line. Repeatable.",
+        ),
+    )(command)
+
+
+def identity_option(command: Command) -> Command:
+    """`identity`: the file with a private key, or None."""
+    return click.option(
+        "--identity",
+        metavar="FILE",
+        help="The file with your private key, for an encrypted plan. Default: the file that "
+        "RECONCILER_IDENTITY names.",
+    )(command)
+
+
 def full_option(command: Command) -> Command:
     """`full`: long lists are not folded."""
     return click.option("--full", is_flag=True, help="Show long lists whole.")(command)

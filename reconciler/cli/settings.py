@@ -16,7 +16,7 @@ import msgspec
 
 from reconciler.cli import credentials
 from reconciler.cli.sources import read_layers
-from reconciler.cli.values import DEFAULTS, SECRETS, Layers, Value, refused
+from reconciler.cli.values import SECRETS, Layers, Value, refused
 from reconciler.cli.variables import variable
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.schemas import read_schema
@@ -31,6 +31,7 @@ from reconciler.model.settings import (
     WorkspaceRef,
 )
 from reconciler.service.profile import load_profile
+from reconciler.store import urls
 
 T = TypeVar("T")
 
@@ -39,9 +40,6 @@ _BASE_URL = re.compile(
     r"(?::(?P<port>[0-9]{1,5}))?(?P<path>(?:/[A-Za-z0-9._~-]+)*)/*",
     re.ASCII,
 )
-_SQLITE = "sqlite:///"
-# No option after the path, and no database in memory: it would forget what is ours with every run.
-_STORE = re.compile(r"sqlite:///(?!:)[^?#]+")
 port_max = 65_535
 
 
@@ -105,11 +103,7 @@ def _contradictions(layers: Layers) -> Iterator[Problem]:
     base_url, store = _value(layers, "service.base_url"), _value(layers, "store")
     if base_url.raw is not None:
         yield from address_problems(base_url)
-    if not _STORE.fullmatch(store.raw):
-        yield store.problem(
-            f"{_without_password(store.raw)!r} is not a store.",
-            f"write {_SQLITE} and a path: {DEFAULTS['store']}",
-        )
+    yield from _store_problems(store)
     yield from _workspace_problems(tuple(workspaces(layers)))
     yield from _identity_problems(layers)
     yield from _profile_problems(layers)
@@ -163,8 +157,25 @@ def _profile_problems(layers: Layers) -> Iterator[Problem]:
         yield value.problem(str(error).removeprefix(f"{value.name} "), error.next)
 
 
-def _without_password(url: str) -> str:
-    return re.sub(r"//[^/]*@", "//(secret)@", url)
+def _store_problems(value: Value) -> Iterator[Problem]:
+    """Yield what is wrong with the store's URL, never with its password."""
+    if urls.has_password(value.raw) and value.place.file != f"environment {variable('store')}":
+        yield value.problem(
+            "it holds a password: this file is kept in git, and what was once committed stays readable.",
+            f"take it out, and set PGPASSWORD, a passfile, or {variable('store')} with the whole URL; "
+            "change the password if it was committed",
+        )
+        return
+    error = urls.problem(value.raw)
+    if error is not None:
+        yield value.problem(str(error).removeprefix(f"{value.name}: "), error.next)
+
+
+def _store(layers: Layers) -> str:
+    """Return the store's URL, a file's path absolute."""
+    url: str = _value(layers, "store").raw
+    path = urls.file_of(url)
+    return url if path is None else urls.SQLITE + str(layers.root / path)
 
 
 def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
@@ -276,7 +287,7 @@ def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
             limits=struct("service.limits", Limits),
         ),
         workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspaces(layers)},
-        store=_SQLITE + str(root / one("store", str).removeprefix(_SQLITE)),
+        store=_store(layers),
         stack=one("stack", str),
         environment=layers.environment,
         identity=struct("identity", Identity),
@@ -287,4 +298,5 @@ def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
         contact_fields=one("fields.contacts", tuple[str, ...]),
         device_limit=one("device_limit", int),
         plan_expires_h=one("plan_expires_h", float),
+        plan_recipients=one("plan.recipients", tuple[str, ...]),
     )

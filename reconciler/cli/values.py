@@ -34,6 +34,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "fields.contacts": (),
     "device_limit": 3,
     "plan_expires_h": 24.0,
+    "plan.recipients": (),
 }
 SECRETS = ("service.auth.username", "service.auth.password", "service.auth.api_key")
 

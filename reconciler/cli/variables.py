@@ -17,9 +17,9 @@ from reconciler.model.documents import Place
 
 PREFIX = "RECONCILER_"
 
-# Names that start like ours and are not settings: two that stand for flags, and those that a container
+# Names that start like ours and are not settings: three that stand for flags, and those that a container
 # platform sets for a service that happens to be called reconciler.
-_FLAGS = ("RECONCILER_CONFIG", "RECONCILER_ENVIRONMENT")
+_FLAGS = ("RECONCILER_CONFIG", "RECONCILER_ENVIRONMENT", "RECONCILER_IDENTITY")
 _PLATFORM = ("RECONCILER_PORT", "RECONCILER_SERVICE_HOST", "RECONCILER_SERVICE_PORT")
 
 

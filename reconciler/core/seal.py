@@ -61,7 +61,7 @@ def outdated(saved: Plan, fresh: Plan, now: datetime, *, hours: float) -> str:
         return late
     if saved.fingerprint != fresh.fingerprint:
         return "the plan is stale: what would be done now is not what it says."
-    if _shown(saved) != _shown(fresh):
+    if shown_by(saved) != shown_by(fresh):
         return "the plan is stale: it would do the same, and what it shows is not what is found now."
     return ""
 
@@ -81,7 +81,8 @@ def expired(saved: Plan, now: datetime, *, hours: float) -> str:
     return f"the plan expired at {_text(end)}." if end <= now else ""
 
 
-def _shown(plan: Plan) -> bytes:
+def shown_by(plan: Plan) -> bytes:
+    """Return everything that a saved plan shows, but for its times."""
     return encode(structs.replace(kept(plan), created_at="", expires_at="", fingerprint=""))
 
 

@@ -110,6 +110,12 @@ class Plan(Struct, frozen=True):
         """How many changes of this action (`create`, `update`, `delete`) there are."""
         return sum(1 for change in self.changes if action(change) == word)
 
+    @property
+    def counted(self) -> bool:
+        """Whether it says how it was read and who else is there; a plan from a file says neither."""
+        nothing_read = not self.reads and not self.options.undo_of
+        return nothing_read or any(read.how for read in self.reads)
+
     def scoped(self, scope: Scope) -> Iterator[Change]:
         """Yield the changes of one kind in one workspace."""
         return (change for change in self.changes if Scope.of(change.address) == scope)

@@ -106,3 +106,4 @@ class Settings(Struct, frozen=True):
     contact_fields: tuple[str, ...] = ()  # fields of this deployment that the schema does not know
     device_limit: int = 3  # devices of one app that a contact may have
     plan_expires_h: float = 24.0
+    plan_recipients: tuple[str, ...] = ()  # public keys that plan files are encrypted to; none: they are not

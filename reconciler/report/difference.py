@@ -11,6 +11,7 @@ from typing import Any, assert_never
 from deepdiff import DeepDiff
 from msgspec import structs
 
+from reconciler.core.seal import kept, shown_by
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.plans import Plan
@@ -36,9 +37,11 @@ _KINDS = (
 def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[Line, ...]:
     """Return what the fresh plan `after` would do that the saved plan `before` does not say, and back.
 
-    Empty when their fingerprints are equal. Places are left out: a line that moved changes nothing.
+    Empty when they are the same but for their times. Changes that differ in their place alone are not
+    listed: that lines have moved is said once.
     """
-    if before.fingerprint == after.fingerprint:
+    before, after = kept(before), kept(after)
+    if before.fingerprint == after.fingerprint and shown_by(before) == shown_by(after):
         return ()
     same_salt = before.salt == after.salt
     old, new = (
@@ -94,9 +97,21 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
         ("adoptions", "Other entities would be adopted."),
         ("gone", "Other entities would be forgotten."),
         ("renames", "Other entities would be renamed."),
+        ("skips", "Something else is left alone, or for another reason."),
+        ("unchanged", "Another number of entities is as declared."),
+        ("outside", "Another number of entities is recorded out of scope."),
+        ("owned", "Another number of entities was ours before."),
+        ("reads", "Something else was read, or not completely."),
     ):
         if getattr(before, name) != getattr(after, name):
             yield line("  ", said)
+    places = _places(after)
+    if any(places.get(address, place) != place for address, place in _places(before).items()):
+        yield line("  ", "Lines of the manifests have moved.")
+
+
+def _places(plan: Plan) -> dict[Address, str]:
+    return {change.address: change.place for change in plan.changes if not isinstance(change, Delete)}
 
 
 def _change(

@@ -18,6 +18,7 @@ from reconciler.report.drift import drifts
 from reconciler.report.inert import is_hidden
 
 REPORT_VERSION = 1
+_OF_THE_MOMENT = {"unmanaged", "calls", "calls_avoided"}  # core/seal.py: not kept
 
 
 def plan_json(plan: Plan, verdict: Verdict, exit_code: int) -> str:
@@ -39,7 +40,8 @@ def plan_json(plan: Plan, verdict: Verdict, exit_code: int) -> str:
 
 
 def _counts(plan: Plan) -> dict[str, int]:
-    return {
+    """Count what the plan holds. Of strangers and calls a plan from a file says nothing."""
+    counts = {
         **{f"{word}s": plan.count(word) for word in ("create", "update", "delete")},
         "unchanged": sum(plan.unchanged.values()),
         "adopted": len(plan.adoptions),
@@ -51,6 +53,7 @@ def _counts(plan: Plan) -> dict[str, int]:
         "calls": sum(read.calls for read in plan.reads),
         "calls_avoided": sum(read.avoided for read in plan.reads),
     }
+    return counts if plan.counted else {name: counts[name] for name in counts.keys() - _OF_THE_MOMENT}
 
 
 def run_json(run: Run) -> str:

@@ -72,7 +72,7 @@ def plan_lines(
 
 def _head(plan: Plan, seconds: float | None) -> Line:
     title = f"{plan.target.stack} → {plan.target.origin}"
-    calls = [count(sum(read.calls for read in plan.reads), "call")]
+    calls = [count(sum(read.calls for read in plan.reads), "call")] if plan.counted else []
     if seconds is not None:
         calls.append(f"{seconds:.1f} s")
     avoided = sum(read.avoided for read in plan.reads)
@@ -83,7 +83,10 @@ def _head(plan: Plan, seconds: float | None) -> Line:
 def _selection(plan: Plan) -> list[Line]:
     chosen = [f"--only {text}" for text in plan.options.only]
     chosen += [f"--except {text}" for text in plan.options.excluded]
-    return [line(("selected by " + " ".join(chosen), "dim"))] if chosen else []
+    lines = [line(("selected by " + " ".join(chosen), "dim"))] if chosen else []
+    if plan.options.undo_of:
+        lines.append(line((f"undoes run {plan.options.undo_of}", "bold")))
+    return lines
 
 
 def _counts(plan: Plan) -> list[Line]:
@@ -166,7 +169,10 @@ def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
     """What changes in our records and nowhere else."""
     about = [(one.address, _adopted(one)) for one in plan.adoptions]
     about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
-    about += [(address, "gone and no longer declared; forgotten") for address in plan.gone]
+    forgotten = "gone and no longer declared; forgotten"
+    if plan.options.undo_of:
+        forgotten = "adopted by that run; ours no longer"
+    about += [(address, forgotten) for address in plan.gone]
     listed, rest = fold(about, full=full)
     at = _address_columns([address for address, _ in listed])
     return [*(_headline("=", "dim", address, text, at) for address, text in listed), *rest]
@@ -191,12 +197,13 @@ def _skip(skip: Skip) -> list[Line]:
 
 
 def _reads(reads: Sequence[Read], *, full: bool) -> list[Line]:
-    listed, rest = fold(reads, full=full)
+    listed, rest = fold([read for read in reads if read.how or not read.complete], full=full)
     return [*(_read(read) for read in listed), *rest]
 
 
 def _read(read: Read) -> Line:
-    parts = [read.how, count(read.calls, "call"), f"{read.avoided:,} avoided" if read.avoided else ""]
+    parts = ["read"] if not read.how else [read.how, count(read.calls, "call")]
+    parts.append(f"{read.avoided:,} avoided" if read.avoided else "")
     unread = "" if read.complete else ", not complete"
     return line((f"{read.scope}: {', '.join(filter(None, parts))}", "dim"), (unread, "warn"))
 
@@ -225,6 +232,8 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
         said = "Nothing to do: live is as declared."
     else:
         said = f"Nothing was written.  next: {next_step}"
+    if plan.options.undo_of and verdict.safe and not (plan.changes or records):
+        said = "Nothing to undo."
     code = short_fingerprint(plan.fingerprint)
     return line((said, "bold"), ("   fingerprint " + code if code else "", "dim"))
 

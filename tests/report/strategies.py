@@ -40,7 +40,17 @@ paths = st.one_of(
     texts,
 )
 causes: st.SearchStrategy[Cause] = st.sampled_from(
-    ["declared", "drifted", "both", "no longer declared", "unknown", "gone", "reactivated"]
+    [
+        "declared",
+        "drifted",
+        "both",
+        "no longer declared",
+        "unknown",
+        "gone",
+        "reactivated",
+        "undone",
+        "given back",
+    ]
 )
 times = st.datetimes().map(lambda moment: f"{moment:%Y-%m-%dT%H:%M:%SZ}".rjust(20, "0")) | st.just("")
 digests = hexadecimal.map(lambda digits: f"sha256:{digits}")
@@ -87,7 +97,16 @@ deletes = st.builds(
 )
 changes = st.one_of(creates(), updates, deletes)
 reasons_to_skip: st.SearchStrategy[SkipReason] = st.sampled_from(
-    ["ambiguous", "protected", "foreign mark", "in doubt", "disabled", "taken over", "not adopted"]
+    [
+        "ambiguous",
+        "protected",
+        "foreign mark",
+        "in doubt",
+        "disabled",
+        "taken over",
+        "not adopted",
+        "not restored",
+    ]
 )
 skips = st.builds(Skip, address=addresses(), reason=reasons_to_skip, what=texts, next=texts)
 scopes = st.builds(Scope, kind=kinds, workspace=workspaces)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @options.selection_options
 @options.consent_options
 @click.option("--output", "-o", "file", metavar="FILE", help="Write the plan to FILE, readable by you alone.")
+@options.recipients_options
 @options.detailed_option
 @options.full_option
 @options.format_option
@@ -31,6 +32,7 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
 
     Nothing is written to the service, whatever the plan says. With -o the plan can be reviewed and
     then carried out with `reconciler apply FILE`, which refuses it when anything has moved since.
+    With --encrypt-to, or plan.recipients in the settings, FILE can be read by those people alone.
 
     \b
     Reads settings, manifests, the store and the service; writes FILE with -o.
@@ -41,16 +43,21 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
     Examples:
         reconciler plan
         reconciler plan -o plan.json --only workspace:ops
+        reconciler plan -o plan.age --recipients-file team.keys
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.cli.planfile import write_plan  # noqa: PLC0415 - loads much that --help does not need
     from reconciler.report.json import plan_json  # noqa: PLC0415 - the same
     from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
+    from reconciler.report.unfinished import unfinished_lines  # noqa: PLC0415 - the same
 
     before = time.monotonic()
+    recipients = recipients_of(given, file is not None, "-o FILE")
     planned = planned_for(given)
     if file is not None and planned.verdict.safe:
-        write_plan(Path(file), planned.plan)
+        write_plan(Path(file), planned.plan, recipients)
     code = exit_code(planned, detailed=detailed_exitcode)
+    if planned.unfinished:
+        output.note_lines(unfinished_lines(planned.unfinished, "reconciler resume"))
     if format == "json":
         output.json(plan_json(planned.plan, planned.verdict, code))
         return code
@@ -106,6 +113,26 @@ def planned_for(given: Mapping[str, Any]) -> "Planned":
                 settings, desired, outside(settings), options=options_of(given), consent=consent_of(given)
             )
         )
+
+
+def recipients_of(given: Mapping[str, Any], wanted: bool, option: str) -> tuple[str, ...]:  # noqa: FBT001 - named where it is called
+    """Return the public keys that a file is encrypted to: of the options and of the settings.
+
+    They are read before anything is planned. Raises InputError, FileError; `option` names the file.
+    """
+    if not wanted:
+        if given["encrypt_to"] or given["recipients_file"]:
+            raise click.UsageError(f"--encrypt-to and --recipients-file are about a file: give {option}.")
+        return ()
+    from reconciler.cli.encryption import check_recipients, read_recipients  # noqa: PLC0415 - loads much that --help does not need
+    from reconciler.cli.running import settings_of  # noqa: PLC0415 - the same
+
+    settings = settings_of(given["config"], given["environment"], service=False)
+    files = (key for name in given["recipients_file"] for key in read_recipients(Path(name)))
+    recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
+    if recipients:
+        check_recipients(recipients)
+    return recipients
 
 
 def options_of(given: Mapping[str, Any]) -> "Options":
