@@ -202,7 +202,8 @@ def _state(error: BaseException) -> str:
 
 
 def _take_turn(connection: Connection) -> None:
-    if connection.get_execution_options().get("writing", False):
+    options = connection.get_execution_options()
+    if options.get("writing", False) and options.get("in_turn", True):
         connection.execute(select(func.pg_advisory_xact_lock(_TURN)))
 
 

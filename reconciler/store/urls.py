@@ -30,6 +30,7 @@ _SERVER = re.compile(
     r"/(?P<database>[^/?#@]+)(?:\?(?P<options>[^#]*))?",
     re.ASCII,
 )
+_WORD = re.compile(r"[A-Za-z0-9+._-]{1,40}", re.ASCII)
 _PASSWORD = re.compile(r"(?<=://)([^:/]*):.*@", re.DOTALL)
 # What may stand after the question mark: where the socket is, how the other side proves itself, where a
 # password may lie. Everything else is ours to decide, or could hold a secret.
@@ -107,10 +108,11 @@ def problem(url: str) -> SettingsError | None:
     if file_of(url) is not None:
         return None
     if url.startswith("sqlite:"):
-        return SettingsError(f"store: {url} does not name a file.", next=f"write {EXAMPLES}")
-    # The rest of it may hold a password, so that only the scheme is shown.
+        return SettingsError(f"store: {shown(url)} does not name a file.", next=f"write {EXAMPLES}")
+    # The rest of it may hold a password, so that only a plain word at its start is shown.
     scheme = url.partition("://")[0]
-    return SettingsError(f"store: {scheme or 'an empty URL'} is not supported.", next=f"write {EXAMPLES}")
+    named = scheme if _WORD.fullmatch(scheme) else "a URL like this" if url else "an empty URL"
+    return SettingsError(f"store: {named} is not supported.", next=f"write {EXAMPLES}")
 
 
 def shown(url: str) -> str:

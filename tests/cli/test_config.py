@@ -69,6 +69,15 @@ def test_config_reads_and_shows_no_secret(run: Run, repository: Path) -> None:
     assert not (repository / "canary-argument").exists()
 
 
+def test_config_shows_a_store_without_its_password(run: Run) -> None:
+    """It is what people paste into a chat when something does not work."""
+    done = run("config", env={"RECONCILER_STORE": "postgresql://ops:canary@db.example.com/store"})
+
+    assert done.returncode == 0
+    assert "postgresql://ops:(secret)@db.example.com/store" in done.stdout
+    assert "canary" not in done.stdout + done.stderr
+
+
 def test_config_without_settings_says_where_it_looked(run: Run, tmp_path: Path) -> None:
     """The first thing a new user meets."""
     done = run("config", cwd=tmp_path)

@@ -351,10 +351,13 @@ REFUSED = {
     ),
     "another database": (
         "version: 1\nstore: postgresql://u:canary@db/x",
-        "store: 'postgresql://(secret)@db/x' is not a store.\n  next: write sqlite:/// and a path",
+        "store: it holds a password: this file is kept in git, and what was once committed stays readable.",
     ),
-    "a store in memory": ("version: 1\nstore: 'sqlite:///:memory:'", "'sqlite:///:memory:' is not a store."),
-    "a store without a path": ("version: 1\nstore: sqlite:///", "'sqlite:///' is not a store."),
+    "a store in memory": (
+        "version: 1\nstore: 'sqlite:///:memory:'",
+        "store: sqlite:///:memory: does not name a file.",
+    ),
+    "a store without a path": ("version: 1\nstore: sqlite:///", "store: sqlite:/// does not name a file."),
     "an id for the default workspace": (
         "version: 1\nworkspaces: {default: {id: A}}",
         "workspaces.default: the alias default is the service's default workspace and takes no id or name.",
@@ -402,6 +405,25 @@ def test_a_mistake_is_named_with_its_place(case: str, repository: Path) -> None:
     assert said.startswith("reconciler.yaml")
     assert "canary" not in said
     assert "  next: " in said
+
+
+def test_a_password_of_the_store_comes_from_the_environment_alone(repository: Path) -> None:
+    """The file is kept in git. The whole URL may stand in a variable, as build servers hand it on."""
+    url = "postgresql://ops:canary@db.example.com/store"
+
+    assert read(repository, MINIMAL, environ={"RECONCILER_STORE": url}).settings.store == url
+    said = refusal(repository, f"version: 1\nenvironments: {{ci: {{store: '{url}'}}}}\n", environment="ci")
+
+    assert "it holds a password" in said
+    assert "RECONCILER_STORE" in said
+    assert "canary" not in said
+
+
+def test_a_store_on_a_server_needs_no_password_in_its_url(repository: Path) -> None:
+    """A passfile, or PGPASSWORD, is where PostgreSQL looks by itself."""
+    url = "postgresql://ops@db.example.com:5433/store?sslmode=verify-full"
+
+    assert read(repository, f"version: 1\nstore: {url}\n").settings.store == url
 
 
 ADDRESSES = {

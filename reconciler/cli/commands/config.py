@@ -44,6 +44,8 @@ Row = tuple[str, Any, str]
 
 def _rows(layers: Any) -> Iterator[Row]:
     """Yield name, value and origin of every setting; a secret's value is the word (secret)."""
+    from reconciler.store.urls import shown  # noqa: PLC0415 - with the settings
+
     yield "environment", layers.environment or None, layers.environment_origin
     for value in layers.values.values():
         if value.path[0] == "workspaces":
@@ -53,6 +55,8 @@ def _rows(layers: Any) -> Iterator[Row]:
                 yield value.name, "the default workspace", value.origin
         elif value.path[:2] == ("service", "auth") and value.path[-1] != "send_key":
             yield _secret(value)
+        elif value.path == ("store",):
+            yield value.name, shown(value.raw), value.origin
         else:
             yield value.name, value.typed, value.origin
 

@@ -1,0 +1,122 @@
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from reconciler.store import urls
+
+
+def test_every_part_of_a_url_arrives() -> None:
+    url = urls.server_of(
+        "postgresql://ops%40team:p%2Fw%3A@db.example.com:5433/the%20store?sslmode=require&passfile=/run/pass"
+    )
+
+    assert (url.user, url.password.reveal(), url.host, url.port) == (
+        "ops@team",
+        "p/w:",
+        "db.example.com",
+        5433,
+    )
+    assert (url.database, url.options) == ("the store", {"sslmode": "require", "passfile": "/run/pass"})
+
+
+def test_what_is_left_out_is_left_to_the_usual_places() -> None:
+    """PGHOST, PGUSER and a passfile are where every program of PostgreSQL looks."""
+    url = urls.server_of("postgresql:///store")
+
+    assert (url.user, url.password.reveal(), url.host, url.port) == ("", "", "", 0)
+
+
+def test_a_socket_is_named_by_its_folder() -> None:
+    url = urls.server_of("postgresql://ops@/store?host=/run/postgresql")
+
+    assert (url.host, url.options) == ("/run/postgresql", {})
+    assert url.name == "postgresql:///run/postgresql/store"
+
+
+@pytest.mark.parametrize(
+    ("host", "near"),
+    [
+        ("", True),
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("[::1]", True),
+        ("localhost.example.com", False),
+        ("db", False),
+        ("10.0.0.1", False),
+        ("[2001:db8::1]", False),
+    ],
+)
+def test_near_is_only_what_nobody_can_sit_between(host: str, near: bool) -> None:  # noqa: FBT001 - a column of the table
+    """Everywhere else the server has to prove itself."""
+    assert urls.server_of(f"postgresql://{host}/store").near is near
+
+
+REFUSED = {
+    "postgresql://ops:canary@db.example.com": "is not user, host, port and database",
+    "postgresql://ops:canary@db.example.com/": "is not user, host, port and database",
+    "postgresql://ops:can@ry@db.example.com/store": "is not user, host, port and database",
+    "postgresql://ops:canary@db.example.com:0/store": "is not user, host, port and database",
+    "postgresql://ops:canary@db.example.com:65536/store": "is not user, host, port and database",
+    "postgresql://ops:canary@a,b/store": "is not user, host, port and database",
+    "postgresql://ops:canary@db.example.com/store/more": "is not user, host, port and database",
+    "postgresql://ops:canary@db.example.com/store#canary": "is not user, host, port and database",
+    "postgresql://ops@db.example.com/store?password=canary": "has an option password, which",
+    "postgresql://ops@db.example.com/store?options=-ccanary": "has an option options, which",
+    "postgresql://ops@db.example.com/store?canary=1": "has an unknown option, which",
+    "postgresql://ops@db.example.com/store?sslmode=": "has an empty sslmode",
+    "postgresql://ops@db.example.com/store?sslmode=canary": "has an unknown sslmode",
+    "postgresql://ops@db.example.com/store?connect_timeout=canary": "has a connect_timeout that is no number",
+    "postgresql://ops@db.example.com/store?host=/run": "has an option host that is not the folder",
+    "postgresql://ops@/store?host=canary": "has an option host that is not the folder",
+    "postgresql+psycopg://ops:canary@db.example.com/store": "postgresql+psycopg is not supported",
+    "mysql://ops:canary@db.example.com/store": "mysql is not supported",
+    "sqlite://ops:canary@host/store.db": "does not name a file",
+    "postgresql:/ops:canary@db.example.com/store": "a URL like this is not supported",
+    "postgresql:ops:canary@db.example.com/store": "a URL like this is not supported",
+    "": "an empty URL is not supported",
+}
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_a_url_that_names_no_store_says_what_does_and_shows_no_password(url: str) -> None:
+    error = urls.problem(url)
+
+    assert error is not None
+    assert REFUSED[url] in str(error)
+    assert error.next
+    assert "canary" not in f"{error} {error.next}"
+    assert "can@ry" not in f"{error} {error.next}"
+
+
+@given(
+    user=st.text(max_size=8),
+    password=st.from_regex(r"CANARY[!-~]{0,12}", fullmatch=True),
+    rest=st.text(max_size=20),
+    scheme=st.sampled_from(["postgresql", "postgres", "sqlite", "mysql", ""]),
+)
+def test_no_password_is_ever_shown_whatever_the_rest_looks_like(
+    user: str, password: str, rest: str, scheme: str
+) -> None:
+    """A password with an odd sign makes a URL that means something else; it must not end up in a message."""
+    url = f"{scheme}://{user}:{password}@{rest}"
+    assume(not any(sign in user for sign in ":/"))
+
+    error = urls.problem(url)
+
+    assert "CANARY" not in urls.shown(url)
+    assert error is None or "CANARY" not in f"{error} {error.next}"
+
+
+@given(
+    user=st.from_regex(r"[a-z@%.]{0,8}", fullmatch=True),
+    password=st.from_regex(r"[!-~]{1,12}", fullmatch=True),
+    database=st.from_regex(r"[a-z_]{1,8}", fullmatch=True),
+)
+def test_what_is_taken_has_its_password_found(user: str, password: str, database: str) -> None:
+    """Or it would stand in the file, and in the output of `config`."""
+    url = f"postgresql://{user}:{password}@db.example.com/{database}"
+    assume(urls.problem(url) is None)
+
+    assert urls.server_of(url).password.reveal()
+    assert urls.has_password(url)
+    assert urls.shown(url) == f"postgresql://{user}:(secret)@db.example.com/{database}"
