@@ -6,7 +6,7 @@ The plan of a run is kept from its beginning until nothing of it is left to do o
 from collections.abc import Mapping
 
 import msgspec
-from sqlalchemy import Connection, Row, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from reconciler.core.fingerprint import fingerprint
@@ -66,7 +66,7 @@ def end(connection: Connection, owner: Owner, run: Run) -> None:
         "exit_code": run.exit_code,
         "counts": encode(counts(run)).decode(),
     }
-    connection.execute(RUNS.update().where(RUNS.c.run == run.run).values(values))
+    connection.execute(RUNS.update().where(*_of(owner, run.run)).values(values))
     if run.count("not attempted") == 0:
         _let_go(connection, owner, run.run)
 
@@ -76,8 +76,7 @@ def close(connection: Connection, owner: Owner, run: str, *, outcome: str, ended
 
     Its intents and its plan go, unless something is still in doubt.
     """
-    mine = (RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack, RUNS.c.run == run)
-    silent = RUNS.update().where(*mine, RUNS.c.outcome == "")
+    silent = RUNS.update().where(*_of(owner, run), RUNS.c.outcome == "")
     connection.execute(silent.values(outcome=outcome, ended_at=ended_at))
     _let_go(connection, owner, run)
 
@@ -119,7 +118,11 @@ def _let_go(connection: Connection, owner: Owner, run: str) -> None:
     if journal.is_open(connection, owner, run):
         return
     journal.remove(connection, owner, run)
-    connection.execute(RUNS.update().where(RUNS.c.run == run).values(_NOTHING_LEFT))
+    connection.execute(RUNS.update().where(*_of(owner, run)).values(_NOTHING_LEFT))
+
+
+def _of(owner: Owner, run: str) -> tuple[ColumnElement[bool], ...]:
+    return (RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack, RUNS.c.run == run)
 
 
 def _unfinished(connection: Connection, owner: Owner, row: Row[*tuple[object, ...]]) -> Unfinished:
