@@ -1,0 +1,59 @@
+"""lock as a process."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from cli.hands import Project, Service
+from cli.keeping import RUN, store_file, store_of, told
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_a_free_lock_is_said_to_be_free(project: Project, service: Service) -> None:
+    """Also where there is no store yet, which a look must not make."""
+    text = project.run(service, "lock")
+    as_json = told(project.run(service, "lock", "--format", "json"))
+
+    assert (text.returncode, text.stdout, text.stderr) == (0, "the lock of stack quickstart is free.\n", "")
+    assert (as_json["held"], as_json["holder"], as_json["exit_code"]) == (False, None, 0)
+    assert not store_file(project).exists()
+
+
+def test_a_held_lock_shows_holder_run_age_lease_and_id(project: Project, service: Service) -> None:
+    """Everything that somebody needs who decides whether that run is gone; looking frees nothing."""
+    with store_of(project, service) as store, store.lock(RUN) as lock:
+        text = project.run(service, "lock")
+        as_json = told(project.run(service, "lock", "--format", "json"))["holder"]
+        holder = store.holder()
+        lock.check()
+
+    assert holder is not None
+    assert text.returncode == 0
+    for shown in (holder.holder, RUN, "ago)", " left; renewed while the run lives", f"  {holder.id}\n"):
+        assert shown in text.stdout
+    assert f"reconciler unlock --force {holder.id}" in text.stdout
+    assert (as_json["id"], as_json["run"], as_json["counter"]) == (holder.id, RUN, 1)
+    assert 0 < as_json["lease_left_s"] <= 300
+    assert 0 <= as_json["age_s"] < 60
+    assert holder.nonce not in text.stdout
+
+
+def test_the_lock_of_another_stack_is_another_one(project: Project, service: Service) -> None:
+    """Each service and stack has one writer, whoever else writes through the same store."""
+    with store_of(project, service) as store, store.lock(RUN):
+        other = project.run(service, "lock", env={"RECONCILER_STACK": "other"})
+
+    assert other.stdout == "the lock of stack other is free.\n"
+
+
+def test_without_an_address_of_the_service_the_store_is_not_known(run: Run, repository: Path) -> None:
+    """It keeps each service apart. The secrets of the service are not needed, and not read."""
+    settings = repository / "reconciler.yaml"
+    settings.write_text(settings.read_text().replace("  base_url: http://127.0.0.1:8480\n", ""))
+
+    done = run("lock", env={})
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "service.base_url is not set" in done.stderr
+    assert "next: write service.base_url, or set RECONCILER_SERVICE_BASE_URL" in done.stderr
