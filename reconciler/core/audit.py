@@ -7,18 +7,16 @@ end. Keyed hashes stand for people. Nothing is read or written here: store/audit
 """
 
 import hashlib
-import hmac
 from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct, structs
 
+from reconciler.core.keyed import keyed
 from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Head
 from reconciler.model.encoding import decode, encode
 
-# What a key is derived for, so that a keyed hash of one purpose is never one of another.
-_ENTITY = b"reconciler audit: entity"
 _CHAIN = "reconciler audit: chain"
 
 _UNTIED = Head(0, "")
@@ -52,7 +50,9 @@ def beginning(origin: str, stack: str) -> Head:
 def chained(entry: AuditEntry, previous: Head | None) -> AuditEntry:
     """Return the entry with the number after `previous`, tied to it, and with its own hash."""
     tied = previous or _UNTIED
-    numbered = structs.replace(entry, number=tied.number + 1, previous=tied.hash)
+    # A Counter that counted nothing is written as an empty map, and what is read back leaves it out.
+    plain = dict(entry.counts)
+    numbered = structs.replace(entry, number=tied.number + 1, previous=tied.hash, counts=plain)
     return structs.replace(numbered, hash=_hash(numbered))
 
 
@@ -103,8 +103,7 @@ def verify(
 
 def entity_hash(salt: str, address: Address) -> str:
     """Return 32 hexadecimal digits that stand for an address; only who has the salt can tell which."""
-    key = hmac.digest(salt.encode(), _ENTITY, "sha256")
-    return hmac.digest(key, address.encode(), "sha256").hex()[:32]
+    return keyed(salt, "audit entity", address)
 
 
 def _fault(entry: AuditEntry | Damaged, held: Head) -> str:

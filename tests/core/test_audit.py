@@ -1,4 +1,5 @@
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
@@ -300,3 +301,13 @@ def test_an_address_stands_as_a_hash_that_only_its_store_can_make() -> None:
     assert len({entity_hash(salt, one) for salt in ("salt", "other", "") for one in (jane, sam)}) == 6
     assert len(entity_hash("salt", jane)) == 32
     assert int(entity_hash("salt", jane), 16)
+
+
+def test_a_count_of_nothing_reads_back_as_it_was_written() -> None:
+    """A run without a change is an entry like any other; its empty Counter once broke the chain."""
+    tied = chained(structs.replace(entry(1), counts=Counter()), START)
+
+    back = read(tied.number, body(tied), tied.hash.encode())
+
+    assert back == tied
+    assert verify([tied], None, start=START).broken_at == 0
