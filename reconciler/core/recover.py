@@ -24,8 +24,8 @@ from reconciler.model.plans import Plan
 class Unfinished(Struct, frozen=True):
     """A run that has not ended, or that ended with something in doubt or not attempted.
 
-    `plan` is None where it cannot be read: another version of this program wrote it. `entries` are in
-    the order in which they were written down.
+    `plan` is None where it cannot be read: another version of this program wrote it. `entries` come oldest
+    first, then by address.
     """
 
     run: str

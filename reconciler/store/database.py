@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from reconciler.core.audit import Verification, beginning, entity_hash, verify
 from reconciler.core.guard import Consent
+from reconciler.core.keyed import keyed
 from reconciler.core.recover import Unfinished
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
@@ -29,6 +30,7 @@ from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store import audit, journal, recorded, runs
 from reconciler.store.connection import Database, open_database
 from reconciler.store.lock import Holder, Lock, holder, unlock
+from reconciler.store.pace import SharedPace
 from reconciler.store.recorded import Batch, Owner
 
 T = TypeVar("T")
@@ -262,6 +264,15 @@ class Store:
             return taken
 
         return self._write(work)
+
+    def pace(self, credential: str, per_second: float) -> SharedPace | None:
+        """Return the pace that everybody with this credential shares, at most `per_second` turns a second.
+
+        None for a store that nobody shares. The store knows a keyed hash of the credential, not itself.
+        """
+        if not self.shared or self._empty:
+            return None
+        return SharedPace(self._database, keyed(self.salt, "pace", credential), per_second)
 
     @property
     def _empty(self) -> bool:

@@ -1,0 +1,13 @@
+"""Keyed hashes: what stands for somebody, or for a secret, where neither may stand.
+
+One key for each purpose, all derived from the store's salt, so that a hash of one purpose never equals
+one of another. Masks of secret fields have their own form (`normalize.mask`).
+"""
+
+import hmac
+
+
+def keyed(salt: str, purpose: str, text: str) -> str:
+    """Return 32 hexadecimal digits that stand for `text`; only who has the salt can tell for which."""
+    key = hmac.digest(salt.encode(), f"reconciler {purpose}".encode(), "sha256")
+    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
