@@ -88,14 +88,12 @@ class Database:
             yield connection
 
     @contextmanager
-    def writing(self, *, in_turn: bool = True) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
         """Give a connection whose statements are all kept at the end, or none where anything is raised.
 
-        There is one writer at a time: what it has read stays as it is until it ends. Not so for one that
-        does not wait for its turn; it has to lock the rows that it reads and changes.
+        There is one writer at a time: what it has read stays as it is until it ends.
         """
-        engine = self._engine(writing=True).execution_options(in_turn=in_turn)
-        with self.explained(), engine.begin() as connection:
+        with self.explained(), self._engine(writing=True).begin() as connection:
             yield connection
 
     def write(self, work: Callable[[Connection], T]) -> T:

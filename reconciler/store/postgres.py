@@ -202,8 +202,7 @@ def _state(error: BaseException) -> str:
 
 
 def _take_turn(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    if options.get("writing", False) and options.get("in_turn", True):
+    if connection.get_execution_options().get("writing", False):
         connection.execute(select(func.pg_advisory_xact_lock(_TURN)))
 
 

@@ -4,10 +4,13 @@ import itertools
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sqlalchemy import select
+
 from reconciler.model.address import Address, contact
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
+from reconciler.store.schema import LOCKS
 
 ORIGIN = "https://api.example.com"
 WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))
@@ -57,3 +60,21 @@ def record(address: Address = JANE, **fields: str | bool) -> RecordedEntity:
         shown={"firstName": "Jane", **fields},
         modified="2026-02-01T10:00:00+00:00",
     )
+
+
+def pass_time(store: Store, clock: Clock, seconds: float) -> None:
+    """Let that much time pass for the locks of a store, whichever clock it goes by.
+
+    The clock of a server cannot be moved: what it has written down becomes as much older.
+    """
+    clock.pass_(seconds)
+    if store.shared:
+        with store._database.writing() as connection:
+            since, expires = connection.execute(select(LOCKS.c.since, LOCKS.c.expires)).one()
+            connection.execute(
+                LOCKS.update().values(since=_earlier(since, seconds), expires=_earlier(expires, seconds))
+            )
+
+
+def _earlier(moment: str, seconds: float) -> str:
+    return (datetime.fromisoformat(moment) - timedelta(seconds=seconds)).isoformat(timespec="seconds")

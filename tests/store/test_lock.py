@@ -6,22 +6,47 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import tally
 from sqlalchemy import text
-from store.support import Clock, store_at
+from store.support import WORKSPACES, Clock, pass_time, record, store_at
 
-from reconciler.errors import CorruptRecord, LockHeld
+from reconciler.errors import CorruptRecord, InputError, LockHeld
+from reconciler.store import lock as locks
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock, lease_s
+from reconciler.store.recorded import Batch
+
+TESTS = str(Path(__file__).parents[1])
 
 # Another process that takes the lock, says so, and then does what it is told on its input.
 OTHER = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from pathlib import Path
 from store.support import store_at
-with store_at(Path(sys.argv[1]), prefix="other") as store, store.lock("run-other"):
+with store_at(sys.argv[1], prefix="other") as store, store.lock("run-other"):
     print("held", flush=True)
     sys.stdin.readline()
+"""
+
+# Another process that wants the lock so many times, and says each time whether it was alone within.
+FIGHTER = """
+import os, sys, time
+sys.path.insert(0, sys.argv[2])
+from store.support import store_at
+from reconciler.errors import LockHeld
+url, _, witness, name, times = sys.argv[1:]
+taken = 0
+with store_at(url, prefix=name) as store:
+    until = time.monotonic() + 60
+    while taken < int(times) and time.monotonic() < until:
+        try:
+            with store.lock(name):
+                os.close(os.open(witness, os.O_CREAT | os.O_EXCL))
+                taken += 1
+                os.unlink(witness)
+        except LockHeld:
+            time.sleep(0.005)
+print(taken)
 """
 
 
@@ -31,20 +56,19 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with store_at(tmp_path / "store.db", clock=clock, prefix="first") as opened:
+def store(store_url: str, clock: Clock) -> Iterator[Store]:
+    with store_at(store_url, clock=clock, prefix="first") as opened:
         yield opened
 
 
 @pytest.fixture
-def rival(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    with store_at(tmp_path / "store.db", clock=clock, prefix="second") as opened:
+def rival(store: Store, store_url: str, clock: Clock) -> Iterator[Store]:
+    with store_at(store_url, clock=clock, prefix="second") as opened:
         yield opened
 
 
-def start_other(path: Path) -> subprocess.Popen[str]:
-    tests = str(Path(__file__).parents[1])
-    command = [sys.executable, "-c", OTHER, str(path), tests]
+def start_other(url: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", OTHER, url, TESTS]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
@@ -57,12 +81,15 @@ def finish(process: subprocess.Popen[str]) -> None:
 
 def test_a_second_writer_is_told_who_writes_and_since_when(store: Store, rival: Store, clock: Clock) -> None:
     with store.lock("run-1"):
-        clock.pass_(150)
+        pass_time(store, clock, 150)
+        held = rival.holder()
         with pytest.raises(LockHeld) as caught, rival.lock("run-2"):
             pass
+    assert held is not None
     assert f"process {os.getpid()}" in str(caught.value)
-    assert "run run-1, since 2026-03-01T12:00:00+00:00 (2 min)" in str(caught.value)
-    assert caught.value.next
+    assert f"run run-1, since {held.since} (2 min)" in str(caught.value)
+    assert f"unlock --force {held.id}`" in caught.value.next
+    assert held.expires in caught.value.next
     assert caught.value.exit_code == 4
 
 
@@ -79,10 +106,10 @@ def test_the_lock_is_let_go_of_on_every_way_out(store: Store, rival: Store) -> N
         lock.check()
 
 
-def test_other_stacks_write_at_the_same_time(tmp_path: Path, store: Store) -> None:
+def test_other_stacks_write_at_the_same_time(store_url: str, store: Store) -> None:
     with (
         store.lock("run-1") as lock,
-        store_at(tmp_path / "store.db", stack="other") as other,
+        store_at(store_url, stack="other") as other,
         other.lock("run-2") as another,
     ):
         lock.check()
@@ -94,7 +121,7 @@ def test_a_lock_past_its_lease_is_taken_over_and_its_holder_finds_out(
 ) -> None:
     """A run on another machine may be gone without a word; one that was only asleep must stop writing."""
     with store.lock("run-1") as lock:
-        clock.pass_(lease_s + 1)
+        pass_time(store, clock, lease_s + 1)
         with rival.lock("run-2") as taken:
             taken.check()
             with pytest.raises(LockHeld, match=r"was taken from this run, by .* run run-2"):
@@ -108,7 +135,7 @@ def test_a_lock_past_its_lease_is_taken_over_and_its_holder_finds_out(
 def test_a_run_that_goes_on_checking_keeps_its_lock(store: Store, rival: Store, clock: Clock) -> None:
     with store.lock("run-1") as lock:
         for _ in range(20):
-            clock.pass_(lease_s * 0.8)
+            pass_time(store, clock, lease_s * 0.8)
             lock.check()
         with pytest.raises(LockHeld), rival.lock("run-2"):
             pass
@@ -116,12 +143,12 @@ def test_a_run_that_goes_on_checking_keeps_its_lock(store: Store, rival: Store, 
 
 def test_a_late_check_keeps_a_lock_that_nobody_took(store: Store, clock: Clock) -> None:
     with store.lock("run-1") as lock:
-        clock.pass_(lease_s * 3)
+        pass_time(store, clock, lease_s * 3)
         lock.check()
 
 
-def test_a_live_process_keeps_others_out_and_an_ended_one_does_not(tmp_path: Path, store: Store) -> None:
-    process = start_other(tmp_path / "store.db")
+def test_a_live_process_keeps_others_out_and_an_ended_one_does_not(store_url: str, store: Store) -> None:
+    process = start_other(store_url)
     try:
         with pytest.raises(LockHeld, match=f"process {process.pid}"), store.lock("run-1"):
             pass
@@ -132,29 +159,29 @@ def test_a_live_process_keeps_others_out_and_an_ended_one_does_not(tmp_path: Pat
 
 
 def test_the_lock_of_a_killed_process_is_taken_over_at_once(
-    tmp_path: Path, store: Store, clock: Clock
+    store_url: str, store: Store, clock: Clock
 ) -> None:
     """A build that was cancelled is the usual reason, and nobody wants to wait for a lease then."""
     at_once = sys.platform.startswith(
         "linux"
     )  # elsewhere nothing tells two machines apart: the lease decides
-    process = start_other(tmp_path / "store.db")
+    process = start_other(store_url)
     process.kill()
     finish(process)
-    clock.pass_(0 if at_once else lease_s + 1)
+    pass_time(store, clock, 0 if at_once else lease_s + 1)
     with store.lock("run-1") as lock:
         lock.check()
 
 
 @pytest.mark.parametrize("wait", [lambda process: process.wait(timeout=20), lambda _: time.sleep(0.3)])
 def test_a_killed_process_holds_nothing_though_its_parent_has_not_asked_for_it(
-    tmp_path: Path, store: Store, clock: Clock, wait: Callable[[subprocess.Popen[str]], object]
+    store_url: str, store: Store, clock: Clock, wait: Callable[[subprocess.Popen[str]], object]
 ) -> None:
     """It keeps its number as a zombie; in a container without a proper first process, for ever."""
-    process = start_other(tmp_path / "store.db")
+    process = start_other(store_url)
     process.kill()
     wait(process)
-    clock.pass_(0 if sys.platform.startswith("linux") else lease_s + 1)
+    pass_time(store, clock, 0 if sys.platform.startswith("linux") else lease_s + 1)
     try:
         with store.lock("run-1") as lock:
             lock.check()
@@ -173,10 +200,9 @@ def test_a_process_number_of_another_machine_says_nothing(store: Store, rival: S
             pass
 
 
-def test_of_two_processes_that_fight_for_the_lock_one_gets_it(tmp_path: Path, store: Store) -> None:
+def test_of_two_processes_that_fight_for_the_lock_one_gets_it(store_url: str, store: Store) -> None:
     script = OTHER.replace("sys.stdin.readline()", "import time; time.sleep(0.5)")
-    tests = str(Path(__file__).parents[1])
-    command = [sys.executable, "-c", script, str(tmp_path / "store.db"), tests]
+    command = [sys.executable, "-c", script, store_url, TESTS]
     fighters = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     spoken = [fighter.communicate(timeout=30) for fighter in fighters]
     winners = [out for out, _ in spoken if out == b"held\n"]
@@ -187,26 +213,174 @@ def test_of_two_processes_that_fight_for_the_lock_one_gets_it(tmp_path: Path, st
     assert all(b"LockHeld" in errors for errors in losers)
 
 
-def test_of_two_that_saw_the_same_holder_one_takes_over(store: Store, rival: Store, clock: Clock) -> None:
+def test_many_processes_are_within_one_at_a_time_and_each_take_counts(
+    store_url: str, store: Store, tmp_path: Path
+) -> None:
+    """A number given twice could not tell an older writer from a newer one."""
+    fighters, times = 3, 12
+    commands = [
+        [sys.executable, "-c", FIGHTER, store_url, TESTS, str(tmp_path / "within"), f"run-{n}", str(times)]
+        for n in range(fighters)
+    ]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for command in commands
+    ]
+    spoken = [process.communicate(timeout=90) for process in processes]
+    with store.lock("run-last") as lock:
+        assert lock.counter == fighters * times + 1
+    assert spoken == [(f"{times}\n", "")] * fighters
+    tally.count("interleavings", "takes of the lock by real processes", fighters * times)
+
+
+def test_of_two_that_saw_the_same_holder_one_takes_over(store: Store, rival: Store) -> None:
     """Where a database lets both look at once, the row decides: it changes from exactly that holder."""
-    with store.lock("run-1") as lock, store._database.writing() as connection:
-        seen = lock._holder(connection)
+    with store.lock("run-1"), store._database.writing() as connection:
+        seen = locks.holder(connection, store._owner)
         assert seen is not None
-        assert not lock._written(connection, None)
         second, third = (
-            Lock(rival._database, rival._owner, run=name, nonce=name, now=clock) for name in ("two", "three")
+            Lock(rival._database, rival._owner, run=name, nonce=name) for name in ("two", "three")
         )
-        assert second._written(connection, seen)
-        assert not third._written(connection, seen)
+        assert not second._written(connection, None, second._mine)
+        assert second._written(connection, seen, second._mine)
+        assert not third._written(connection, seen, third._mine)
 
 
 def test_a_lease_is_not_renewed_for_a_lock_that_was_taken(store: Store, rival: Store, clock: Clock) -> None:
     with store.lock("run-1") as lock:
-        clock.pass_(lease_s + 1)
+        pass_time(store, clock, lease_s + 1)
         with rival.lock("run-2") as taken:
             with pytest.raises(LockHeld, match="run run-2"):
-                lock._renew()
+                store._database.write(lock._renew)
             taken.check()
+
+
+def test_the_counter_rises_with_every_take_and_never_falls(store: Store, rival: Store, clock: Clock) -> None:
+    """What was written under a number can be told from what a later writer wrote."""
+    counters = []
+    for holder in (store, rival, store):
+        with holder.lock("run") as lock:
+            counters.append(lock.counter)
+            found = holder.holder()
+            assert found is not None
+            assert found.counter == lock.counter
+    with store.lock("run") as lock:
+        counters.append(lock.counter)
+        pass_time(store, clock, lease_s + 1)
+        with rival.lock("run") as taken:
+            counters.append(taken.counter)
+    assert counters == [1, 2, 3, 4, 5]
+    assert store.holder() is None
+
+
+def test_what_needs_the_lock_is_not_kept_without_it(store: Store, rival: Store, clock: Clock) -> None:
+    """Checked in the transaction that writes, there is no moment between the check and what it allows."""
+
+    def write() -> None:
+        with store._database.writing() as connection:
+            connection.execute(text("INSERT INTO plans_used VALUES ('salt', 'run-1', '')"))
+            lock.check_in(connection)
+
+    with store.lock("run-1") as lock:
+        write()
+        with store._database.writing() as connection:
+            connection.execute(text("DELETE FROM plans_used"))
+        pass_time(store, clock, lease_s + 1)
+        with rival.lock("run-2"):
+            with pytest.raises(LockHeld, match="run run-2"):
+                write()
+            with store._database.reading() as connection:
+                assert connection.execute(text("SELECT count(*) FROM plans_used")).scalar() == 0
+
+
+def test_the_lease_is_renewed_by_what_is_written_under_it(store: Store, rival: Store, clock: Clock) -> None:
+    """A run that writes needs no other sign of life."""
+    with store.lock("run-1") as lock:
+        for _ in range(3):
+            pass_time(store, clock, lease_s * 0.8)
+            store.record([], WORKSPACES, lock=lock)
+        with pytest.raises(LockHeld), rival.lock("run-2"):
+            pass
+
+
+def test_a_recorded_result_needs_the_lock_that_was_given_with_it(
+    store: Store, rival: Store, clock: Clock
+) -> None:
+    with store.lock("run-1") as lock:
+        pass_time(store, clock, lease_s + 1)
+        with rival.lock("run-2"), pytest.raises(LockHeld):
+            store.record([Batch(remember=(record(),))], WORKSPACES, lock=lock)
+    assert store.recorded(WORKSPACES).entities == {}
+
+
+def test_a_clock_that_is_put_back_does_not_make_a_lease_endless(clock: Clock, tmp_path: Path) -> None:
+    """Nobody could ever take over from a run that then dies elsewhere."""
+    with (
+        store_at(tmp_path / "store.db", clock=clock, prefix="first") as store,
+        store_at(tmp_path / "store.db", clock=clock, prefix="second") as rival,
+        store.lock("run-1") as lock,
+    ):
+        clock.pass_(-50 * 365 * 86_400)
+        lock.check()
+        clock.pass_(lease_s + 1)
+        with rival.lock("run-2"), pytest.raises(LockHeld):
+            lock.check()
+
+
+@pytest.mark.parametrize("years", [-50, 50])
+def test_machines_with_wrong_clocks_agree_on_a_shared_store(postgres_url: str, years: int) -> None:
+    """The lease lives on the server's clock: nobody takes over because his own is fast, or waits for ever."""
+    wrong = Clock()
+    wrong.pass_(years * 365 * 86_400)
+    with (
+        store_at(postgres_url, prefix="first") as store,
+        store_at(postgres_url, clock=wrong, prefix="second") as rival,
+        store.lock("run-1") as lock,
+    ):
+        with pytest.raises(LockHeld), rival.lock("run-2"):
+            pass
+        pass_time(store, wrong, lease_s + 1)
+        with rival.lock("run-2") as taken:
+            taken.check()
+            with pytest.raises(LockHeld):
+                lock.check()
+
+
+def test_a_lock_is_taken_away_from_exactly_the_holder_that_was_named(store: Store, rival: Store) -> None:
+    """Between a look and the word, another run may have become the writer: that one is not meant."""
+    with store.lock("run-1"):
+        seen = rival.holder()
+    assert seen is not None
+    with pytest.raises(InputError, match="is free"):
+        rival.unlock(seen.id)
+    with store.lock("run-2") as lock:
+        for wrong in (seen.id, "", lock._mine.nonce + "x", "%"):
+            with pytest.raises(LockHeld, match="has another id") as caught:
+                rival.unlock(wrong)
+            assert caught.value.next
+            lock.check()
+        now = rival.holder()
+        assert now is not None
+        assert rival.unlock(now.id) == now
+        assert rival.holder() is None
+        with pytest.raises(LockHeld, match="was taken from this run"):
+            lock.check()
+    with rival.lock("run-3") as lock:
+        assert lock.counter == 3
+
+
+def test_who_took_a_lock_away_stands_in_the_history(store: Store, rival: Store) -> None:
+    with store.lock("run-1"):
+        found = rival.holder()
+        assert found is not None
+        rival.unlock(found.id)
+    assert [(line.event, line.run) for line in rival.history()] == [("unlocked", "run-1")]
+
+
+def test_a_store_that_is_not_there_has_a_free_lock(tmp_path: Path) -> None:
+    with store_at(tmp_path / "store.db", create=False) as store:
+        assert store.holder() is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_damaged_lock_row_is_said_so(store: Store, rival: Store) -> None:
