@@ -1,0 +1,38 @@
+"""Plan files in the hands of somebody who edits them: changed and, where wanted, sealed again.
+
+Sealing again is what a seal cannot prevent: everybody can compute it. What stands against it is
+tested with files that this module makes.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from reconciler import __version__
+from reconciler.core.fingerprint import fingerprint
+from reconciler.core.seal import PlanFile, opened, sealed
+from reconciler.model.encoding import decode
+from reconciler.model.plans import Plan
+
+
+def resealed(plan: Plan, *, program: str = __version__, **edited: Any) -> bytes:
+    """Return the file of `plan` with some parts edited, its fingerprint and its seal made to fit."""
+    edited_plan = structs.replace(plan, **edited)
+    fit = structs.replace(edited_plan, fingerprint=fingerprint(edited_plan))
+    return sealed(fit, program)
+
+
+def reseal(document: Any) -> bytes | None:
+    """Return the file that holds this edited JSON, sealed again; None where it holds no plan at all."""
+    try:
+        plan = opened(decode(json.dumps(document), PlanFile))
+    except ValueError:
+        return None
+    return resealed(plan)
+
+
+def edit(path: Path, **edited: Any) -> None:
+    """Change parts of a plan file as somebody would who knows how it is sealed."""
+    path.write_bytes(resealed(opened(decode(path.read_bytes(), PlanFile)), **edited))
