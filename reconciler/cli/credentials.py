@@ -160,4 +160,15 @@ def _fit(text: str, source: Source) -> str:
         )
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise SecretRefused(f"{source} is not UTF-8 text", "store the secret as text")
+    # A byte order mark that an editor left, a zero-width space that a web page gave: the service would
+    # only say that the password is wrong.
+    hidden = next((character for character in text if not character.isprintable()), "")
+    if hidden:
+        raise SecretRefused(
+            f"{source} holds the invisible character U+{ord(hidden):04X}", "type the secret, or copy it again"
+        )
+    if len(text.encode()) > secret_bytes_max:
+        raise SecretRefused(
+            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else"
+        )
     return text

@@ -4,6 +4,7 @@ Belongs here: the fields of a profile, loading one by name or path, the names of
 Not here: acting on them.
 """
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +17,7 @@ from msgspec import Meta, Struct
 from reconciler.errors import SettingsError
 
 file_bytes_max = 64 * 1024  # the shipped ones have less than two thousand
+depth_max = 10  # lists and mappings inside each other; the parser's time grows with their square
 
 _Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
 _Field = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_]{0,99}\Z")]
@@ -164,7 +166,24 @@ def _checked(text: str, shown: str) -> Profile:
 
 
 class _Once(yaml.SafeLoader):
-    """Refuses a key that stands twice: which of the two counts?"""
+    """Reads plain words as text, but for true, false, null and decimal numbers; takes no key twice, no alias.
+
+    YAML's own rules make 16 of 020, 90 of 1:30 and false of no; and which of two keys counts?
+    """
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # its stubs say nothing
+            raise yaml.composer.ComposerError(None, None, "an alias is refused; write the value out", mark)
+        self.depth += 1
+        if self.depth > depth_max:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the same
+            raise yaml.composer.ComposerError(None, None, f"it is nested over {depth_max} levels", mark)
+        found: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return found
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
         seen: list[object] = []
@@ -174,3 +193,13 @@ class _Once(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.append(key.value)
         return super().construct_mapping(node, deep)
+
+
+_Once.yaml_implicit_resolvers = {}  # what this class knew of its parent's is forgotten; the parent keeps it
+for _tag, _words, _first in (
+    ("bool", r"(?:true|false)\Z", "tf"),
+    ("null", r"(?:null|~|)\Z", ["n", "~", ""]),
+    ("int", r"-?(?:0|[1-9][0-9]{0,14})\Z", "-0123456789"),
+    ("float", r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}\Z", "-0123456789"),
+):
+    _Once.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_words, re.ASCII), list(_first))
