@@ -1,4 +1,4 @@
-"""Keys made for these tests, which open nothing else. In parts, so that no scanner takes them for lost ones."""
+"""Keys made for these tests, which open nothing else. In parts: no scanner shall take them for lost ones."""
 
 _WHAT = "OPENSSH PRIVATE" + " KEY"
 
