@@ -2,6 +2,7 @@
 
     with postgres.database() as url: ...        a fresh empty database, dropped at the end
     url = postgres.url()                        the same, there until the run ends
+    with postgres.role(url, "GRANT ...") as url_of_another_user: ...
     with postgres.Server(folder) as server:     a server of one's own, to kill and to start again
 
 Every process of a run uses the same server: the first one that asks starts it, and it ends when the last
@@ -78,6 +79,23 @@ def drop(made: str) -> None:
     """Drop a database that `url` made."""
     with _administration(_address()) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {made.rpartition('/')[2]} WITH (FORCE)".encode())
+
+
+@contextmanager
+def role(made: str, *rights: str) -> Iterator[str]:
+    """Give the URL of a database for a new user, with what GRANT statements allow to `{role}` there."""
+    name = f"role_{secrets.token_hex(8)}"
+    password = secrets.token_hex(16)
+    rest = made.rpartition("@")[2]
+    with psycopg.connect(made, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'".encode())
+        try:
+            for right in rights:
+                connection.execute(right.format(role=name).encode())
+            yield f"postgresql://{name}:{password}@{rest}"
+        finally:
+            connection.execute(f"DROP OWNED BY {name}".encode())
+            connection.execute(f"DROP ROLE {name}".encode())
 
 
 class Server:

@@ -48,8 +48,17 @@ class File:
         self._path = path
 
     def exists(self) -> bool:
-        """Whether the file is there."""
-        return self._path.exists()
+        """Whether the file is there. Raises StoreError where that cannot be seen: it is not an empty one."""
+        try:
+            self._path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise StoreError(
+                f"the store {self.name} cannot be opened: {error.strerror}.",
+                next="check that you may enter its folder, or set `store` to another place",
+            ) from error
+        return True
 
     def engine(self, *, writing: bool) -> Engine:
         """Return an engine; to write, the file is made where there is none. Raises StoreError."""

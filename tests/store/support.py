@@ -1,6 +1,9 @@
 """A clock that the test moves, and a store with everything else filled in."""
 
 import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,6 +19,7 @@ ORIGIN = "https://api.example.com"
 WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))
 JANE = contact("ops", "jane-doe")
 SAM = contact("ops", "sam-lee")
+NOBODY = 65534
 
 
 class Clock:
@@ -78,3 +82,18 @@ def pass_time(store: Store, clock: Clock, seconds: float) -> None:
 
 def _earlier(moment: str, seconds: float) -> str:
     return (datetime.fromisoformat(moment) - timedelta(seconds=seconds)).isoformat(timespec="seconds")
+
+
+@contextmanager
+def as_somebody_without_rights(folder: Path) -> Iterator[None]:
+    """Take the right to write in `folder` away; a superuser has to become somebody else for that."""
+    superuser = os.geteuid() == 0
+    folder.chmod(0o555)
+    if superuser:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if superuser:
+            os.seteuid(0)
+        folder.chmod(0o700)

@@ -1,0 +1,312 @@
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+
+import postgres as postgres_server
+import pytest
+import tally
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from store.support import JANE, ORIGIN, SAM, WORKSPACES, Clock, as_somebody_without_rights, store_at
+
+from reconciler.errors import StoreError
+from reconciler.model.address import Address
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.store import connection, journal, migrations, postgres, schema
+from reconciler.store.recorded import Owner
+
+TESTS = str(Path(__file__).parents[1])
+ME = Owner(ORIGIN, "default")
+
+# A store as version 1 made it, with rows in each of its tables.
+VERSION_1 = """
+CREATE TABLE meta (key VARCHAR NOT NULL, value VARCHAR NOT NULL, PRIMARY KEY (key));
+CREATE TABLE entities (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, workspace_id VARCHAR NOT NULL, address VARCHAR NOT NULL,
+    remote_id VARCHAR NOT NULL, parent_id VARCHAR NOT NULL, sent TEXT NOT NULL, shown TEXT NOT NULL,
+    modified VARCHAR NOT NULL, protected BOOLEAN NOT NULL, updated_at VARCHAR NOT NULL, run VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, address)
+);
+CREATE TABLE doubts (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, address VARCHAR NOT NULL, until VARCHAR NOT NULL,
+    run VARCHAR NOT NULL, PRIMARY KEY (origin, stack, address)
+);
+CREATE TABLE locks (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, nonce VARCHAR NOT NULL, run VARCHAR NOT NULL,
+    holder VARCHAR NOT NULL, seat VARCHAR NOT NULL, pid INTEGER NOT NULL, since VARCHAR NOT NULL,
+    expires VARCHAR NOT NULL, PRIMARY KEY (origin, stack)
+);
+CREATE TABLE runs (
+    run VARCHAR NOT NULL, origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, command VARCHAR NOT NULL,
+    fingerprint VARCHAR NOT NULL, started_at VARCHAR NOT NULL, ended_at VARCHAR NOT NULL,
+    outcome VARCHAR NOT NULL, exit_code INTEGER NOT NULL, counts TEXT NOT NULL, PRIMARY KEY (run)
+);
+CREATE TABLE plans_used (
+    salt VARCHAR NOT NULL, run VARCHAR NOT NULL, used_at VARCHAR NOT NULL, PRIMARY KEY (salt)
+);
+INSERT INTO meta VALUES ('version', '1'), ('salt', 'the-old-salt');
+INSERT INTO entities VALUES (
+    'https://api.example.com', 'default', 'AB12', 'contact/ops/jane-doe', '00AB', '',
+    '{"firstName":"Jane"}', '{"firstName":"Jane","title":""}', '2026-02-01T10:00:00+00:00', true,
+    '2026-02-02T10:00:00+00:00', 'run-1'
+);
+INSERT INTO doubts VALUES
+    ('https://api.example.com', 'default', 'contact/ops/sam-lee', '2026-03-01T12:00:10+00:00', 'run-2'),
+    ('https://api.example.com', 'other', 'contact/ops/jane-doe', '2026-03-01T12:00:20+00:00', '');
+INSERT INTO locks VALUES (
+    'https://api.example.com', 'default', 'nonce-of-run-2', 'run-2', 'somebody', 'a seat', 7,
+    '2026-03-01T12:00:00+00:00', '2026-03-01T12:05:00+00:00'
+);
+INSERT INTO runs VALUES
+    ('run-1', 'https://api.example.com', 'default', 'apply', '7f3a', '2026-02-02T10:00:00+00:00',
+     '2026-02-02T10:00:09+00:00', 'applied', 0, '{"create applied":1}'),
+    ('run-2', 'https://api.example.com', 'default', 'apply', '8c4b', '2026-03-01T12:00:00+00:00',
+     '', '', 0, '{}');
+INSERT INTO plans_used VALUES ('a-plan', 'run-1', '2026-02-02T10:00:00+00:00')
+"""
+
+
+@contextmanager
+def engine_of(url: str) -> Iterator[Engine]:
+    """An engine that knows nothing of the program but where its tables are."""
+    made = make_url(url)
+    if made.drivername == "postgresql":
+        made = made.set(drivername="postgresql+psycopg")
+        engine = create_engine(made, connect_args={"options": f"-c search_path={postgres.SCHEMA}"})
+    else:
+        engine = create_engine(made)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    with engine_of(url) as engine, engine.begin() as opened:
+        yield opened
+
+
+def make_version_1(url: str) -> None:
+    with connected(url) as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"CREATE SCHEMA {postgres.SCHEMA}"))
+        for statement in VERSION_1.split(";"):
+            connection.exec_driver_sql(statement)
+
+
+def everything(url: str) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table."""
+    with connected(url) as connection:
+        names = sorted(inspect(connection).get_table_names())
+        return {
+            name: sorted(map(tuple, connection.exec_driver_sql(f"SELECT * FROM {name}")))  # noqa: S608 - names of tables
+            for name in names
+        }
+
+
+@pytest.fixture
+def old(store_url: str) -> str:
+    """The URL of a store of version 1."""
+    make_version_1(store_url)
+    return store_url
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_store_of_version_1_is_brought_up_and_nothing_of_it_is_lost(old: str, *, create: bool) -> None:
+    """Reading does it too: the first command after an upgrade is most likely a plan."""
+    with store_at(old, create=create) as store:
+        kept = store.recorded(WORKSPACES)
+        with store._database.reading() as connection:
+            entries = journal.entries(connection, ME, "run-2")
+            runs = connection.execute(text("SELECT * FROM runs ORDER BY run")).mappings().all()
+            used = connection.execute(text("SELECT * FROM plans_used")).all()
+        holder = store.holder()
+
+    assert store.salt == "the-old-salt"
+    assert kept.entities == {
+        JANE: RecordedEntity(
+            JANE,
+            "00AB",
+            sent={"firstName": "Jane"},
+            shown={"firstName": "Jane", "title": ""},
+            modified="2026-02-01T10:00:00+00:00",
+            protected=True,
+        )
+    }
+    assert kept.doubts == {SAM: "2026-03-01T12:00:10+00:00"}
+    assert [(entry.open, entry.intent.action) for entry in entries] == [(True, "create")]
+    assert holder is not None
+    assert (holder.nonce, holder.run, holder.counter) == ("nonce-of-run-2", "run-2", 1)
+    assert [(row["run"], row["outcome"], row["counts"]) for row in runs] == [
+        ("run-1", "applied", '{"create applied":1}'),
+        ("run-2", "", "{}"),
+    ]
+    assert [(row["who"], row["context"], row["plan"], row["consent"]) for row in runs] == [("",) * 4] * 2
+    assert [tuple(row) for row in used] == [("a-plan", "run-1", "2026-02-02T10:00:00+00:00")]
+
+
+def test_the_doubts_of_another_stack_stay_with_it(old: str) -> None:
+    with store_at(old, stack="other") as store:
+        assert store.recorded(WORKSPACES).doubts == {JANE: "2026-03-01T12:00:20+00:00"}
+
+
+def test_a_store_that_was_brought_up_is_like_one_that_was_made(old: str, tmp_path: Path) -> None:
+    """Or every later statement would have two kinds of tables to be right for."""
+
+    def shape(connection: Connection) -> dict[str, object]:
+        found = inspect(connection)
+        return {
+            name: (
+                {
+                    column["name"]: (str(column["type"]), column["nullable"], column["default"])
+                    for column in found.get_columns(name)
+                },
+                found.get_pk_constraint(name)["constrained_columns"],
+                found.get_indexes(name),
+            )
+            for name in found.get_table_names()
+        }
+
+    store_at(old).close()
+    fresh = f"sqlite:///{tmp_path / 'fresh.db'}"
+    with connected(old) as connection:
+        brought_up = shape(connection)
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"DROP SCHEMA {postgres.SCHEMA} CASCADE"))
+            fresh = old
+    store_at(fresh).close()
+
+    with connected(fresh) as connection:
+        assert brought_up == shape(connection)
+    assert set(brought_up) == set(schema.METADATA.tables)
+
+
+def test_bringing_up_twice_changes_nothing_more(old: str) -> None:
+    store_at(old).close()
+    once = everything(old)
+    for create in (True, False):
+        store_at(old, create=create).close()
+
+    assert everything(old) == once
+
+
+def test_a_lock_of_an_older_version_still_keeps_others_out_and_then_counts_on(old: str) -> None:
+    clock = Clock()
+    with store_at(old, clock=clock) as store:
+        with store._database.writing() as connection:
+            connection.execute(text("UPDATE locks SET expires = '2020-01-01T00:00:00+00:00'"))
+        with store.lock("run-3") as lock:
+            assert lock.counter == 2
+
+
+def test_each_older_version_has_a_step_to_the_next() -> None:
+    assert sorted(migrations.STEPS) == list(range(1, schema.VERSION))
+
+
+READING = (
+    f"GRANT USAGE ON SCHEMA {postgres.SCHEMA} TO {{role}}",
+    f"GRANT SELECT ON ALL TABLES IN SCHEMA {postgres.SCHEMA} TO {{role}}",
+)
+
+
+class Interrupted(Exception):
+    """Stands for the end of the process."""
+
+
+def bring_up(url: str, each: Callable[[int], None]) -> None:
+    """Open a store as the program does to write it; `each` hears 1, 2, ... before each statement."""
+    numbers = count(1)
+    with closing(connection.Database(source := connection._source(url, ""), None, now=Clock())) as database:
+        database.engine = source.engine(writing=True)
+        event.listen(database.engine, "before_cursor_execute", lambda *_: each(next(numbers)))
+        database.write(lambda opened: connection._made(database, opened, str))
+
+
+def test_a_migration_that_is_cut_short_anywhere_has_changed_nothing(old: str) -> None:
+    """All of it in one transaction: a store between two versions could be read by no program."""
+    before = everything(old)
+    stops = 0
+    done = False
+    while not done:
+        stops += 1
+
+        def stop(number: int, at: int = stops) -> None:
+            if number == at:
+                raise Interrupted
+
+        try:
+            bring_up(old, stop)
+            done = True
+        except Interrupted:
+            assert everything(old) == before
+    assert stops > 15
+    tally.count("crash points", "a migration of the store", stops - 1)
+    with store_at(old) as store:
+        assert set(store.recorded(WORKSPACES).entities) == {JANE}
+
+
+# A process that dies by its own hand before the statement that it was told.
+DYING = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[2])
+from store.test_migrations import bring_up
+bring_up(sys.argv[1], lambda number: number == int(sys.argv[3]) and os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+@pytest.mark.parametrize("at", [4, 10, 16])
+def test_a_process_that_is_killed_within_a_migration_has_changed_nothing(old: str, at: int) -> None:
+    before = everything(old)
+    died = subprocess.run([sys.executable, "-c", DYING, old, TESTS, str(at)], check=False, timeout=60)
+
+    assert died.returncode == -signal.SIGKILL
+    assert everything(old) == before
+    with store_at(old) as store:
+        assert set(store.recorded(WORKSPACES).entities) == {JANE}
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_several_at_once_bring_a_store_up_once(old: str, *, create: bool) -> None:
+    """Build servers upgrade together."""
+
+    def open_one(_: int) -> frozenset[Address]:
+        with store_at(old, create=create) as store:
+            return frozenset(store.recorded(WORKSPACES).entities)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(open_one, range(4))) == {frozenset({JANE})}
+    assert everything(old)["meta"] == [("salt", "the-old-salt"), ("version", str(schema.VERSION))]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_an_older_store_that_may_not_be_written_says_what_to_do(
+    kind: str, folder: Path, request: pytest.FixtureRequest
+) -> None:
+    """Read as it is, it would be taken for something else."""
+    path = folder / "store.db"
+    old = f"sqlite:///{path}" if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    make_version_1(old)
+    with read_only(old, path) as url, pytest.raises(StoreError) as caught:
+        store_at(url, create=False)
+    said = str(caught.value)
+    assert "schema 1, this one knows 2" in said
+    assert "may not" in said
+    assert "somebody who may write the store" in caught.value.next
+    assert everything(old)["meta"] == [("salt", "the-old-salt"), ("version", "1")]
+
+
+@contextmanager
+def read_only(url: str, path: Path) -> Iterator[str]:
+    """Give the URL under which nobody may write the store."""
+    if url.startswith("sqlite"):
+        path.chmod(0o444)
+        with as_somebody_without_rights(path.parent):
+            yield url
+        return
+    with postgres_server.role(url, *READING) as reading:
+        yield reading
