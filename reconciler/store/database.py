@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import structs
 from sqlalchemy import Connection
@@ -30,8 +30,10 @@ from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store import audit, journal, recorded, runs
 from reconciler.store.connection import Database, open_database
 from reconciler.store.lock import Holder, Lock, holder, unlock
-from reconciler.store.pace import SharedPace
 from reconciler.store.recorded import Batch, Owner
+
+if TYPE_CHECKING:
+    from reconciler.store.pace import SharedPace
 
 T = TypeVar("T")
 
@@ -265,13 +267,15 @@ class Store:
 
         return self._write(work)
 
-    def pace(self, credential: str, per_second: float) -> SharedPace | None:
+    def pace(self, credential: str, per_second: float) -> "SharedPace | None":
         """Return the pace that everybody with this credential shares, at most `per_second` turns a second.
 
         None for a store that nobody shares. The store knows a keyed hash of the credential, not itself.
         """
         if not self.shared or self._empty:
             return None
+        from reconciler.store.pace import SharedPace  # noqa: PLC0415 - only a shared store needs its dialect
+
         return SharedPace(self._database, keyed(self.salt, "pace", credential), per_second)
 
     @property

@@ -128,6 +128,8 @@ def _delete_entities(
 
 
 def _rename(connection: Connection, owner: Owner, ids: Mapping[str, str], old: Address, new: Address) -> None:
+    if old == new:
+        return  # what was there is what takes its place
     _delete_entities(connection, owner, ids, [new])
     connection.execute(
         ENTITIES.update()
