@@ -21,9 +21,10 @@ from reconciler.service.timing import Timing
 
 log = logging.getLogger(__name__)
 
-# Seconds. A turn that is used later than this runs into those of others, and is given up for a new one; a
-# shared pace keeps 5 % below its ceiling for the same reason, and the two together never pass it.
-late_max_s = 0.05
+# Seconds, or the distance of two turns if that is more. A shared turn that is used later than this runs into
+# those of others, and is given up for a new one. A shared pace keeps 5 % below its ceiling for the same
+# reason: so much, and as much on the way to the service, and no second sees more than the ceiling and one.
+late_max_s = 0.025
 lost_max = (
     8  # turns that one request may lose so, on a machine that is far behind; then it begins all the same
 )

@@ -11,7 +11,8 @@ one slows all. Only a courtesy depends on it: whoever cannot reach it goes on by
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct, structs
@@ -23,8 +24,8 @@ from reconciler.errors import StoreError
 from reconciler.store.connection import Database
 from reconciler.store.schema import PACES
 
-# Of the ceiling. Between this row and the service's door lie the delays of several machines; with 5 % kept
-# back, turns that are used up to 50 ms late (service/limiter.py) still never pass the ceiling together.
+# Of the ceiling. Between this row and the service's door lie the delays of several machines: with 5 % kept
+# back, requests that arrive up to 50 ms late never pass the ceiling together (see service/limiter.py).
 share = 0.95
 ahead_s = 0.5  # seconds' worth of turns taken at once: a few transactions a second, whatever the rate
 answer_max_s = 5.0  # seconds; a limit that costs more than the calls it spaces is no help
@@ -108,7 +109,7 @@ class SharedPace:
     def _changed(
         self, change: Callable[[paces.Pace, float], tuple[paces.Pace, tuple[float, float]]]
     ) -> "_Done":
-        with self._database.writing() as connection:
+        with self._connected() as connection:
             connection.execute(_LIGHTLY)
             asked_at = self._monotonic()
             pace, now = self._read(connection)
@@ -117,6 +118,19 @@ class SharedPace:
             mine = PACES.c.credential == self._credential
             connection.execute(PACES.update().where(mine).values(structs.asdict(after)))
         return _Done(found, asked_at, now, answered_at)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """Give a transaction that waits for nobody but those who use the same credential.
+
+        A store that was opened for reading is written too, where its user may: a plan's calls count.
+        """
+        engine = self._database.engine
+        # Our own mistake: a shared store is there whenever it could be opened.
+        assert engine is not None, "a pace is asked of a store that is there"  # noqa: S101 - see above
+        options = {"isolation_level": "READ COMMITTED", "postgresql_readonly": False}
+        with self._database.explained(), engine.execution_options(**options).begin() as connection:
+            yield connection
 
     def _read(self, connection: Connection) -> tuple[paces.Pace, float]:
         """Return the pace and the store's time, from when nobody else can change it."""
