@@ -22,7 +22,7 @@ EXAMPLES = "sqlite:///.reconciler/store.db, or postgresql://user@host/database"
 _port_max = 65_535
 
 # No option after the path, and no database in memory: it would forget what is ours with every run.
-_FILE = re.compile(r"sqlite:///(?P<path>(?!:)[^?#]+)", re.DOTALL)
+_FILE = re.compile(r"sqlite:///(?P<path>(?!:)[^?]+)", re.DOTALL)
 # The password may hold anything but an @: what follows the last of them is never a part of it.
 _SERVER = re.compile(
     r"postgresql://(?:(?P<user>[^:/?#]*)(?::(?P<password>[^@]*))?@)?"

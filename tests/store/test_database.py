@@ -1,19 +1,20 @@
 import os
 import stat
-import tempfile
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import event, text
-from store.support import JANE, ORIGIN, WORKSPACES, Clock, record, store_at
+from store.support import JANE, ORIGIN, WORKSPACES, Clock, as_somebody_without_rights, record, store_at
 
 from reconciler.errors import SettingsError, StoreError
-from reconciler.model.outcomes import Outcome, Run
 from reconciler.store.database import Store
+from reconciler.store.schema import METADATA, VERSION
 
-NOBODY = 65534
+TESTS = str(Path(__file__).parents[1])
 
 
 def mode(path: Path) -> int:
@@ -25,28 +26,6 @@ def umask() -> Iterator[Callable[[int], int]]:
     before = os.umask(0o022)
     yield os.umask
     os.umask(before)
-
-
-@contextmanager
-def as_somebody_without_rights(folder: Path) -> Iterator[None]:
-    """Take the right to write in `folder` away; a superuser has to become somebody else for that."""
-    superuser = os.geteuid() == 0
-    folder.chmod(0o555)
-    if superuser:
-        os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        if superuser:
-            os.seteuid(0)
-        folder.chmod(0o700)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that everybody can reach, which those of the test run are not."""
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
@@ -88,9 +67,8 @@ def test_reading_a_store_leaves_its_folder_as_it_is(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
 
 
-def test_a_plan_can_be_made_while_an_apply_writes(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    with store_at(path) as writer, store_at(path, create=False) as reader:
+def test_a_plan_can_be_made_while_an_apply_writes(store_url: str) -> None:
+    with store_at(store_url) as writer, store_at(store_url, create=False) as reader:
         writer.remember([record()], WORKSPACES)
         with writer._database.writing() as connection:
             connection.execute(text("DELETE FROM entities"))
@@ -153,6 +131,20 @@ def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_store_in_a_folder_that_may_not_be_entered_is_not_taken_for_an_empty_one(folder: Path) -> None:
+    """Everything would look like somebody else's then, or be made once more."""
+    path = folder / "deeper" / "store.db"
+    with store_at(path) as store:
+        store.remember([record()], WORKSPACES)
+    path.parent.chmod(0)
+    with as_somebody_without_rights(folder):
+        for create in (True, False):
+            with pytest.raises(StoreError, match="Permission denied") as caught:
+                store_at(path, create=create)
+            assert caught.value.next
+    path.parent.chmod(0o700)
+
+
 def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with store_at(path) as store, store._database.writing() as connection:
@@ -163,22 +155,96 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_store_of_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "store.db"
-    with store_at(path) as store, store._database.writing() as connection:
-        connection.execute(text("UPDATE meta SET value = '2' WHERE key = 'version'"))
+def test_a_store_of_a_newer_version_is_refused_by_name(store_url: str) -> None:
+    with store_at(store_url) as store, store._database.writing() as connection:
+        newer = {"newer": str(VERSION + 1)}
+        connection.execute(text("UPDATE meta SET value = :newer WHERE key = 'version'"), newer)
     for create in (True, False):
-        with pytest.raises(StoreError, match="schema 2, this one knows 1") as caught:
-            store_at(path, create=create)
+        with pytest.raises(StoreError, match=f"schema {VERSION + 1}, this one knows {VERSION}") as caught:
+            store_at(store_url, create=create)
         assert "upgrade" in caught.value.next
 
 
-@pytest.mark.parametrize("change", ["DELETE FROM meta WHERE key = 'salt'", "UPDATE meta SET value = 'x'"])
-def test_a_store_without_its_salt_or_version_is_refused(tmp_path: Path, change: str) -> None:
-    with store_at(tmp_path / "store.db") as store, store._database.writing() as connection:
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM meta WHERE key = 'salt'",
+        "UPDATE meta SET value = 'x'",
+        "UPDATE meta SET value = '0' WHERE key = 'version'",
+    ],
+)
+def test_a_store_without_its_salt_or_version_is_refused(store_url: str, change: str) -> None:
+    with store_at(store_url) as store, store._database.writing() as connection:
         connection.execute(text(change))
-    with pytest.raises(StoreError, match="version or salt is missing"):
-        store_at(tmp_path / "store.db")
+    for create in (True, False):
+        with pytest.raises(StoreError, match="version or salt is missing"):
+            store_at(store_url, create=create)
+
+
+# Another process that opens the store and says which salt it found or made.
+OPENING = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from store.support import store_at
+with store_at(sys.argv[1], prefix=sys.argv[3]) as store:
+    print(store.salt)
+"""
+
+
+def test_processes_that_make_a_store_at_the_same_moment_all_get_it(store_url: str) -> None:
+    """A matrix of jobs begins together. Two salts would make every secret look changed."""
+    commands = [[sys.executable, "-c", OPENING, store_url, TESTS, f"process-{n}"] for n in range(3)]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for command in commands
+    ]
+    spoken = [process.communicate(timeout=60) for process in processes]
+
+    assert [errors for _, errors in spoken] == [""] * 3
+    assert len({said for said, _ in spoken}) == 1
+
+
+def test_many_that_make_a_store_at_the_same_moment_all_get_it(store_url: str) -> None:
+    def salt(number: int) -> str:
+        with store_at(store_url, prefix=f"thread-{number}") as store:
+            return store.salt
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(salt, range(16)))) == 1
+
+
+def test_a_transaction_that_fails_keeps_nothing(store_url: str) -> None:
+    class Broken(Exception):
+        pass
+
+    def break_off() -> None:
+        with store._database.writing() as connection:
+            for name in METADATA.tables:
+                connection.execute(text(f"DELETE FROM {name}"))  # noqa: S608 - names of our tables
+            raise Broken
+
+    with store_at(store_url) as store:
+        store.remember([record()], WORKSPACES)
+        with pytest.raises(Broken):
+            break_off()
+        assert store.recorded(WORKSPACES).entities == {JANE: record()}
+
+
+def test_writers_take_turns_so_that_what_one_has_read_is_still_so_when_it_writes(store_url: str) -> None:
+    """Or two that count on from the same number would both write the next one."""
+
+    def count_on(_: int) -> None:
+        with store_at(store_url) as store, store._database.writing() as connection:
+            number = connection.execute(text("SELECT count(*) FROM plans_used")).scalar_one()
+            row = {"salt": f"{number:03}"}
+            connection.execute(text("INSERT INTO plans_used VALUES (:salt, '', '')"), row)
+
+    store_at(store_url).close()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(count_on, range(20)))
+    with store_at(store_url, create=False) as store, store._database.reading() as connection:
+        rows = connection.execute(text("SELECT salt FROM plans_used ORDER BY salt")).scalars().all()
+    assert rows == [f"{number:03}" for number in range(20)]
 
 
 def test_a_creation_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
@@ -191,11 +257,11 @@ def test_a_creation_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None
         store.remember([record()], WORKSPACES)
 
 
-def test_the_salt_is_made_once(tmp_path: Path) -> None:
+def test_the_salt_is_made_once(store_url: str) -> None:
     """Or every digest of a secret would look changed with every run."""
-    with store_at(tmp_path / "store.db", prefix="first") as store:
+    with store_at(store_url, prefix="first") as store:
         salt = store.salt
-    with store_at(tmp_path / "store.db", prefix="second") as store:
+    with store_at(store_url, prefix="second") as store:
         assert store.salt == salt == "first-1"
         assert store.recorded(WORKSPACES).salt == salt
 
@@ -203,9 +269,10 @@ def test_the_salt_is_made_once(tmp_path: Path) -> None:
 def test_a_full_disk_is_an_error_and_keeps_what_was_there(tmp_path: Path) -> None:
     with store_at(tmp_path / "store.db") as store:
         store.remember([record()], WORKSPACES)
-        engine = store._database._engine()
+        engine = store._database.engine
+        assert engine is not None
         engine.dispose()
-        event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count = 20"))
+        event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count = 30"))
         with pytest.raises(StoreError, match="disk is full") as caught:
             store.remember([record(title="x" * 100_000)], WORKSPACES)
         assert "make room" in caught.value.next
@@ -216,6 +283,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_there(tmp_path: Path) -> Non
     ("url", "shown"),
     [
         ("postgresql+psycopg://u:canary@db/x", "postgresql[+]psycopg is not supported"),
+        ("postgresql://u:canary@db", "is not user, host, port and database"),
         ("", "an empty URL is not supported"),
         ("store.db", "store.db is not supported"),
         ("sqlite://", "does not name a file"),
@@ -228,7 +296,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_there(tmp_path: Path) -> Non
 def test_a_url_that_cannot_be_used_says_what_can(tmp_path: Path, url: str, shown: str) -> None:
     with pytest.raises(SettingsError, match=shown) as caught:
         Store.open(url, origin=ORIGIN, stack="default", now=Clock(), token=str, root=str(tmp_path))
-    assert "sqlite:///" in caught.value.next
+    assert "sqlite:///" in caught.value.next or "postgresql://" in caught.value.next
     assert "canary" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -241,37 +309,10 @@ def test_a_relative_path_is_meant_from_the_project(tmp_path: Path) -> None:
         assert (tmp_path / ".reconciler" / "a #%20b.db").is_file()
 
 
-def test_no_value_of_a_person_is_in_an_error(tmp_path: Path) -> None:
-    with store_at(tmp_path / "store.db") as store:
+def test_no_value_of_a_person_is_in_an_error(store_url: str) -> None:
+    with store_at(store_url) as store:
         with store._database.writing() as connection:
             connection.execute(text("DROP TABLE entities"))
         with pytest.raises(StoreError) as caught:
             store.remember([record(firstName="canary")], WORKSPACES)
     assert "canary" not in f"{caught.value} {caught.value.__cause__}"
-
-
-def test_a_run_is_written_down_with_its_counts(tmp_path: Path) -> None:
-    with store_at(tmp_path / "store.db") as store:
-        store.begin("run-1", "apply", "7f3a")
-        store.end(
-            Run(
-                run="run-1",
-                fingerprint="7f3a",
-                started_at="2026-03-01T12:00:00+00:00",
-                ended_at="2026-03-01T12:00:09+00:00",
-                outcome="partial",
-                exit_code=6,
-                outcomes=(Outcome(JANE, "create", "applied"), Outcome(JANE, "create", "failed")),
-            )
-        )
-        with store._database.reading() as connection:
-            row = connection.execute(text("SELECT * FROM runs")).one()
-    assert (row.run, row.outcome, row.exit_code) == ("run-1", "partial", 6)
-    assert row.counts == '{"create applied":1,"create failed":1}'
-
-
-def test_a_plan_is_used_once(tmp_path: Path) -> None:
-    with store_at(tmp_path / "store.db") as store:
-        assert store.use_plan("plan-salt")
-        assert not store.use_plan("plan-salt")
-        assert store.use_plan("another")
