@@ -1,4 +1,4 @@
-"""The defects that the suite must notice: the rows of defects.toml, where texts stand as they are in the code."""
+"""The defects that the suite must notice: the rows of defects.toml, where texts stand as in the code."""
 
 import tomllib
 from pathlib import Path
