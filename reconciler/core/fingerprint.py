@@ -12,7 +12,10 @@ from reconciler.model.snapshots import Desired
 
 
 def manifest_digest(desired: Desired, salt: str) -> str:
-    """Return the digest of everything declared: the same for any order of files, lines and keys."""
+    """Return the digest of everything declared: the same for any order of files, lines and keys.
+
+    Keyed by the plan's salt, so that one plan's digest says nothing of another's.
+    """
     entities = {
         address: (
             masked(address.kind, declared(address.kind, entity.fields), salt),
@@ -21,7 +24,7 @@ def manifest_digest(desired: Desired, salt: str) -> str:
         )
         for address, entity in desired.entities.items()
     }
-    return _digest((entities, sorted(str(scope) for scope in desired.scopes)))
+    return _digest((salt, entities, sorted(str(scope) for scope in desired.scopes)))
 
 
 def fingerprint(plan: Plan) -> str:

@@ -276,7 +276,7 @@ def desired_of(plan: Plan, recorded: Recorded) -> Desired:
             entities[change.address] = Entity(
                 change.address, change.fields, place, lent=frozenset(change.fields)
             )
-        elif isinstance(change, Update):
+        elif isinstance(change, Update) and change.address in recorded.entities:
             entities[change.address] = _entity(change, recorded.entities[change.address])
     scopes = {
         Scope(kind, one.alias) for one in plan.target.workspaces for kind in KINDS if not KINDS[kind].parent
