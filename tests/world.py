@@ -20,6 +20,8 @@ from msgspec import structs
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent
+from reconciler.core.recover import Unfinished
+from reconciler.model.changes import Change
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
@@ -65,9 +67,17 @@ class Agreeing:
         self.plan: pipeline.Planned | None = None
         self.compared: tuple[Plan, pipeline.Planned] | None = None
         self.outcomes: list[Outcome] = []
+        self.left: tuple[Unfinished, ...] = ()
+        self.besides: tuple[Change, ...] = ()
 
     def planned(self, planned: pipeline.Planned) -> None:
         self.plan = planned
+
+    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+        self.left = runs
+
+    def beyond(self, changes: tuple[Change, ...]) -> None:
+        self.besides = changes
 
     def stale(self, saved: Plan, planned: pipeline.Planned) -> None:
         self.compared = (saved, planned)
@@ -160,6 +170,19 @@ class World:
         assert watch.plan is not None
         assert sorted(o.address for o in watch.outcomes) == sorted(o.address for o in run.outcomes)
         return watch.plan, run
+
+    def resume(self, watch: Agreeing | None = None) -> Run | None:
+        """Go on with what is unfinished, as the command does."""
+        desired = pipeline.validate(self.settings, self.environ)
+        watch = watch or Agreeing()
+        run = asyncio.run(
+            pipeline.resume(
+                self.settings, desired, self.outside, stop=StopFlag(), watch=watch, fail_fast=False
+            )
+        )
+        if run is not None:
+            assert sorted(o.address for o in watch.outcomes) == sorted(o.address for o in run.outcomes)
+        return run
 
     def client(self) -> Any:
         """Open a client of one's own, to be somebody who edits behind our back."""

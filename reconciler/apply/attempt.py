@@ -17,13 +17,14 @@ from reconciler.service.client import Found
 
 @dataclass(slots=True)
 class Attempt:
-    """How far a change has come: nothing sent; sent, and not answered; done; done, and being recorded."""
+    """How far a change has come: nothing sent; sent, and not answered; done. `at` is its intent's time."""
 
     change: Change
-    stage: Literal["looking", "sending", "done", "kept"] = "looking"
+    stage: Literal["looking", "sending", "done"] = "looking"
     parent_id: str = ""
-    sent_at: datetime | None = None
+    at: datetime | None = None
     remote_id: str = ""
+    ending: Outcome | None = None  # on its way into the store, together with what it did
 
     def done(self, remote_id: str) -> None:
         """The service has done it."""

@@ -7,11 +7,13 @@
 Every change of the plan ends in exactly one outcome, whatever happens (planning rule A7).
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
+from reconciler.apply.endings import noted
 from reconciler.apply.exits import exit_code
-from reconciler.apply.ledger import Ledger
+from reconciler.apply.ledger import Ledger, Offload
 from reconciler.apply.session import ApplyOptions, Session, by_contact, known_contacts, renamed
 from reconciler.apply.settle import settle
 from reconciler.apply.step import step
@@ -43,12 +45,14 @@ async def apply(
     now: Callable[[], datetime],
     stop: StopFlag,
     on_outcome: Callable[[Outcome], None],
+    offload: Offload = asyncio.to_thread,
 ) -> Run:
     """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
 
     `desired` and `recorded` are what the plan was made from; what it adopts, renames and forgets is
     recorded already. The lock is held by the caller. `on_outcome` hears of each change once, when it
-    has ended for good. Raises nothing that a user can meet: what ends the run stands in `stopped`.
+    has ended for good. `offload` runs what waits for the disk, beside the event loop or in place.
+    Raises nothing that a user can meet: what ends the run stands in `stopped`.
     Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
     """
     started_at = now()
@@ -57,7 +61,7 @@ async def apply(
         plan=plan,
         desired=desired,
         client=client,
-        ledger=Ledger(store, lock, plan.target.workspaces),
+        ledger=Ledger(store, lock, plan.target.workspaces, offload=offload),
         options=options,
         timing=timing,
         now=now,
@@ -95,7 +99,8 @@ class _Engine:
         halt = run.over() if left else None
         for change in left:
             what, hint = (halt.what, halt.next) if halt else ("", "")
-            self._ended(Outcome(change.address, action(change), "not attempted", what, hint))
+            outcome = Outcome(change.address, action(change), "not attempted", what, hint)
+            self._ended(noted(run, outcome))
 
     async def _change(self, change: Change) -> None:
         outcome = await step(self.run, change)

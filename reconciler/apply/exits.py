@@ -1,9 +1,14 @@
 """How a whole run ended, from how its changes ended: the exit code, as one table."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec import structs
 
 from reconciler.apply.stop import Reason
-from reconciler.model.outcomes import Outcome, Result
+from reconciler.model.address import Address
+from reconciler.model.changes import action
+from reconciler.model.outcomes import WORDS, Outcome, Result, Run
+from reconciler.model.plans import Plan
 
 DONE, FAILED, LOCKED, STALE, PARTIAL, IN_DOUBT, INTERRUPTED = 0, 1, 4, 5, 6, 8, 130
 
@@ -36,3 +41,39 @@ def exit_code(outcomes: Iterable[Outcome], stopped: Reason | None) -> int:
     if stopped == "lock":
         return LOCKED
     return STALE if stopped is None and "failed" not in results else FAILED
+
+
+def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
+    """Return the run with what it settled of earlier ones before its own outcomes, and the exit code of both.
+
+    Where a change was settled and then carried out, how it was carried out counts.
+    """
+    own = {outcome.address for outcome in run.outcomes}
+    before = tuple(outcome for outcome in settled if outcome.address not in own)
+    results = {outcome.result for outcome in before}
+    code = run.exit_code
+    if "in doubt" in results and code != INTERRUPTED:
+        code = IN_DOUBT
+    elif "applied" in results and code in {FAILED, LOCKED, STALE}:
+        code = PARTIAL
+    return structs.replace(run, outcomes=(*before, *run.outcomes), exit_code=code, outcome=WORDS[code])
+
+
+def cut_short(plan: Plan, heard: Mapping[Address, Outcome], *, run: str, at: str) -> Run:
+    """Return what is known of a run that was cut off from outside: what has not ended was not attempted.
+
+    What was under way is in doubt by the journal, whatever stands here.
+    """
+    outcomes = (
+        heard.get(change.address) or Outcome(change.address, action(change), "not attempted")
+        for change in plan.changes
+    )
+    return Run(
+        run=run,
+        fingerprint=plan.fingerprint,
+        started_at=at,
+        ended_at=at,
+        outcome=WORDS[INTERRUPTED],
+        exit_code=INTERRUPTED,
+        outcomes=tuple(outcomes),
+    )

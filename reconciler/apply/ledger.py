@@ -1,38 +1,61 @@
 """What a run writes down around every call: the one place for "intent before, result after".
 
-Before the call: is the lock still ours? After it: what is ours now, durable before the change counts
-as ended. Results of changes that run side by side share a transaction, because a commit waits for
-the disk, and a second result in it costs nothing.
+    before_call(intent) --+                      one transaction:
+    after_call(batch) ----+-- queue -- commit -- lock still ours? + intents + results, in their order
+    later(batch) ---------+
+
+Nothing is sent before its intent is durable; a change counts as ended only when its end is. What
+waits together is committed together, because a commit waits for the disk, and a second entry in it
+costs nothing. Not here: what an intent or a result says (`session.py`, `attempt.py`).
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
-from reconciler.errors import StoreError
+from reconciler.errors import LockHeld, StoreError
+from reconciler.model.journal import Intent
 from reconciler.model.plans import Workspace
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
 
+# Runs work that waits for the disk, beside the event loop or in place; a call that raises raises here.
+Offload = Callable[[Callable[[], None]], Awaitable[None]]
+
+_Waiting = tuple[Batch, "asyncio.Future[None] | None"]
+
 
 class Ledger:
     """The store and the lock, as one run uses them. `broken` is the store's first failure, if any."""
 
-    def __init__(self, store: Store, lock: Lock, workspaces: tuple[Workspace, ...]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        lock: Lock,
+        workspaces: tuple[Workspace, ...],
+        *,
+        offload: Offload = asyncio.to_thread,
+    ) -> None:
         self.broken: StoreError | None = None
         self._store = store
         self._lock = lock
         self._workspaces = workspaces
-        self._waiting: list[tuple[Batch, asyncio.Future[None] | None]] = []
+        self._offload = offload
+        self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
 
-    def before_call(self) -> None:
-        """Nothing may be sent before this has returned. Raises LockHeld, StoreError."""
+    async def before_call(self, intent: Intent) -> None:
+        """Return when `intent` is durable, and the lock was ours in that very transaction.
+
+        Raises LockHeld, StoreError. Nothing may be sent before this has returned. Whoever is cancelled
+        meanwhile may leave an intent behind, and has to end it.
+        """
         if self.broken is not None:
             raise self.broken
-        self._lock.check()
+        await self.after_call(Batch(intents=(intent,)))
 
     async def after_call(self, batch: Batch) -> None:
-        """Return when `batch` is durable. Raises StoreError when it is not.
+        """Return when `batch` is durable. Raises StoreError when it is not, LockHeld where it needs the lock.
 
         Whoever is cancelled while waiting may go: the batch is written all the same.
         """
@@ -44,10 +67,20 @@ class Ledger:
         """Write `batch` down while nobody waits for it; `close` does."""
         self._add(batch, None)
 
+    async def check(self) -> None:
+        """Return where the lock is still ours; its lease is renewed in time. Raises LockHeld, StoreError."""
+        await self._offload(self._lock.check)
+
     async def close(self) -> None:
-        """Return when nothing waits to be written any more."""
-        if self._writer is not None:
-            await self._writer
+        """Return when nothing waits to be written any more; also where the waiting itself is cancelled."""
+        cancelled: asyncio.CancelledError | None = None
+        while self._writer is not None and not self._writer.done():
+            try:
+                await asyncio.wait({self._writer})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
     def _add(self, batch: Batch, done: "asyncio.Future[None] | None") -> None:
         self._waiting.append((batch, done))
@@ -57,16 +90,54 @@ class Ledger:
     async def _write(self) -> None:
         while self._waiting:
             taken, self._waiting = self._waiting, []
+            if self.broken is not None:  # nothing may follow an intent any more; results still try
+                taken = _refused(taken, self.broken)
             try:
-                await asyncio.to_thread(self._store.record, [batch for batch, _ in taken], self._workspaces)
-            except StoreError as error:
-                self.broken = self.broken or error
-                _end(taken, error)
+                await self._commit(taken, self._lock if _locked(taken) else None)
+            except LockHeld as error:
+                # What was done stays done, whoever is the writer now. Nothing else is written.
+                await self._results(_refused(taken, error))
+            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it, also of a mistake of ours
+                self._broke(taken, error)
             else:
                 _end(taken, None)
 
+    async def _results(self, taken: list[_Waiting]) -> None:
+        try:
+            await self._commit(taken, None)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._broke(taken, error)
+        else:
+            _end(taken, None)
 
-def _end(taken: "list[tuple[Batch, asyncio.Future[None] | None]]", error: StoreError | None) -> None:
+    async def _commit(self, taken: list[_Waiting], lock: Lock | None) -> None:
+        batches = [batch for batch, _ in taken]
+        if batches:
+            await self._offload(lambda: self._store.record(batches, self._workspaces, lock=lock))
+
+    def _broke(self, taken: list[_Waiting], error: Exception) -> None:
+        mistake = f"a mistake in this program kept the store from being written ({type(error).__name__})."
+        told = error if isinstance(error, StoreError) else StoreError(mistake, next="report it")
+        self.broken = self.broken or told
+        _end(taken, error)
+
+
+def _needs_lock(batch: Batch) -> bool:
+    """Whether only the one writer may say this: what is about to be sent, and what others left in doubt."""
+    return bool(batch.intents or batch.absent or batch.found)
+
+
+def _locked(taken: list[_Waiting]) -> bool:
+    return any(_needs_lock(batch) for batch, _ in taken)
+
+
+def _refused(taken: list[_Waiting], error: Exception) -> list[_Waiting]:
+    """Tell `error` to all who need the lock, and return the others."""
+    _end([one for one in taken if _needs_lock(one[0])], error)
+    return [one for one in taken if not _needs_lock(one[0])]
+
+
+def _end(taken: list[_Waiting], error: Exception | None) -> None:
     for _, done in taken:
         if done is None or done.done():
             continue  # nobody waits, or whoever did was cancelled

@@ -81,6 +81,10 @@ class Gone(Exception):
     """What a delete is meant for is not there any more."""
 
 
+class ContactGone(NotDone):
+    """The contact of a device is not there any more, and the device with it."""
+
+
 async def fresh(run: Session, change: Update | Delete, parent_id: str) -> Found | None:
     """Return the whole live entity of a change, or None where it is gone."""
     try:
@@ -149,9 +153,8 @@ async def _same_device(run: Session, entity: Entity, parent_id: str) -> tuple[Hi
     try:
         rows = await run.client.devices.list(workspace=workspace, parent=parent_id)
     except NotFound:
-        raise NotDone(
-            "conflict", "its contact is not there any more; nothing was sent.", PLAN_AGAIN
-        ) from None
+        what = "its contact is not there any more; nothing was sent."
+        raise ContactGone("conflict", what, PLAN_AGAIN) from None
     keys = run.options.rules.keys("device")
     hits = ((row, same_identity(entity.fields, live("device", row.body), keys)) for row in rows)
     return tuple(Hit(row, by) for row, by in hits if by)

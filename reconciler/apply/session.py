@@ -15,12 +15,17 @@ from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt, StopFlag
 from reconciler.core.plan import Rules
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Update
+from reconciler.model.changes import Change, Create, Update, action
+from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome, Result
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
 from reconciler.service.client import Collection, ServiceClient
 from reconciler.service.timing import Timing
+from reconciler.store.lock import lease_s
+
+RESUME = "reconciler resume"
+GO_ON = f"{RESUME}   (goes on with what is left), or plan again"
 
 
 class ApplyOptions(Struct, frozen=True):
@@ -45,11 +50,15 @@ class NotDone(Exception):
 
 
 class Doubt(Struct, frozen=True):
-    """A write that was sent and whose answer is unknown. `parent_id` is the contact of a device."""
+    """A write that was sent and whose answer is unknown. `parent_id` is the contact of a device.
+
+    `at` is its intent's time, `lost_at` when its answer was given up: a settle window later it cannot land.
+    """
 
     change: Change
     parent_id: str
-    sent_at: datetime
+    at: datetime
+    lost_at: datetime
     what: str
 
 
@@ -111,18 +120,29 @@ class Session:
         if broken is not None:
             self.halt(Halt("store", str(broken), broken.next))
         if self.stop.asked:
-            self.halt(Halt("interrupted", "the run was asked to stop.", "plan again, and apply"))
+            self.halt(Halt("interrupted", "the run was asked to stop.", GO_ON))
         if self.timing.monotonic() >= self.ends_at:
             what = f"the run's deadline of {self.options.deadline_s:g} s has passed."
-            self.halt(Halt("deadline", what, "plan again, and apply; or raise service.limits.deadline_s"))
+            self.halt(Halt("deadline", what, f"{GO_ON}; or raise service.limits.deadline_s"))
         return self.halted
 
-    def before_call(self) -> None:
+    async def before_call(self, change: Change, parent_id: str, at: datetime) -> None:
         """Nothing is sent before this has returned. Raises NotDone, LockHeld, StoreError."""
+        self._go_on()
+        # As long as nothing more is known: a process that is killed right after this may hold the lock
+        # until its lease is over, and what it sent may be under way for as long as a settle window.
+        until = at + timedelta(seconds=lease_s + self.options.settle_s)
+        await self.ledger.before_call(_intent(change, parent_id, at, _full_second(until)))
+        self._go_on()  # writing it down may have taken a while
+
+    def _go_on(self) -> None:
         halt = self.over()
         if halt is not None:
             raise NotDone("not attempted", halt.what, halt.next)
-        self.ledger.before_call()
+
+    def doubted(self, doubt: Doubt) -> Intent:
+        """The line of the journal that stands from now on for a write whose answer is known to be lost."""
+        return _intent(doubt.change, doubt.parent_id, doubt.at, self.until(doubt.lost_at))
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not past the moment in which the run is asked to stop."""
@@ -137,8 +157,18 @@ class Session:
                     await task
 
     def until(self, moment: datetime) -> str:
-        """Until when a write that was in doubt at `moment` may still land (ISO 8601, UTC)."""
-        return (moment + timedelta(seconds=self.options.settle_s)).isoformat(timespec="seconds")
+        """Until when a write that was in doubt at `moment` may still land (ISO 8601, UTC; whole seconds)."""
+        return _full_second(moment + timedelta(seconds=self.options.settle_s))
+
+
+def _intent(change: Change, parent_id: str, at: datetime, until: str) -> Intent:
+    known = "" if isinstance(change, Create) else change.remote_id
+    return Intent(change.address, action(change), at.isoformat(timespec="seconds"), until, known, parent_id)
+
+
+def _full_second(moment: datetime) -> str:
+    """Round up: what may still land must not look over a fraction too early."""
+    return (moment + timedelta(microseconds=999_999)).isoformat(timespec="seconds")
 
 
 def known_contacts(plan: Plan, records: dict[Address, RecordedEntity]) -> dict[Address, str]:

@@ -11,7 +11,7 @@ from typing import assert_never
 from msgspec import Struct, structs
 
 from reconciler.apply import look
-from reconciler.apply.session import Doubt, NotDone, Session
+from reconciler.apply.session import RESUME, Doubt, NotDone, Session
 from reconciler.apply.workers import work_through
 from reconciler.core.observe import observed
 from reconciler.core.records import record_of
@@ -44,15 +44,15 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
     does neither: its doubts stay, and the store keeps the next plan from creating them again.
     """
     doubts = run.doubts
-    if not doubts or not await _waited_out(run):
-        return tuple(_open(run, doubt) for doubt in doubts)
-    results: dict[Address, Outcome] = {doubt.change.address: _open(run, doubt) for doubt in doubts}
+    results: dict[Address, Outcome] = {}
 
     async def look_at(doubt: Doubt) -> None:
         results[doubt.change.address] = await _settled(run, doubt)
 
-    await work_through(run, doubts, look_at)
-    return tuple(results.values())
+    if doubts and await _waited_out(run):
+        await work_through(run, doubts, look_at)
+    unseen = [doubt for doubt in doubts if doubt.change.address not in results]
+    return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 
 
 async def landed(run: Session, change: Change, parent_id: str) -> Landed | None:
@@ -80,13 +80,13 @@ def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
 
 async def _waited_out(run: Session) -> bool:
     """Whether the settle window of every doubt is over now, and the run may still look."""
-    last = max(doubt.sent_at for doubt in run.doubts)
+    last = max(doubt.lost_at for doubt in run.doubts)
     left_s = (last + timedelta(seconds=run.options.settle_s) - run.now()).total_seconds()
     while _may_look(run) and left_s > 0:
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s
         try:
-            run.ledger.before_call()
+            await run.ledger.check()
         except ReconcilerError:
             return False
     return _may_look(run)
@@ -98,30 +98,31 @@ def _may_look(run: Session) -> bool:
 
 
 async def _settled(run: Session, doubt: Doubt) -> Outcome:
-    change = doubt.change
+    change, outcome = doubt.change, None
     try:
         found = await landed(run, change, doubt.parent_id)
         if found is not None:
-            await run.ledger.after_call(found.batch)
             what = f"its answer was lost; {found.what}"
-            return Outcome(change.address, action(change), "applied", what, remote_id=found.remote_id)
+            outcome = Outcome(change.address, action(change), "applied", what, remote_id=found.remote_id)
+            await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
+            return outcome
     except asyncio.CancelledError:
-        return _open(run, doubt)
+        return outcome or _open(run, doubt)  # what is in the ledger's hands is written all the same
     except NotDone as told:
         return _open(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
     except ReconcilerError as error:
         return _open(run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}"))
-    until = run.now()
-    if isinstance(change, Create):
-        run.ledger.later(Batch(doubts={change.address: run.until(until)}))
-    return _open(run, structs.replace(doubt, sent_at=until))
+    return _open(run, structs.replace(doubt, lost_at=run.now()))
 
 
 def _open(run: Session, doubt: Doubt) -> Outcome:
+    """Return the outcome of what stays in doubt, and write down until when it may still land."""
     change = doubt.change
     known = "" if isinstance(change, Create) else change.remote_id
-    hint = f"plan again after {run.until(doubt.sent_at)}: what landed is recognized, not sent twice"
-    return Outcome(change.address, action(change), "in doubt", doubt.what, hint, known)
+    hint = f"{RESUME}, after {run.until(doubt.lost_at)}: it looks again, and nothing is sent twice"
+    outcome = Outcome(change.address, action(change), "in doubt", doubt.what, hint, known)
+    run.ledger.later(Batch(intents=(run.doubted(doubt),), ended=(outcome,)))
+    return outcome
 
 
 async def _created(run: Session, change: Create, parent_id: str) -> Landed | None:

@@ -1,17 +1,20 @@
 """One change, in the order of planning rule A3: from the fresh look to the record.
 
-    fresh look -> still as planned? -> intent: lock, stop -> one call -> read back -> recorded
+    fresh look -> still as planned? -> intent durable, lock ours -> one call -> read back -> recorded
 
-A step never raises: whatever happens ends in one outcome, and says whether the run may go on.
+A step never raises: whatever happens ends in one outcome, which reaches the store once: together
+with what was done, or by itself where nothing was. It says too whether the run may go on.
 What becomes of several changes, and of those in doubt, is elsewhere.
 """
 
 import asyncio
 from typing import assert_never
 
+from msgspec import structs
+
 from reconciler.apply import look, settle
 from reconciler.apply.attempt import Attempt, bare, row_of
-from reconciler.apply.endings import cut_off, failed, mistaken
+from reconciler.apply.endings import cut_off, failed, mistaken, noted
 from reconciler.apply.look import Gone
 from reconciler.apply.session import NotDone, Session
 from reconciler.apply.stop import Halt
@@ -23,7 +26,7 @@ from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import Outcome
-from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import LiveEntity, RecordedEntity
 from reconciler.store.recorded import Batch
 
 
@@ -34,7 +37,7 @@ async def step(run: Session, change: Change) -> Outcome:
         attempt.parent_id = run.parent_id(change)
         return await _tried(run, attempt)
     except NotDone as ended:
-        return attempt.outcome(ended.result, ended.what, ended.next)
+        return noted(run, attempt.outcome(ended.result, ended.what, ended.next))
     except asyncio.CancelledError:
         return cut_off(run, attempt)
     except ReconcilerError as error:
@@ -52,13 +55,13 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             if attempt.stage != "sending" or tries == tries_max:
                 raise
             await run.pause(wait_s(tries, run.timing.random(), error.wait_s))
-            attempt.stage = "looking"
             if run.over():
                 raise
         landed = await settle.landed(run, attempt.change, attempt.parent_id)
         if landed:
             attempt.done(landed.remote_id)
-            return await _kept(run, attempt, landed.batch, landed.what)
+            return await _kept(run, attempt, landed.batch, attempt.outcome("applied", landed.what))
+        attempt.stage = "looking"
     raise AssertionError("the last try returns or raises")
 
 
@@ -78,7 +81,7 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     entity = run.desired.entities[change.address]
     await look.absent(run, entity, attempt.parent_id)
     body = create_body(entity)
-    _before_call(run, attempt)
+    await _before_call(run, attempt)
     made = await run.collection(change.address).create(
         body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
@@ -87,55 +90,61 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     if _unseen(entity.fields, row, change):  # the answer to a POST may show less than the entity has
         read, note = await _read_back(run, attempt)
         if read is None:
-            return await _kept(run, attempt, Batch(remember=(bare(run, attempt),)), note)
+            return await _applied(run, attempt, bare(run, attempt), note)
         row = read
     record = record_of(entity, row, salt=run.salt, created=True)
-    return await _kept(run, attempt, Batch(remember=(record,)), _unseen(entity.fields, row, change))
+    return await _applied(run, attempt, record, _unseen(entity.fields, row, change))
 
 
 async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     entity = run.desired.entities[change.address]
     before = await look.unchanged(run, change, attempt.parent_id)
     body = update_body(before.body, entity, change, run.records.get(change.address))
-    _before_call(run, attempt)
+    await _before_call(run, attempt)
     await run.collection(change.address).replace(
         change.remote_id, body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
     attempt.done(change.remote_id)
     row, note = await _read_back(run, attempt)
     if row is None:
-        return await _kept(run, attempt, Batch(remember=(bare(run, attempt),)), note)
+        return await _applied(run, attempt, bare(run, attempt), note)
     record = record_of(entity, row, salt=run.salt, before=run.records.get(change.address))
     sent = {field.path: entity.fields.get(field.path, "") for field in change.fields}
     notes = (_unseen(sent, row, change), _also(row_of(attempt, before).fields, row.fields, sent))
-    return await _kept(run, attempt, Batch(remember=(record,)), " ".join(note for note in notes if note))
+    return await _applied(run, attempt, record, " ".join(note for note in notes if note))
 
 
 async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
     forget = Batch(forget=settle.taken_along(run, change))
     try:
         await look.untouched(run, change, attempt.parent_id)
-        _before_call(run, attempt)
+        await _before_call(run, attempt)
         await run.collection(change.address).delete(
             change.remote_id, workspace=run.workspace(change.address), parent=attempt.parent_id
         )
     except (Gone, NotFound):
         # Not by a try of ours: one that was in doubt is never sent again.
-        await run.ledger.after_call(forget)
-        return attempt.outcome("skipped", "it was gone already; only forgotten.")
+        gone = attempt.outcome("skipped", "it was gone already; only forgotten.")
+        return await _kept(run, attempt, forget, gone)
     attempt.done(change.remote_id)
-    return await _kept(run, attempt, forget, "")
+    return await _kept(run, attempt, forget, attempt.outcome("applied"))
 
 
-def _before_call(run: Session, attempt: Attempt) -> None:
-    run.before_call()
-    attempt.stage, attempt.sent_at = "sending", run.now()
+async def _before_call(run: Session, attempt: Attempt) -> None:
+    attempt.at = run.now()
+    await run.before_call(attempt.change, attempt.parent_id, attempt.at)
+    attempt.stage = "sending"
 
 
-async def _kept(run: Session, attempt: Attempt, batch: Batch, what: str) -> Outcome:
-    attempt.stage = "kept"
-    await run.ledger.after_call(batch)
-    return attempt.outcome("applied", what)
+async def _applied(run: Session, attempt: Attempt, record: RecordedEntity, what: str) -> Outcome:
+    return await _kept(run, attempt, Batch(remember=(record,)), attempt.outcome("applied", what))
+
+
+async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:
+    """Return `outcome` when it is durable, together with what it did."""
+    attempt.ending = outcome
+    await run.ledger.after_call(structs.replace(batch, ended=(outcome,)))
+    return outcome
 
 
 async def _read_back(run: Session, attempt: Attempt) -> tuple[LiveEntity | None, str]:

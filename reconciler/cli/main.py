@@ -19,6 +19,7 @@ COMMANDS = {
     "validate": "Check settings and manifests offline, all problems at once.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
+    "resume": "Go on with a run that did not finish.",
     "drift": "Show what changed behind our back since the last apply.",
     "show": "Show a saved plan.",
     "history": "Show who applied what, when, from which commit.",

@@ -25,7 +25,8 @@ class Run(Struct, frozen=True):
     """A finished run. `outcome` is the word that belongs to `exit_code` (docs/planning.md, exit codes).
 
     `run` is a UUID. Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what
-    ended the run early, if anything did.
+    ended the run early, if anything did. `resumes` is the earlier run that this one went on with,
+    `audit_head` the end of the history after this run: kept elsewhere, it proves that nothing was cut off.
     """
 
     run: str
@@ -39,6 +40,8 @@ class Run(Struct, frozen=True):
     calls: dict[str, int] = {}
     stopped: str = ""
     context: Context = Context()
+    audit_head: str = ""
+    resumes: str = ""
 
     def count(self, result: Result) -> int:
         """How many changes ended so."""

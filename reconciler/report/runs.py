@@ -28,11 +28,11 @@ _ACTIONS: Mapping[str, tuple[str, Style]] = {
 
 # What a run that is not done asks for. Every step here looks before it writes, so none does a thing twice.
 _NEXT = {
-    "in doubt": "reconciler plan   (looks what became of it; nothing is sent twice)",
+    "in doubt": "reconciler resume   (looks what became of it, and goes on; nothing is sent twice)",
     "stale": "reconciler plan   (shows what somebody else changed meanwhile)",
     "partial": "reconciler apply   (goes on with what is left; what is done is not done again)",
     "failed": "reconciler apply   (when the cause is mended; what is done is not done again)",
-    "interrupted": "reconciler apply   (goes on with what is left; what is done is not done again)",
+    "interrupted": "reconciler resume   (goes on with what is left; what is done is not done again)",
 }
 
 _head_columns = 50
@@ -52,10 +52,11 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
         lines += [line(("stopped: ", "warn"), run.stopped), BLANK]
     code = short_fingerprint(run.fingerprint)
     trace = run.context.trace_id
-    names = (
-        f"run {run.run}" + (f"   fingerprint {code}" if code else "") + (f"   trace {trace}" if trace else "")
-    )
-    return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), line((names, "dim"))
+    named = [("run", run.run), ("resumes", run.resumes), ("fingerprint", code), ("trace", trace)]
+    names = "   ".join(f"{word} {value}" for word, value in named if value)
+    about = [line((names, "dim"))]
+    about += [line((f"history {run.audit_head}", "dim"))] if run.audit_head else []
+    return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *about
 
 
 def _head(run: Run) -> Line:

@@ -16,11 +16,15 @@ import httpx2
 from msgspec import structs
 
 from reconciler.apply.engine import ApplyOptions, StopFlag, apply
+from reconciler.apply.recovery import Settling, settle_unfinished
+from reconciler.core.guard import Consent
 from reconciler.core.merge import create_body
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.records import refreshed
+from reconciler.core.recover import Unfinished
 from reconciler.live import read_live
 from reconciler.model.address import Address, contact, device, resource
+from reconciler.model.context import Context
 from reconciler.model.documents import Content, Controls, Fields, Place
 from reconciler.model.entities import Entity
 from reconciler.model.outcomes import Outcome, Run
@@ -217,6 +221,7 @@ class Bench:
         self.heard: list[Outcome] = []
         self.fail_fast = False
         self.deadline_s = 60.0
+        self.settled: tuple[Outcome, ...] = ()
         self.on_outcome: Callable[[Outcome], None] = self.heard.append
         self._tokens = (f"token-{number}" for number in itertools.count(1))
 
@@ -273,6 +278,8 @@ class Bench:
         desired = desire(*entities)
         with self.store() as store, store.lock("run") as lock:
             async with self.client() as client:
+                unfinished = store.unfinished()
+                self.settled = await self.settle(unfinished, desired, store, lock, client)
                 plan, recorded = await self.plan(desired, store, client)
                 if meanwhile:
                     await meanwhile(client)
@@ -282,7 +289,10 @@ class Bench:
                 self.wire.bodies.clear()
                 self.wire.rules = list(rules)
                 self.heard.clear()
-                store.begin("run" + next(self._tokens), "apply", plan.fingerprint)
+                name = "run" + next(self._tokens)
+                store.begin(name, "apply", plan, Consent(), Context())
+                for one in unfinished:
+                    store.close_run(one.run, "interrupted")
                 run = await apply(
                     plan,
                     desired,
@@ -290,23 +300,49 @@ class Bench:
                     client=client,
                     store=store,
                     lock=lock,
-                    options=ApplyOptions(
-                        run="run",
-                        rules=self.rules,
-                        fail_fast=self.fail_fast,
-                        concurrency=self.service.limits.concurrency,
-                        settle_s=self.service.limits.settle_s,
-                        deadline_s=self.deadline_s,
-                    ),
+                    options=self.options(name),
                     timing=self.timing,
                     now=self.now,
                     stop=self.stop,
                     on_outcome=self.on_outcome,
                 )
+                store.end(run)
         self.wire.rules = []
         claim_one_outcome_each(plan, run, self.heard)
         self.pass_(60)
         return run
+
+    async def settle(
+        self,
+        unfinished: tuple[Unfinished, ...],
+        desired: Desired,
+        store: Store,
+        lock: Lock,
+        client: ServiceClient,
+    ) -> tuple[Outcome, ...]:
+        """Look for what earlier runs left in doubt, as the pipeline does before it plans."""
+        how = Settling(
+            target=Target(ORIGIN, "default", WORKSPACES),
+            client=client,
+            store=store,
+            lock=lock,
+            locked_at=self.now(),
+            options=self.options("settling"),
+            timing=self.timing,
+            now=self.now,
+            stop=self.stop,
+        )
+        return await settle_unfinished(unfinished, desired, how)
+
+    def options(self, run: str) -> ApplyOptions:
+        return ApplyOptions(
+            run=run,
+            rules=self.rules,
+            fail_fast=self.fail_fast,
+            concurrency=self.service.limits.concurrency,
+            settle_s=self.service.limits.settle_s,
+            deadline_s=self.deadline_s,
+        )
 
     def apply(self, *entities: Entity, **how: Any) -> Run:
         return asyncio.run(self.apply_async(*entities, **how))

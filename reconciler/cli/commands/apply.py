@@ -12,13 +12,11 @@ from reconciler.cli import options, output
 from reconciler.errors import Refused
 
 if TYPE_CHECKING:
-    from reconciler.cli.running import Signals
     from reconciler.core.guard import Consent
-    from reconciler.model.outcomes import Outcome, Run
+    from reconciler.model.outcomes import Run
     from reconciler.model.plans import Options, Plan
     from reconciler.model.settings import Settings
     from reconciler.model.snapshots import Desired
-    from reconciler.pipeline import Planned
 
 
 @click.command(short_help="Carry out a plan.")
@@ -43,7 +41,8 @@ def command(
 
     Without FILE it plans, shows the plan and asks; where nobody can answer it needs --yes. With the
     FILE of `reconciler plan -o FILE` it plans afresh, and goes on only when the new plan is the same.
-    The first Ctrl-C finishes what is under way and reports; the second stops at once.
+    What an earlier run left in doubt is looked for first. The first Ctrl-C finishes what is under way
+    and reports; the second stops at once.
 
     \b
     Reads settings, manifests, FILE, the store and the service; writes the service and the store.
@@ -66,7 +65,9 @@ def command(
             "nobody can be asked here: give --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
         )
     job = _job(file, given, fail_fast=fail_fast, ask=file is None and not yes, full=full, as_json=as_json)
-    return _report(_carry_out(job), job)
+    from reconciler.cli.screen import report  # noqa: PLC0415 - loads much that --help does not need
+
+    return report(_carry_out(job), full=full, as_json=as_json)
 
 
 def _job(file: str | None, given: Mapping[str, Any], **shown: bool) -> "Job":
@@ -109,6 +110,7 @@ def _carry_out(job: Job) -> "Run":
     """Return the finished run. Raises Refused where the person said no."""
     from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
     from reconciler.cli.running import finish, outside  # noqa: PLC0415 - the same
+    from reconciler.cli.screen import Screen  # noqa: PLC0415 - the same
 
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
@@ -122,62 +124,9 @@ def _carry_out(job: Job) -> "Run":
                 saved=job.saved,
                 fail_fast=job.fail_fast,
                 stop=signals.stop,
-                watch=Screen(job, bars, signals),
+                watch=Screen(bars, signals, ask=job.ask, full=job.full, as_json=job.as_json),
             )
         )
     if run is None:
         raise Refused("you did not agree; nothing was written.", next=job.again)
     return run
-
-
-class Screen:
-    """What a person sees, and is asked, between the plan and the report."""
-
-    def __init__(self, job: Job, bars: output.Bars, signals: "Signals") -> None:
-        self._job = job
-        self._bars = bars
-        self._signals = signals
-        self._done = 0
-        self._total = 0
-
-    def planned(self, planned: "Planned") -> None:
-        """Show the plan. Why it may be refused is told by the error that follows."""
-        from reconciler.cli.commands.plan import sizes  # noqa: PLC0415 - where text is shown
-        from reconciler.model.plans import Verdict  # noqa: PLC0415 - the same
-        from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
-
-        self._bars.clear()
-        if not self._job.as_json:
-            shown = plan_lines(planned.plan, Verdict(), full=self._job.full, sizes=sizes(planned))
-            output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
-
-    def stale(self, saved: "Plan", planned: "Planned") -> None:
-        """Show what the saved plan does not say of the present (planning rule A1)."""
-        from reconciler.report.difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed
-
-        if not self._job.as_json:
-            output.lines(plan_difference(saved, planned.plan, full=self._job.full))
-
-    def agrees(self, planned: "Planned") -> bool:
-        """Ask where that is wanted, and say whether to go on."""
-        if self._job.ask and planned.plan.changes and not output.confirm("Carry out this plan?"):
-            return False
-        self._signals.apply_begins()
-        self._total = len(planned.plan.changes)
-        return True
-
-    def ended(self, _outcome: "Outcome") -> None:
-        """Count one more change."""
-        self._done += 1
-        self._bars.advance("applying", self._done, self._total)
-
-
-def _report(run: "Run", job: Job) -> int:
-    from reconciler.report.json import run_json  # noqa: PLC0415 - where a run has ended
-    from reconciler.report.text import run_lines  # noqa: PLC0415 - the same
-
-    if job.as_json:
-        output.json(run_json(run))
-    else:
-        output.lines(run_lines(run, full=job.full))
-    return run.exit_code

@@ -1,0 +1,205 @@
+"""What earlier runs left in doubt: waited out, looked for once, and settled. Nothing is sent but GET.
+
+    open intents -> none can land any more -> one look each -> found: recorded   (the plan had its way)
+                                                               absent: closed     (may be planned again)
+                                                               cannot be told: stays open, and says why
+
+An intent is open when its run was killed, or ended without an answer to it. Which of them are is
+decided in core/recover.py; going on with what was never sent is the pipeline's.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from msgspec import Struct, structs
+
+from reconciler.apply import settle
+from reconciler.apply.ledger import Ledger, Offload
+from reconciler.apply.look import ContactGone
+from reconciler.apply.session import RESUME, ApplyOptions, NotDone, Session, by_contact, known_contacts
+from reconciler.apply.stop import StopFlag
+from reconciler.apply.workers import work_through
+from reconciler.core.recover import Unfinished, recover, wait_s
+from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Create, Delete, Update, action
+from reconciler.model.documents import Controls, Place
+from reconciler.model.entities import Entity
+from reconciler.model.journal import Intent
+from reconciler.model.outcomes import Outcome
+from reconciler.model.plans import Options, Plan, Target
+from reconciler.model.snapshots import Desired, RecordedEntity
+from reconciler.service.client import ServiceClient
+from reconciler.service.timing import Timing
+from reconciler.store.database import Store
+from reconciler.store.lock import Lock
+from reconciler.store.recorded import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What it takes to settle: the way to the service, the store and its lock, and time.
+
+    `target` is where planning now would go: it stands in for a plan that cannot be read.
+    `locked_at` is when the lock became ours; whoever held it before sends nothing from then on.
+    """
+
+    target: Target
+    client: ServiceClient
+    store: Store
+    lock: Lock
+    locked_at: datetime
+    options: ApplyOptions
+    timing: Timing
+    now: Callable[[], datetime]
+    stop: StopFlag
+    offload: Offload = asyncio.to_thread
+
+
+class _Doubt(Struct, frozen=True):
+    """An open intent; `change` is what was to be sent, None where nothing that can be read says so."""
+
+    intent: Intent
+    change: Change | None
+
+
+async def settle_unfinished(
+    unfinished: Sequence[Unfinished], desired: Desired, how: Settling
+) -> tuple[Outcome, ...]:
+    """Return what became of everything that these runs left in doubt: applied, or in doubt still.
+
+    What was not carried out has no outcome here: it may be planned again. Oldest run first. Waits
+    until none of it can land any more; asked to stop, it leaves the rest as it is. Everything it
+    returns is durable. Raises LockHeld, StoreError, Unauthorized.
+    """
+    doubts = [intent for one in unfinished for intent in recover(one).in_doubt]
+    if not doubts:
+        return ()
+    runs = [_session(one, desired, how) for one in unfinished]
+    if not await _waited_out(runs[0], doubts, how):
+        return ()
+    outcomes: list[Outcome] = []
+    for one, run in zip(unfinished, runs, strict=True):
+        outcomes += await _settled(run, one)
+    return tuple(outcomes)
+
+
+async def _waited_out(run: Session, intents: Iterable[Intent], how: Settling) -> bool:
+    """Whether none of these can land any more, and we may still look. The lock's lease is kept alive."""
+    left_s = wait_s(intents, now=run.now(), locked_at=how.locked_at, settle_s=run.options.settle_s)
+    while left_s > 0 and run.over() is None:
+        await run.pause(min(left_s, settle.slice_s))
+        left_s -= settle.slice_s
+        await run.ledger.check()
+    return run.over() is None
+
+
+async def _settled(run: Session, unfinished: Unfinished) -> list[Outcome]:
+    changes = {change.address: change for change in run.plan.changes}
+    doubts = [
+        _Doubt(intent, _change(run, changes.get(intent.address), intent))
+        for intent in recover(unfinished).in_doubt
+    ]
+    outcomes: dict[Address, Outcome | None] = {}
+
+    async def look_at(doubt: _Doubt) -> None:
+        outcomes[doubt.intent.address] = await _looked_at(run, unfinished.run, doubt)
+
+    try:
+        await work_through(run, doubts, look_at)
+    finally:
+        await run.ledger.close()
+    seen = [outcomes.get(doubt.intent.address) for doubt in doubts]
+    return [outcome for outcome in seen if outcome is not None]
+
+
+async def _looked_at(run: Session, name: str, doubt: _Doubt) -> Outcome | None:
+    """Return what became of one intent, durably; None where it was not carried out."""
+    intent, change = doubt.intent, doubt.change
+    if intent.address.workspace not in run.ids:
+        return _open(intent, name, "the manifests do not speak of its workspace any more.")
+    if change is None and intent.action == "create":
+        return _open(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
+    try:
+        landed = await settle.landed(run, change, intent.parent_id) if change else None
+    except ContactGone:
+        landed = None  # without its contact there is no device
+    except NotDone as told:
+        return _open(intent, name, told.what, told.next)
+    except (LockHeld, StoreError, Unauthorized):
+        raise
+    except ReconcilerError as error:
+        return _open(intent, name, f"looking for it failed: {error}", error.next)
+    if landed is None:
+        await run.ledger.after_call(Batch(absent=(intent.address,)))
+        return None
+    await run.ledger.after_call(structs.replace(landed.batch, found=(intent.address,)))
+    what = f"sent by run {name}, and not recorded then; {landed.what}"
+    return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
+
+
+_DECLARE = f"declare it again, then {RESUME}: by its manifest it can be looked for"
+
+
+def _open(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:
+    what = f"sent by run {name}, perhaps; {why}"
+    return Outcome(intent.address, intent.action, "in doubt", what, hint or RESUME, intent.remote_id)
+
+
+def _session(unfinished: Unfinished, desired: Desired, how: Settling) -> Session:
+    """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
+    nothing = Plan(target=how.target, options=Options(), manifest_digest="", salt="", changes=())
+    plan = unfinished.plan or nothing
+    workspaces = plan.target.workspaces
+    records = dict(how.store.recorded(workspaces).entities)
+    return Session(
+        plan=plan,
+        desired=_as_sent(plan, desired, records),
+        client=how.client,
+        ledger=Ledger(how.store, how.lock, workspaces, offload=how.offload),
+        options=how.options,
+        timing=how.timing,
+        now=how.now,
+        stop=how.stop,
+        salt=how.store.salt,
+        records=records,
+        ids={workspace.alias: workspace.id for workspace in workspaces},
+        contacts=known_contacts(plan, records),
+        devices=by_contact(records),
+        ends_at=how.timing.monotonic() + how.options.deadline_s,
+    )
+
+
+def _change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
+    """Return what an intent stands for: the plan's change, or what can be known without a plan."""
+    address = intent.address
+    if planned is not None and action(planned) == intent.action:
+        return planned
+    if intent.action == "delete":
+        return Delete(address, intent.remote_id, {}, intent.parent_id)
+    if intent.action == "create" and address in run.desired.entities:
+        return Create(address, "", run.desired.entities[address].fields)
+    return None
+
+
+def _as_sent(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity]) -> Desired:
+    """Return what is declared, with everything that the plan was about to send as it was declared then.
+
+    The manifest may have changed since, and what was made looks as it did; what has left it is ours all
+    the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.
+    """
+    entities = dict(desired.entities)
+    for change in plan.changes:
+        now = entities.get(change.address)
+        if isinstance(change, Create):
+            was = Entity(change.address, change.fields, Place("", 0), now.controls if now else Controls())
+            entities[change.address] = was
+        elif isinstance(change, Update) and now is None:
+            before = records.get(change.address)
+            after = {field.path: field.after for field in change.fields if field.after is not None}
+            controls = Controls(protect=before.protected if before else False)
+            fields = {**(before.sent if before else {}), **after}
+            entities[change.address] = Entity(change.address, fields, Place("", 0), controls)
+    return structs.replace(desired, entities=entities)

@@ -1,0 +1,86 @@
+"""What a person sees, and is asked, while a run writes: the same for every command that does.
+
+Loaded when a run is about to begin. Not here: what is done (pipeline.py) and how it reads (report/).
+"""
+
+from reconciler.cli import output
+from reconciler.cli.commands.plan import sizes
+from reconciler.cli.running import Signals
+from reconciler.core.recover import Unfinished
+from reconciler.model.changes import Change
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.plans import Plan, Verdict
+from reconciler.pipeline import Planned
+from reconciler.report.json import run_json
+from reconciler.report.text import plan_lines, run_lines
+from reconciler.report.unfinished import beyond_lines, unfinished_lines
+
+
+class Screen:
+    """What is shown, and asked, between the plan and the report."""
+
+    def __init__(self, bars: output.Bars, signals: Signals, *, ask: bool, full: bool, as_json: bool) -> None:
+        self._bars = bars
+        self._signals = signals
+        self._ask = ask
+        self._full = full
+        self._as_json = as_json
+        self._done = 0
+        self._total = 0
+
+    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+        """Say that an earlier run did not finish: looking for what it left in doubt may take a while."""
+        self._bars.clear()
+        output.note_lines(unfinished_lines(runs))
+        output.note("what is in doubt is looked for first; nothing is sent twice.")
+        self._bars.advance("settling", 0, None)
+
+    def beyond(self, changes: tuple[Change, ...]) -> None:
+        """Name what would be to do besides what is resumed."""
+        self._bars.clear()
+        output.note_lines(beyond_lines(changes, "reconciler plan", full=self._full))
+
+    def planned(self, planned: Planned) -> None:
+        """Show the plan. Why it may be refused is told by the error that follows."""
+        self._bars.clear()
+        if not self._as_json:
+            shown = plan_lines(planned.plan, Verdict(), full=self._full, sizes=sizes(planned))
+            output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
+
+    def stale(self, saved: Plan, planned: Planned) -> None:
+        """Show what the saved plan does not say of the present (planning rule A1)."""
+        from reconciler.report.difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed
+
+        if not self._as_json:
+            output.lines(plan_difference(saved, planned.plan, full=self._full))
+
+    def agrees(self, planned: Planned) -> bool:
+        """Ask where that is wanted, and say whether to go on."""
+        if self._ask and planned.plan.changes and not output.confirm("Carry out this plan?"):
+            return False
+        self._signals.apply_begins()
+        self._total = len(planned.plan.changes)
+        return True
+
+    def ended(self, _outcome: Outcome) -> None:
+        """Count one more change."""
+        self._done += 1
+        self._bars.advance("applying", self._done, self._total)
+
+
+class Resuming(Screen):
+    """Nobody is asked again; the first write is near when the plan is shown."""
+
+    def planned(self, planned: Planned) -> None:
+        """Show what is left of the plan, and let signals finish what is under way from now on."""
+        super().planned(planned)
+        self.agrees(planned)
+
+
+def report(run: Run, *, full: bool, as_json: bool) -> int:
+    """Print how a run ended, and return its exit code."""
+    if as_json:
+        output.json(run_json(run))
+    else:
+        output.lines(run_lines(run, full=full))
+    return run.exit_code
