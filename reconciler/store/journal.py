@@ -7,7 +7,7 @@ after a crash is decided in core/recover.py.
 from collections.abc import Iterable, Mapping
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
 
 from reconciler.model import address as addresses
 from reconciler.model.address import Address
@@ -73,21 +73,22 @@ def settle(connection: Connection, owner: Owner, run: str, batches: Iterable[Bat
 
     What was found has landed after all: applied. Order: as they were written down.
     """
-    endings: dict[Address, Ending] = {}
+    known: dict[tuple[str, Address], Ending] = {}
     for batch in batches:
-        endings |= dict.fromkeys(batch.absent, "absent")
-        endings |= dict.fromkeys(batch.found, "applied")
-    if not endings:
+        known |= dict.fromkeys(((batch.left_by, address) for address in batch.absent), "absent")
+        known |= dict.fromkeys(((batch.left_by, address) for address in batch.found), "applied")
+    if not known:
         return ()
     others = (*_of(owner), _ROW.run != run, _ROW.ending == _OPEN)
-    settled = [
-        msgspec.structs.replace(entry, ending=endings[entry.intent.address])
-        for entry in _load(connection, others)
-        if entry.intent.address in endings
-    ]
+    settled = []
+    for entry in _load(connection, others):
+        address = entry.intent.address
+        ending = known.get((entry.run, address)) or known.get(("", address))
+        if ending is not None:
+            settled.append(msgspec.structs.replace(entry, ending=ending))
     if settled:
-        end = JOURNAL.update().where(*others, _ROW.address == bindparam("looked_for"))
-        rows = [{"looked_for": str(address), "now": ending} for address, ending in endings.items()]
+        end = JOURNAL.update().where(*others, _ROW.run == bindparam("of"), _ROW.address == bindparam("at_"))
+        rows = [{"of": one.run, "at_": str(one.intent.address), "now": one.ending} for one in settled]
         connection.execute(end.values(ending=bindparam("now")), rows)
     return tuple(settled)
 
@@ -115,6 +116,11 @@ def is_open(connection: Connection, owner: Owner, run: str) -> bool:
     """Whether the run has an intent that has not ended."""
     query = select(_ROW.address).where(*_of(owner), _ROW.run == run, _ROW.ending == _OPEN)
     return connection.execute(query.limit(1)).first() is not None
+
+
+def open_runs(owner: Owner) -> Select[str]:
+    """Return the query for the runs that have an intent which has not ended."""
+    return select(_ROW.run).where(*_of(owner), _ROW.ending == _OPEN)
 
 
 def remove(connection: Connection, owner: Owner, run: str) -> None:

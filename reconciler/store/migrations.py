@@ -99,13 +99,18 @@ def _widen_runs(connection: Connection) -> None:
         "runs",
         MetaData(),
         *_key("run"),
-        *_texts("origin", "stack", "command", "fingerprint", "started_at", "ended_at", "outcome"),
+        *_texts("origin", "stack"),
+        Column("number", Integer, nullable=False),
+        *_texts("command", "fingerprint", "started_at", "ended_at", "outcome"),
         Column("exit_code", Integer, nullable=False),
         Column("counts", Text, nullable=False),
         *_texts("who"),
         *(Column(name, Text, nullable=False) for name in ("context", "plan", "consent")),
     )
-    _rebuild(connection, runs, {name: literal("") for name in ("who", "context", "plan", "consent")})
+    added: dict[str, ColumnElement[object]] = {
+        name: literal("") for name in ("who", "context", "plan", "consent")
+    }
+    _rebuild(connection, runs, {"number": literal(0), **added})
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2}

@@ -29,7 +29,8 @@ class Batch(msgspec.Struct, frozen=True):
 
     `renames` carry a record from its old address to its new one, replacing what was there. `intents` are
     what may be sent from now on, `ended` how changes of this run ended: one in doubt leaves its intent
-    open. `found` and `absent` are addresses that *other* runs left open and that were looked for since.
+    open. `found` and `absent` are addresses that *other* runs left open and that were looked for since;
+    `left_by` is the one that did, where only its intents are meant.
     """
 
     renames: tuple[tuple[Address, Address], ...] = ()
@@ -39,6 +40,7 @@ class Batch(msgspec.Struct, frozen=True):
     ended: tuple[Outcome, ...] = ()
     found: tuple[Address, ...] = ()
     absent: tuple[Address, ...] = ()
+    left_by: str = ""
 
 
 class Owner(msgspec.Struct, frozen=True):

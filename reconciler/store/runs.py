@@ -6,7 +6,7 @@ The plan of a run is kept from its beginning until nothing of it is left to do o
 from collections.abc import Mapping
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from reconciler.core.fingerprint import fingerprint
@@ -37,9 +37,11 @@ class Began(msgspec.Struct, frozen=True):
 
 def begin(connection: Connection, owner: Owner, began: Began) -> None:
     """Write down that a run has begun. A run that never ends keeps an empty outcome."""
+    last = select(func.max(RUNS.c.number)).where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
     row = {
         **owner.key(),
         "run": began.run,
+        "number": (connection.execute(last).scalar() or 0) + 1,
         "command": began.command,
         "fingerprint": began.plan.fingerprint,
         "started_at": began.started_at,
@@ -89,8 +91,9 @@ def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
     query = (
         select(RUNS.c.run, RUNS.c.command, RUNS.c.started_at, RUNS.c.plan, RUNS.c.consent)
         .where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
-        .where(or_(RUNS.c.outcome == "", RUNS.c.plan != ""))
-        .order_by(RUNS.c.started_at, RUNS.c.run)
+        .where(or_(RUNS.c.outcome == "", RUNS.c.plan != "", RUNS.c.run.in_(journal.open_runs(owner))))
+        # Not by time: two runs may begin within a second, and a clock may be put back.
+        .order_by(RUNS.c.number, RUNS.c.started_at, RUNS.c.run)
     )
     return tuple(_unfinished(connection, owner, row) for row in connection.execute(query).all())
 

@@ -66,6 +66,7 @@ RUNS = Table(
     Column("run", String, primary_key=True),
     Column("origin", String, nullable=False),
     Column("stack", String, nullable=False),
+    Column("number", Integer, nullable=False),  # rises with every run of an origin and stack
     Column("command", String, nullable=False),
     Column("fingerprint", String, nullable=False),
     Column("started_at", String, nullable=False),

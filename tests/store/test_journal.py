@@ -146,6 +146,20 @@ def test_what_was_looked_for_is_settled_and_said_so(store: Store) -> None:
     assert [line.entity for line in said] == [store.entity_hash(JANE), store.entity_hash(SAM)]
 
 
+def test_looking_for_what_one_run_left_says_nothing_of_another(store: Store) -> None:
+    """One made it and the other was to delete it: that the first is found is not that the second was done."""
+    store.record([Batch(intents=(intent(), intent(SAM)))], ())
+    begin(store, "run-2")
+    store.record([Batch(intents=(intent(action="delete"),))], ())
+    begin(store, "run-3")
+    store.record([Batch(found=(JANE,), left_by="run-1"), Batch(absent=(SAM,), left_by="run-2")], ())
+    first, second, _ = store.unfinished()
+    assert [entry.ending for entry in (*first.entries, *second.entries)] == ["applied", "", ""]
+    store.record([Batch(absent=(JANE,), left_by="run-2"), Batch(found=(SAM,))], ())
+    first, second, _ = store.unfinished()
+    assert [entry.ending for entry in (*first.entries, *second.entries)] == ["applied", "applied", "absent"]
+
+
 def test_looking_settles_nothing_of_the_run_itself_and_nothing_that_has_ended(store: Store) -> None:
     store.record([Batch(intents=(intent(SAM),), ended=(ended(SAM, "failed"),))], ())
     begin(store, "run-2")

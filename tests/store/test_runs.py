@@ -138,13 +138,26 @@ def test_closing_what_nobody_knows_changes_nothing_but_the_history(store: Store)
     assert {name for name in before if before[name] != after[name]} == {"audit"}
 
 
-def test_unfinished_runs_come_oldest_first(store_url: str) -> None:
+def test_unfinished_runs_come_in_the_order_of_their_beginning_whatever_the_clock_says(store_url: str) -> None:
+    """The last of them is the one that is gone on with; two may begin within a second."""
     clock = Clock()
-    with store_of(store_url, clock=clock) as store:
-        for run in ("run-9", "run-1", "run-5"):
+    with store_of(store_url, clock=clock) as store, store_of(store_url, stack="other") as other:
+        for run, seconds in (("run-9", 0), ("run-1", 0), ("run-5", -3600), ("run-3", 7200)):
+            clock.pass_(seconds)
             begin(store, run)
-            clock.pass_(1)
-        assert [one.run for one in store.unfinished()] == ["run-9", "run-1", "run-5"]
+            begin(other, f"other-{run}")
+        assert [one.run for one in store.unfinished()] == ["run-9", "run-1", "run-5", "run-3"]
+
+
+def test_a_run_that_left_something_in_doubt_is_unfinished_though_its_plan_is_gone(store: Store) -> None:
+    """An older version of this program kept the doubt, and no plan."""
+    begin(store)
+    store.record([Batch(intents=(intent(),))], ())
+    store.end(run_of(ended(JANE, "in doubt"), outcome="in doubt"))
+    save(store, "")
+    (run,) = store.unfinished()
+    assert run.plan is None
+    assert recover(run) == Recovery((), (intent(),), ())
 
 
 def test_the_intents_of_a_run_come_in_the_order_of_their_writing(store: Store) -> None:
