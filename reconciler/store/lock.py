@@ -5,7 +5,6 @@ it keeps apart two runs that both mean well. What protects the service is the fr
 every write. Nothing is decided here about what is written.
 """
 
-import getpass
 import os
 import socket
 import sys
@@ -17,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld, StoreError
+from reconciler.store.audit import operator
 from reconciler.store.connection import RESTORE, Database
 from reconciler.store.recorded import Owner
 from reconciler.store.schema import LOCKS
@@ -242,20 +242,13 @@ def _myself(run: str, nonce: str) -> Holder:
     return Holder(
         nonce=nonce,
         run=run,
-        holder=f"{_user()} on {socket.gethostname()} (process {pid})",
+        holder=f"{operator()} (process {pid})",
         seat=_seat(),
         pid=pid,
         since="",
         expires="",
         counter=0,
     )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"  # a container may run under a number without a name
 
 
 def _seat() -> str:

@@ -1,4 +1,7 @@
 import itertools
+import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -113,6 +116,14 @@ def test_no_address_of_a_person_is_in_the_audit(store: Store) -> None:
     values = [str(value) for row in rows for value in row]
     assert not any("canary" in value for value in values)
     assert sum(store.entity_hash(canary) in value for value in values) == 2
+
+
+def test_an_operator_whose_name_is_no_text_can_be_written_down() -> None:
+    """The system allows any bytes as a name; the journal must not fail because of them, in mid-run."""
+    script = "from reconciler.store.audit import operator; print(ascii(operator()))"
+    environ = {**os.environb, b"LOGNAME": b"j\xffne"}
+    told = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, check=True)
+    assert told.stdout.startswith(b"'j?ne on ")
 
 
 def test_two_stores_have_different_hashes_for_one_person(store_url: str, tmp_path: Path) -> None:
