@@ -1,6 +1,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self
 
 import psycopg
@@ -438,6 +439,17 @@ def test_a_damaged_row_is_said_so_and_never_left_out(store: Store, change: str) 
     with pytest.raises(CorruptRecord, match="contact/") as caught:
         store.unfinished()
     assert caught.value.next
+
+
+def test_an_intent_that_is_no_text_is_said_so_too(tmp_path: Path) -> None:
+    """SQLite keeps anything in any column."""
+    with store_of(f"sqlite:///{tmp_path}/store.db") as store:
+        begin(store)
+        store.record([Batch(intents=(intent(),))], ())
+        with store._database.writing() as connection:
+            connection.execute(text("UPDATE journal SET until = x'00ff'"))
+        with pytest.raises(CorruptRecord, match=str(JANE)):
+            store.recorded(WORKSPACES)
 
 
 def test_a_thousand_intents_in_one_commit_are_quick(store: Store) -> None:
