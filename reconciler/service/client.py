@@ -303,12 +303,20 @@ class ServiceClient(Reader):
 
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         super().__init__(transport, profile, window=window, timing=timing)
+        self._transport = transport
         self.contacts = Collection(CONTACT, transport, profile, window=window)
         self.devices = Collection(DEVICE, transport, profile, window=window)
         self.resources = Collection(RESOURCE, transport, profile, window=window)
         self.workspaces = Workspaces(transport, profile, window=window)
         self.messages = Messages(transport, profile, timing=timing)
         self.callbacks = Callbacks(transport, profile)
+
+    def may_repeat(self) -> bool:
+        """Whether a throttled write may be sent again, after a look (table A8, "look first"); then it counts.
+
+        False when the repeats of this client are a tenth of its calls already (rule A10).
+        """
+        return self._transport.may_repeat()
 
     @classmethod
     @asynccontextmanager

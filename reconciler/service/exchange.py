@@ -12,6 +12,7 @@ import socket
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 
 import httpx2
@@ -44,27 +45,29 @@ async def exchange(
 
     The library's own timeouts count from byte to byte, so a slow drip would pass them for ever.
     """
-    status = 0
+    head = Answer(0, {}, b"")
     try:
         async with asyncio.timeout(timeout_s):
             response = await transport.handle_async_request(request)
-            status = response.status_code
-            return await _answer(response)
+            head = _head(response)
+            return await _answer(response, head)
     except _NEVER_SENT as error:
         what, hint = _no_connection(error, request.url.netloc.decode("ascii"))
         return Broken(Failure.NEVER_SENT, what, hint)
     except TimeoutError:
-        return Broken(Failure.LOST, f"no complete answer within {timeout_s:.3g} s", _TIMEOUT, status)
+        if head.status and not _decided_by_body(head.status):
+            return head
+        return Broken(Failure.LOST, f"no complete answer within {timeout_s:.3g} s", _TIMEOUT, head.status)
     except httpx2.TimeoutException:
-        return Broken(Failure.LOST, "no complete answer in time", _TIMEOUT, status)
+        return Broken(Failure.LOST, "no complete answer in time", _TIMEOUT, head.status)
     except _TooLarge:
         return Broken(
-            Failure.LOST, f"the answer is larger than {body_max // 1024 // 1024} MiB", _BASE, status
+            Failure.LOST, f"the answer is larger than {body_max // 1024 // 1024} MiB", _BASE, head.status
         )
     except _BadEncoding:
-        return Broken(Failure.LOST, "the answer's encoding cannot be read", _BASE, status)
+        return Broken(Failure.LOST, "the answer's encoding cannot be read", _BASE, head.status)
     except _BROKEN:
-        return Broken(Failure.LOST, "the connection broke before the answer was complete", "", status)
+        return Broken(Failure.LOST, "the connection broke before the answer was complete", "", head.status)
 
 
 _BASE = "check service.base_url: the address answers, but not as the service does."
@@ -73,20 +76,30 @@ _NETWORK = "check service.base_url and the network; nothing was sent."
 _TLS = "check service.base_url (https, host, port) and the certificates trusted here; nothing was sent."
 
 
-async def _answer(response: httpx2.Response) -> Answer:
-    """The whole answer. Its body must be whole where it decides: in a success, and in a 404.
+def _head(response: httpx2.Response) -> Answer:
+    """What is known of an answer before its body."""
+    headers = {name.lower(): text for name, text in response.headers.items()}
+    return Answer(response.status_code, headers, b"")
 
-    A refusal of the credentials whose body was cut is a refusal all the same, and stops the run.
-    """
-    status, headers = response.status_code, {name.lower(): text for name, text in response.headers.items()}
+
+async def _answer(response: httpx2.Response, head: Answer) -> Answer:
+    """The whole answer, or its head where the body broke and does not decide."""
     try:
-        return Answer(status, headers, await _body(response, headers))
+        return replace(head, body=await _body(response, head.headers))
     except (_TooLarge, _BadEncoding, *_BROKEN):
-        if 200 <= status < 300 or status == HTTPStatus.NOT_FOUND:  # noqa: PLR2004 - the class of success
+        if _decided_by_body(head.status):
             raise
-        return Answer(status, headers, b"")
+        return head
     finally:
         await response.aclose()
+
+
+def _decided_by_body(status: int) -> bool:
+    """Whether an answer needs its whole body: a success, and a 404.
+
+    A refusal of the credentials whose body was cut, or never ends, is one all the same, and stops the run.
+    """
+    return 200 <= status < 300 or status == HTTPStatus.NOT_FOUND  # noqa: PLR2004 - the class of success
 
 
 async def _body(response: httpx2.Response, headers: Mapping[str, str]) -> bytes:

@@ -137,6 +137,17 @@ class Transport:
             await self._timing.sleep(wait_s)
             left_s -= wait_s
 
+    def may_repeat(self) -> bool:
+        """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts.
+
+        One budget for all repeats, whoever makes them: else a service that refuses writes and still
+        answers reads would get every write three times.
+        """
+        if not retry.Budget(self._made, self._repeats).allows:
+            return False
+        self._repeats += 1
+        return True
+
     def _next(self, call: Call, seen: refusals.Seen, attempt: int, left_s: float) -> float:
         """Seconds to wait before the next try; raises what was seen when there is none."""
         decision = retry.decide(

@@ -370,7 +370,7 @@ def test_a_laptop_and_three_runners_stay_below_the_quota_together(url: str) -> N
                     url,
                     f"http://127.0.0.1:{service_.port}",
                     name,
-                    "7",
+                    "5",
                     str(quota),
                     "16",
                 ],
