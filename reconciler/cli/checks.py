@@ -7,6 +7,7 @@ store and the service (checks_outside.py), deadlines (commands/doctor.py), how i
 import importlib.metadata
 import os
 import platform
+import re
 import sqlite3
 import ssl
 import stat
@@ -48,7 +49,10 @@ _POSTGRES = (
 )
 
 _entries_max = 20_000  # files and folders that the search for plan files walks
-_sniffed_bytes = 64 * 1024  # of a file, to know a plan by
+_sniffed_bytes = 64  # of a file, to know a plan by
+_PLAN = re.compile(
+    rb'\{\s*"adoptions"'
+)  # how a plan file begins, for its keys are in order; encrypted ones are closed
 _listed_max = 3  # files that one line names
 
 _OVER = "environment RECONCILER_"  # how the origin of a setting begins that a variable of ours decides
@@ -169,10 +173,9 @@ def _is_open_plan(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            start = file.read(_sniffed_bytes)
+            return _PLAN.match(file.read(_sniffed_bytes)) is not None
     except OSError:
         return False
-    return b'"fingerprint"' in start and (b'"salt"' in start or b'"waves"' in start)
 
 
 def mode_of(path: Path) -> int:

@@ -7,6 +7,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -78,8 +79,10 @@ def _lock(store: Store) -> tuple[Finding, ...]:
 
 
 def _last_run(store: Store) -> tuple[Finding, ...]:
-    holder = store.holder()
-    running = holder.run if holder else ""
+    running = ""  # where the lock cannot be read, its own line says so
+    with suppress(ReconcilerError):
+        holder = store.holder()
+        running = holder.run if holder else ""
     left = [one for one in store.unfinished() if one.run != running]
     if not left:
         return (Finding("last run", "ok", "nothing is left open"),)

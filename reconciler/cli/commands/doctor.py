@@ -48,6 +48,8 @@ def command(*, offline: bool, timeout_s: float, format: str, **given: Any) -> in
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.report.doctor import doctor_json, doctor_lines, exit_code  # noqa: PLC0415 - slow to load
 
+    if timeout_s != timeout_s:  # noqa: PLR0124 - not a number, which no range keeps out
+        raise click.UsageError("--timeout takes seconds.")
     found = _found(given["config"], given["environment"], timeout_s, offline=offline)
     if format == "json":
         output.json(doctor_json(found))
