@@ -1,0 +1,527 @@
+"""Runs that are cut off, and what the next ones make of it: as if nothing had happened, and nothing twice."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from msgspec import structs
+from world import ALLOWED, Agreeing, Counting, World
+
+from reconciler import pipeline
+from reconciler.apply.stop import StopFlag
+from reconciler.core.guard import Consent
+from reconciler.core.recover import Unfinished, recover
+from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
+from reconciler.model.outcomes import Run
+from reconciler.model.plans import Options
+
+_NO_PROCESS = 4_194_305  # above the highest number that Linux gives to a process
+
+
+class Killed(Counting):
+    """The wire and the disk of a process that is killed at one of its effects: what it did, stays done.
+
+    Effects are counted before and after each request and each commit beside the loop. At effect number
+    `at` the store is copied; from then on nothing reaches the service, and `after` puts the copy back.
+    """
+
+    def __init__(self, world: World, at: int = 0) -> None:
+        super().__init__(world.wire.inner)
+        self.world, self.at, self.effects, self.dead = world, at, 0, False
+        self.copy = world.root / "copy.db"
+        self.arrived: list[tuple[str, str]] = []
+        self.unwritten: list[str] = []  # requests that write and whose intent was not on disk
+        world.wire = self
+        world.outside = replace(world.outside, connections=self, offload=self.in_place)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self._effect()
+        if self.dead:
+            raise httpx2.ConnectError("killed", request=request)
+        if request.method != "GET" and not self._intents():
+            self.unwritten.append(f"{request.method} {request.url.path}")
+        self.arrived.append((request.method, request.url.path))
+        answer = await super().handle_async_request(request)
+        self._effect()
+        if self.dead:
+            raise httpx2.ReadError("killed", request=request)
+        return answer
+
+    async def in_place(self, work: Callable[[], None]) -> None:
+        self._effect()
+        if self.dead:
+            raise StoreError("killed")
+        work()
+        self._effect()
+
+    def _effect(self) -> None:
+        self.effects += 1
+        if self.effects == self.at:
+            self.dead = True
+            self.copy.unlink(missing_ok=True)
+            with sqlite3.connect(self._store) as ours, sqlite3.connect(self.copy) as copied:
+                ours.backup(copied)
+
+    def _intents(self) -> list[str]:
+        """What the journal says on disk, seen by somebody else, at this very moment."""
+        with sqlite3.connect(self._store) as other:
+            return [row[0] for row in other.execute("SELECT address FROM journal WHERE ending = ''")]
+
+    def after(self) -> None:
+        """The process is gone: what it wrote until then is there, and its lock belongs to nobody."""
+        if self.dead:
+            for path in self.world.root.glob("store.db*"):
+                path.unlink()
+            with sqlite3.connect(self.copy) as copied, sqlite3.connect(self._store) as ours:
+                copied.execute("UPDATE locks SET pid = ?", (_NO_PROCESS,))
+                copied.commit()
+                copied.backup(ours)
+        self.dead, self.at = False, 0
+
+    @property
+    def _store(self) -> Path:
+        return self.world.root / "store.db"
+
+
+def person(name: str, **more: Any) -> dict[str, Any]:
+    fields = {"firstName": name.title(), "lastName": "Doe", "workEmailAddress1": f"{name}@example.com"}
+    return {**fields, **more}
+
+
+PHONE = {
+    "pixel": {
+        "deviceName": "Pixel",
+        "appId": "app-1",
+        "platform": "GCM",
+        "deviceOS": "Android",
+        "deviceModel": "Pixel 8",
+        "pushToken": "token-of-pixel",
+    }
+}
+BEFORE = {"contacts": {name: person(name) for name in ("jane", "sam", "lee")}}
+AFTER = {
+    "contacts": {
+        "jane": person("jane", jobTitle="Engineer"),
+        "sam": person("sam"),
+        "ada": person("ada"),
+        "zoe": person("zoe", devices=PHONE),
+    }
+}
+WRITES = Counter({"POST": 3, "PUT": 1, "DELETE": 1})
+
+
+def built(folder: Path, *, concurrency: int = 2, **limits: Any) -> World:
+    """A world with three people; what comes next is not applied yet."""
+    folder.mkdir(exist_ok=True)
+    world = World(folder)
+    changed = structs.replace(world.settings.service.limits, concurrency=concurrency, **limits)
+    service = structs.replace(world.settings.service, limits=changed)
+    world.settings = structs.replace(world.settings, service=service)
+    world.write(BEFORE)
+    world.apply()
+    world.write(AFTER)
+    return world
+
+
+def killed(world: World, at: int, *, resume: bool = False) -> Killed:
+    """Apply, or resume, and be killed at this effect."""
+    wire = Killed(world, at)
+    try:
+        if resume:
+            world.resume()
+        else:
+            world.apply()
+    except Exception:
+        assert wire.dead, "only a killed process may end so"
+        if not wire.dead:
+            raise
+    wire.after()
+    return wire
+
+
+def live(world: World) -> list[tuple[str, str, int]]:
+    """Everybody at the service, with their title and the number of their devices."""
+
+    async def work() -> list[tuple[str, str, int]]:
+        async with world.client() as client:
+            rows = await client.contacts.list()
+            found = [(await client.contacts.get(row.remote_id)).body for row in rows]
+        return sorted(
+            (one["workEmailAddress1"], one.get("jobTitle", ""), len(one.get("devices", []))) for one in found
+        )
+
+    return asyncio.run(work())
+
+
+WANTED = [
+    ("ada@example.com", "", 0),
+    ("jane@example.com", "Engineer", 0),
+    ("sam@example.com", "", 0),
+    ("zoe@example.com", "", 1),
+]
+
+
+def writes(*wires: Killed) -> Counter[str]:
+    return Counter(method for wire in wires for method, _ in wire.arrived if method != "GET")
+
+
+def converged(world: World) -> None:
+    """Live is as declared, everybody once, and nothing is left to do or to resume."""
+    assert live(world) == WANTED
+    planned = world.plan()
+    assert (planned.plan.changes, planned.unfinished) == ((), ())
+    assert world.resume() is None
+
+
+def effects(folder: Path) -> int:
+    world = built(folder)
+    wire = Killed(world)
+    world.apply()
+    assert (wire.unwritten, writes(wire)) == ([], WRITES)
+    return wire.effects
+
+
+@pytest.mark.parametrize("then", ["resume", "apply"])
+def test_killed_at_any_effect_and_gone_on_with_it_ends_as_if_never_killed(tmp_path: Path, then: str) -> None:
+    """Law 5, exhaustively: before and after every request and every commit. Nothing is sent twice."""
+    for at in range(1, effects(tmp_path / "whole") + 1):
+        world = built(tmp_path / f"{then}-{at}")
+        first = killed(world, at)
+        second = Killed(world)
+
+        run = world.resume() if then == "resume" else None
+        if run is None:
+            _, run = world.apply()
+
+        assert (run.exit_code, first.unwritten + second.unwritten) == (0, []), at
+        assert writes(first, second) == WRITES, at
+        converged(world)
+
+
+def test_a_resume_that_is_killed_itself_is_resumed(tmp_path: Path) -> None:
+    """Whatever happens, there is one way on."""
+    middle = effects(tmp_path / "whole") // 2
+    for at in range(1, 60, 3):
+        world = built(tmp_path / str(at))
+        first = killed(world, middle)
+        second = killed(world, at, resume=True)
+        third = Killed(world)
+
+        world.resume()
+
+        assert writes(first, second, third) == WRITES, at
+        converged(world)
+
+
+def test_no_write_leaves_before_its_intent_is_on_disk(tmp_path: Path) -> None:
+    """Seen from outside, by another connection, at the moment of every POST, PUT and DELETE."""
+    world = built(tmp_path, concurrency=8)
+    world.write({"contacts": {f"person-{n}": person(f"person-{n}") for n in range(40)}})
+    wire = Killed(world)
+
+    world.apply()
+
+    assert wire.unwritten == []
+    assert writes(wire) == {"POST": 40, "DELETE": 3}
+
+
+def halfway(world: World) -> Killed:
+    """Killed when the first answer of a POST is on its way back: one is made, and nobody was told."""
+
+    class AtPost(Killed):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            answer = await super().handle_async_request(request)
+            if request.method == "POST" and not self.dead and not self.copy.exists():
+                self.at = self.effects + 1
+                self._effect()
+                raise httpx2.ReadError("killed", request=request)
+            return answer
+
+    wire = AtPost(world)
+    world.apply()
+    wire.after()
+    return wire
+
+
+def test_what_was_made_and_not_recorded_is_found_and_reported(tmp_path: Path) -> None:
+    world = built(tmp_path, concurrency=1)
+    halfway(world)
+
+    watch = Agreeing()
+    run = world.resume(watch)
+
+    assert run is not None
+    assert [len(recover(one).in_doubt) for one in watch.left] == [1]
+    assert run.outcomes[0].result == "applied"
+    assert "and not recorded then; it is there, recognized by" in run.outcomes[0].what
+    assert run.resumes == watch.left[0].run
+    assert run.audit_head.partition(":")[0].isdigit()
+    assert sorted(one.address for one in run.outcomes) == sorted({one.address for one in run.outcomes})
+    converged(world)
+
+
+def test_what_is_in_doubt_is_waited_out_before_it_is_looked_for(tmp_path: Path) -> None:
+    """Rule A9: a request of a killed process may land after its lock was taken, for one settle window."""
+    world = built(tmp_path, concurrency=1, settle_s=10)
+    halfway(world)
+    began = world.clock.now
+
+    world.resume()
+
+    assert (world.clock.now - began).total_seconds() >= 10
+    converged(world)
+
+
+def test_what_landed_is_recognized_though_the_manifest_has_changed(tmp_path: Path) -> None:
+    """It was sent under the identity of then; looked for under that of now, it would be made twice."""
+    world = built(tmp_path, concurrency=1)
+    wire = halfway(world)
+    changed = {"contacts": {**AFTER["contacts"], "ada": person("ada", workEmailAddress1="ada.k@example.com")}}
+    world.write(changed)
+
+    watch = Agreeing()
+    run = world.resume(watch)
+
+    assert run is not None
+    assert [str(one.address) for one in watch.besides] == ["contact/default/ada"]
+    assert "ada@example.com" in [mail for mail, _, _ in live(world)]
+    _, done = world.apply()
+    assert done.exit_code == 0
+    assert [mail for mail, _, _ in live(world)].count("ada.k@example.com") == 1
+    assert len(live(world)) == len(WANTED)
+    assert writes(wire)["POST"] == WRITES["POST"]
+
+
+def test_what_landed_and_is_declared_no_longer_is_ours_and_pruned_by_a_plan(tmp_path: Path) -> None:
+    """Resume deletes nothing that its plan did not delete; the next plan shows it."""
+    world = built(tmp_path, concurrency=1)
+    halfway(world)
+    world.write({"contacts": {k: v for k, v in AFTER["contacts"].items() if k != "ada"}})
+
+    watch = Agreeing()
+    world.resume(watch)
+
+    assert [type(one).__name__ for one in watch.besides] == ["Delete"]
+    assert len(live(world)) == len(WANTED)
+    world.apply()
+    assert [mail for mail, _, _ in live(world)] == [m for m, _, _ in WANTED if not m.startswith("ada")]
+
+
+def test_two_like_what_was_sent_stay_in_doubt_and_say_so(tmp_path: Path) -> None:
+    """Which of them is ours cannot be told by looking; a person decides, and resume goes on."""
+    world = built(tmp_path, concurrency=1)
+    halfway(world)
+
+    async def another(client: Any) -> None:
+        await client.contacts.create(person("ada"))
+
+    world.behind_our_back(another)
+    run = world.resume()
+
+    assert run is not None
+    assert (run.outcomes[0].result, run.exit_code) == ("in doubt", 8)
+    assert "2 like it exist" in run.outcomes[0].what
+    assert len(world.plan().unfinished) == 1
+
+    async def away(client: Any) -> None:
+        rows = await client.contacts.search({"workEmailAddress1": "ada@example.com"})
+        await client.contacts.delete(rows[1].remote_id)
+
+    world.behind_our_back(away)
+    world.resume()
+    converged(world)
+
+
+@pytest.mark.parametrize("broken", ["UPDATE runs SET plan = '{}' WHERE plan <> ''"])
+def test_a_plan_that_cannot_be_read_is_settled_by_the_manifest(tmp_path: Path, broken: str) -> None:
+    """Another version of the program wrote it: what it left in doubt is found all the same."""
+    world = built(tmp_path, concurrency=1)
+    wire = halfway(world)
+    with sqlite3.connect(tmp_path / "store.db") as store:
+        store.execute(broken)
+
+    with pytest.raises(StalePlan, match="cannot be read"):
+        world.resume()
+    second = Killed(world)
+    world.apply()
+
+    assert writes(wire, second) == WRITES
+    converged(world)
+
+
+def test_an_expired_plan_is_settled_and_not_carried_out(tmp_path: Path) -> None:
+    world = built(tmp_path, concurrency=1)
+    halfway(world)
+    world.clock.pass_s(25 * 3600)
+    second = Killed(world)
+
+    with pytest.raises(StalePlan, match="expired at"):
+        world.resume()
+
+    assert writes(second) == {}
+    left = world.plan().unfinished
+    assert [recover(one).in_doubt for one in left] == [()]
+    world.apply()
+    converged(world)
+
+
+def test_an_alias_that_means_another_workspace_now_is_not_gone_on_with(tmp_path: Path) -> None:
+    world = built(tmp_path)
+    planned = world.plan().plan
+    where = [structs.replace(one, id="AB12") for one in planned.target.workspaces]
+    other = structs.replace(planned, target=structs.replace(planned.target, workspaces=tuple(where)))
+
+    assert pipeline.moved(planned, planned) == ""
+    assert pipeline.moved(planned, other) == "workspace default is another one now."
+
+
+def test_the_consent_of_then_holds_and_no_more_than_that(tmp_path: Path) -> None:
+    """A guard that a person lifted stays lifted for this plan; one that nobody lifted does not."""
+    world = built(tmp_path, concurrency=1)
+    more = {name: person(name) for name in ("kim", "max", "eve")}
+    world.write({"contacts": {**BEFORE["contacts"], **more}})
+    world.apply()
+    world.write({"contacts": {"ada": person("ada")}})  # and six deletes, which is nearly everybody
+    halfway(world)
+    with sqlite3.connect(tmp_path / "store.db") as store:
+        kept = store.execute("SELECT consent FROM runs WHERE plan <> ''").fetchone()[0]
+        store.execute("UPDATE runs SET consent = '{}' WHERE plan <> ''")
+
+    second = Killed(world)
+    with pytest.raises(UnsafePlan):
+        world.resume()
+    assert writes(second) == {}
+
+    with sqlite3.connect(tmp_path / "store.db") as store:
+        store.execute("UPDATE runs SET consent = ? WHERE plan <> ''", (kept,))
+    world.resume()
+    assert [mail for mail, _, _ in live(world)] == ["ada@example.com"]
+
+
+def test_where_nothing_is_left_resume_calls_nobody_and_makes_no_store(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write(BEFORE)
+
+    assert world.resume() is None
+    assert list(tmp_path.glob("store.db*")) == []
+    world.apply()
+    world.sent()
+    assert world.resume() is None
+    assert world.sent() == {}
+
+
+def test_a_run_that_was_asked_to_stop_is_gone_on_with(tmp_path: Path) -> None:
+    """Ctrl-C is no crash, and leaves a rest all the same."""
+    world = built(tmp_path, concurrency=1)
+    stop = StopFlag()
+
+    class Stopping(Counting):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            if request.method == "POST":
+                stop.signal()
+            return await super().handle_async_request(request)
+
+    stopping = replace(world.outside, connections=Stopping(world.wire.inner))
+    run = applied(world, stopping, stop)
+    assert (run.exit_code, run.count("applied"), run.count("not attempted")) == (130, 1, 4)
+
+    done = world.resume()
+
+    assert done is not None
+    assert (done.exit_code, done.count("applied")) == (0, 4)
+    converged(world)
+
+
+def applied(world: World, outside: pipeline.Outside, stop: StopFlag) -> Run:
+    run = asyncio.run(
+        pipeline.apply(
+            world.settings,
+            pipeline.validate(world.settings, world.environ),
+            outside,
+            options=Options(),
+            consent=ALLOWED,
+            saved=None,
+            fail_fast=False,
+            stop=stop,
+            watch=Agreeing(),
+        )
+    )
+    assert run is not None
+    return run
+
+
+def test_asked_to_stop_while_it_waits_nothing_is_settled_and_nothing_lost(tmp_path: Path) -> None:
+    world = built(tmp_path, concurrency=1, settle_s=10)
+    halfway(world)
+    stop = StopFlag()
+    stop.signal()
+    second = Killed(world)
+
+    with pytest.raises(Interrupted):
+        applied(world, world.outside, stop)
+
+    assert second.arrived == []
+    world.resume()
+    converged(world)
+
+
+def test_refused_credentials_while_settling_end_it_and_free_the_lock(tmp_path: Path) -> None:
+    world = built(tmp_path, concurrency=1)
+    halfway(world)
+
+    class Refusing(Counting):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            self.sent.append((request.method, request.url.path))
+            return httpx2.Response(401, stream=httpx2.ByteStream(b"{}"))
+
+    refusing = Refusing(world.wire.inner)
+    with pytest.raises(Unauthorized):
+        applied(world, replace(world.outside, connections=refusing), StopFlag())
+
+    assert [method for method, _ in refusing.sent] == ["GET"]
+    world.resume()
+    converged(world)
+
+
+def test_a_declined_apply_leaves_the_earlier_run_to_be_resumed(tmp_path: Path) -> None:
+    """Its plan is still what somebody agreed to."""
+    world = built(tmp_path, concurrency=1)
+    halfway(world)
+
+    class Declining(Agreeing):
+        def agrees(self, _planned: pipeline.Planned) -> bool:
+            return False
+
+    declined = asyncio.run(
+        pipeline.apply(
+            world.settings,
+            pipeline.validate(world.settings, world.environ),
+            world.outside,
+            options=Options(),
+            consent=Consent(),
+            saved=None,
+            fail_fast=False,
+            stop=StopFlag(),
+            watch=Declining(),
+        )
+    )
+
+    assert declined is None
+    run = world.resume()
+    assert run is not None
+    converged(world)
+
+
+def test_a_plan_of_an_unfinished_run_is_named_by_the_next_plan(tmp_path: Path) -> None:
+    world = built(tmp_path, concurrency=1)
+    halfway(world)
+
+    left: Mapping[str, Unfinished] = {one.run: one for one in world.plan().unfinished}
+
+    assert [one.command for one in left.values()] == ["apply"]
