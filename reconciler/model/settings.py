@@ -36,7 +36,7 @@ class Auth(Struct, frozen=True):
 class Limits(Struct, frozen=True):
     """How hard we may press. Seconds, and calls."""
 
-    requests_per_second: float = 10.0  # 0: no limit of our own
+    requests_per_second: float = 10.0  # 0: none until the service throttles
     concurrency: int = 8
     timeout_s: float = 30.0  # one call, all of it
     deadline_s: float = 3600.0  # the whole run

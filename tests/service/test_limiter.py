@@ -3,16 +3,19 @@
 import asyncio
 import heapq
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from service.support import Clock
+from service.support import ID, Clock, Wire, answer, contact, service
 
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
+from reconciler.service.client import open_client, open_reader
 from reconciler.service.limiter import Limiter, LocalPace, TooLate, ceiling_least, late_max_s, lost_max
 from reconciler.service.timing import Timing
 
@@ -356,6 +359,24 @@ def test_a_machine_that_is_always_late_still_goes_on() -> None:
 
     assert len(found) == 4
     assert sum(row.asked) <= 4 * lost_max
+
+
+@pytest.mark.parametrize("opened", [open_reader, open_client])
+def test_a_client_takes_its_turns_from_the_pace_it_is_given(opened: Callable[..., Any]) -> None:
+    """Plans and applies alike: the limit of the settings is in the pace already."""
+    clock = Clock()
+    row = Row(clock, ceiling=2)
+
+    async def main() -> None:
+        wire = Wire(answer(200, contact(ID)))
+        settings_ = service(requests_per_second=1000)
+        async with opened(settings_, timing=clock.timing, connections=wire, pace=row) as client:
+            for _ in range(5):
+                await client.contacts.get(ID)
+
+    asyncio.run(main())
+    assert clock.now - 1000 == pytest.approx(4 / 2)
+    assert sum(row.asked) == 5
 
 
 def test_four_programs_that_share_a_pace_stay_below_it_together() -> None:
