@@ -31,23 +31,6 @@ def test_terminals_at_once_end_with_the_state_of_one(terminals: int, tmp_path: P
     tally.count("interleavings", "terminals on one PostgreSQL", terminals)
 
 
-def test_two_terminals_with_two_manifests_lose_nothing_of_either(tmp_path: Path) -> None:
-    """Stacks of their own in one store and one service: neither waits for the other, neither sees it."""
-    with postgres.database() as url, ground(tmp_path / "one", latency_ms=10) as place:
-        place.environ = {"RECONCILER_STORE": url}
-        place.declare(people, devices=False)
-        with place.start("apply", "--yes") as first:
-            other = dict(place.environ) | {"RECONCILER_STACK": "other"}
-            second_place = Ground(place.project, place.service, other)
-            with second_place.start("apply", "--yes") as second:
-                codes = {first.wait(ended_s), second.wait(ended_s)}
-
-        assert codes <= {0, 5, 6}, place.said()
-        assert place.run("apply", "--yes") == 0, place.said()
-        assert second_place.run("apply", "--yes") == 0, second_place.said()
-        assert place.live() == Counter({mail(number): 1 for number in range(people)})
-
-
 def test_a_killed_holder_of_the_lock_is_followed_by_the_next(tmp_path: Path) -> None:
     """On the same machine a dead process holds nothing; what it had under way is settled first."""
     with postgres.database() as url, ground(tmp_path / "project", latency_ms=30) as place:
