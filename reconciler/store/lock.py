@@ -13,9 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct, ValidationError, convert, structs
 from sqlalchemy import ColumnElement, Connection, select
-from sqlalchemy.exc import IntegrityError
 
-from reconciler.errors import CorruptRecord, InputError, LockHeld, StoreError
+from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.store.audit import operator
 from reconciler.store.connection import RESTORE, Database
 from reconciler.store.recorded import Owner
@@ -24,9 +23,6 @@ from reconciler.store.schema import LOCKS
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call
 # with all its tries and waits, so that a working run never loses its lock by being slow.
 lease_s = 300.0
-
-# Somebody else may come first between our look and our statement; after so many times, say so.
-_tries_max = 5
 
 id_length = 12  # of 32 hexadecimal digits: 48 bits
 
@@ -74,12 +70,7 @@ class Lock:
 
     def take(self) -> None:
         """Become the one writer. Raises LockHeld, naming the holder, where somebody else is."""
-        for _ in range(_tries_max):
-            if self._database.write(self._take):
-                return
-        raise StoreError(
-            "the lock changes hands all the time.", next="run it again when other runs have ended"
-        )
+        self._mine = self._database.write(self._taken)
 
     def check(self) -> None:
         """Nothing happens while the lock is ours; LockHeld is raised when it is not.
@@ -100,8 +91,8 @@ class Lock:
         """Let others write. Nothing happens where the lock is not ours any more."""
         self._database.write(lambda connection: _free(connection, self._owner, self._mine.nonce))
 
-    def _take(self, connection: Connection) -> bool:
-        """Whether the lock is ours now; it is not where somebody came between our look and our statement."""
+    def _taken(self, connection: Connection) -> Holder:
+        # Writers take turns: nobody comes between this look and what is written after it.
         row, now = _row(connection, self._owner), self._database.now(connection)
         if row is not None and row.nonce and not _over(row, now):
             raise self._held(row, now)
@@ -111,10 +102,10 @@ class Lock:
             expires=_text(now + timedelta(seconds=lease_s)),
             counter=row.counter + 1 if row is not None else 1,
         )
-        if not self._written(connection, row, mine):
-            return False
-        self._mine = mine
-        return True
+        values = {**self._owner.key(), **mine.columns()}
+        made = LOCKS.insert() if row is None else LOCKS.update().where(*_scope(self._owner))
+        connection.execute(made.values(values))
+        return mine
 
     def _due(self, connection: Connection) -> bool:
         """Whether the lease has to be renewed. Raises LockHeld where the lock is not ours any more."""
@@ -126,25 +117,8 @@ class Lock:
         return not lease_s / 2 <= left_s <= lease_s
 
     def _renew(self, connection: Connection) -> None:
-        now = self._database.now(connection)
-        values = {"expires": _text(now + timedelta(seconds=lease_s))}
-        ours = (*_scope(self._owner), LOCKS.c.nonce == self._mine.nonce)
-        if connection.execute(LOCKS.update().where(*ours).values(values)).rowcount != 1:
-            raise self._lost(_row(connection, self._owner), now)
-
-    def _written(self, connection: Connection, before: Holder | None, mine: Holder) -> bool:
-        """Whether the row is ours now: made where there was none, else changed from exactly what we saw."""
-        row = {**self._owner.key(), **mine.columns()}
-        if before is not None:
-            seen = (LOCKS.c.nonce == before.nonce, LOCKS.c.counter == before.counter)
-            taken = LOCKS.update().where(*_scope(self._owner), *seen).values(row)
-            return connection.execute(taken).rowcount == 1
-        try:
-            with connection.begin_nested():
-                connection.execute(LOCKS.insert().values(row))
-        except IntegrityError:
-            return False
-        return True
+        expires = _text(self._database.now(connection) + timedelta(seconds=lease_s))
+        connection.execute(LOCKS.update().where(*_scope(self._owner)).values(expires=expires))
 
     def _held(self, other: Holder, now: datetime) -> LockHeld:
         return LockHeld(
@@ -273,9 +247,12 @@ def _age(since: str, now: datetime) -> str:
 
 def _time(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        raise CorruptRecord("the store's record of the lock is damaged: a time.", next=RESTORE) from None
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise CorruptRecord("the store's record of the lock is damaged: a time.", next=RESTORE)
+    return moment
 
 
 def _text(moment: datetime) -> str:
