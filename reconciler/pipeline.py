@@ -21,27 +21,45 @@ from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent, guard
 from reconciler.core.recover import Unfinished, rest
 from reconciler.core.resolve import ResolveRules, resolve
+from reconciler.core.seal import expired, outdated
+from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, StalePlan
 from reconciler.manifest.load import load
-from reconciler.model.outcomes import Run
+from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import Desired, Recorded
 from reconciler.service.client import open_reader
 from reconciler.service.profile import load_profile
 from reconciler.work import (
+    KeepUndo,
     Outside,
     Planned,
     Watch,
+    Work,
     carry_out,
     check_safe,
     make,
+    make_undo,
     open_store,
     settle,
+    shared_pace,
     writing,
 )
 
-__all__ = ["Outside", "Planned", "Watch", "apply", "moved", "outdated", "plan", "resume", "spent", "validate"]
+__all__ = [
+    "Outside",
+    "Planned",
+    "Watch",
+    "apply",
+    "moved",
+    "outdated",
+    "plan",
+    "resume",
+    "spent",
+    "undo",
+    "validate",
+]
 
 _AFRESH = "reconciler plan, then reconciler apply"
 
@@ -72,7 +90,10 @@ async def plan(
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere."""
     with open_store(settings, outside, create=False) as store:
         async with open_reader(
-            settings.service, timing=outside.timing, connections=outside.connections
+            settings.service,
+            timing=outside.timing,
+            connections=outside.connections,
+            pace=shared_pace(settings, store),
         ) as reader:
             planned = await make(settings, desired, outside, reader, store, options=options, consent=consent)
             return replace(planned, unfinished=store.unfinished())
@@ -89,19 +110,22 @@ async def apply(
     fail_fast: bool,
     stop: StopFlag,
     watch: Watch,
+    keep_undo: KeepUndo | None = None,
 ) -> Run | None:
     """Plan afresh, and carry out exactly that plan if it is safe, still what `saved` says, and agreed to.
 
     Holds the lock from before the plan to after the last write. What an earlier run left in doubt is
-    settled first. The run is None where `watch` disagreed. Raises LockHeld, StalePlan, UnsafePlan,
-    Interrupted before any write.
+    settled first. The run is None where `watch` disagreed. `keep_undo` hears how to undo what was applied.
+    Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
+    if options.undo_of or options.undo_proof:
+        raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
     async with writing(settings, desired, outside, stop, fail_fast=fail_fast) as work:
         unfinished = work.store.unfinished()
         await settle(work, unfinished, watch)
         salt = saved.salt if saved else ""
         planned = await work.plan(options, consent, salt=salt)
-        if saved and (why := outdated(saved, planned.plan, outside.now())):
+        if saved and (why := outdated(saved, planned.plan, outside.now(), hours=settings.plan_expires_h)):
             watch.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
         watch.planned(planned)
@@ -110,7 +134,15 @@ async def apply(
             return None
         if saved and not work.store.use_plan(saved.salt):
             raise StalePlan("this plan was carried out before.", next="plan again")
-        return await carry_out(work, planned, watch, command="apply", consent=consent, unfinished=unfinished)
+        return await carry_out(
+            work,
+            planned,
+            watch,
+            command="apply",
+            consent=consent,
+            unfinished=unfinished,
+            keep_undo=keep_undo,
+        )
 
 
 async def resume(
@@ -141,6 +173,8 @@ async def resume(
         if why := spent(last, outside.now()):
             raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_AFRESH)
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read is spent
+        if last.plan.options.undo_of:
+            return await _resume_undo(work, last, last.plan, watch, unfinished=unfinished, settled=settled)
         planned = await work.plan(last.plan.options, last.consent, salt=last.plan.salt)
         if why := moved(last.plan, planned.plan):
             raise StalePlan(why, next=_AFRESH)
@@ -163,13 +197,75 @@ async def resume(
         )
 
 
-def outdated(saved: Plan, fresh: Plan, now: datetime) -> str:
-    """Return why `saved` may not be carried out any more, or "" (planning rule A1)."""
-    if saved.expires_at and datetime.fromisoformat(saved.expires_at) <= now:
-        return f"the plan expired at {saved.expires_at}."
-    if saved.fingerprint != fresh.fingerprint:
-        return "the plan is stale: what would be done now is not what it says."
-    return ""
+async def _resume_undo(
+    work: Work,
+    last: Unfinished,
+    saved: Plan,
+    watch: Watch,
+    *,
+    unfinished: tuple[Unfinished, ...],
+    settled: tuple[Outcome, ...],
+) -> Run:
+    """Carry out what is left of an undo. It comes from the store, so nothing about it is to be proved."""
+    ended = {entry.intent.address for entry in last.entries if entry.ending in {"applied", "skipped"}}
+    ended |= {outcome.address for outcome in settled if outcome.result == "applied"}
+    undoing = await make_undo(work, saved, last.consent, ended)
+    watch.planned(undoing.planned)
+    check_safe(undoing.planned.verdict)
+    return await carry_out(
+        undoing.work,
+        undoing.planned,
+        watch,
+        command="resume",
+        consent=last.consent,
+        unfinished=unfinished,
+        settled=(*settled, *undoing.conflicts),
+    )
+
+
+async def undo(
+    settings: Settings,
+    saved: Plan,
+    outside: Outside,
+    *,
+    consent: Consent,
+    fail_fast: bool,
+    stop: StopFlag,
+    watch: Watch,
+) -> Run | None:
+    """Carry out an undo that a run with this store left: whole, in its time, once, and change by change.
+
+    Nothing is planned afresh, because no manifest says what it should be; each change passes the same look
+    as any other, and what is not as the run left it is a conflict. The run is None where `watch` disagreed.
+    Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
+    """
+    if why := expired(saved, outside.now(), hours=settings.plan_expires_h):
+        raise StalePlan(why, next=_AFRESH)
+    nothing = desired_of(saved, Recorded({}))
+    async with writing(settings, nothing, outside, stop, fail_fast=fail_fast) as work:
+        unfinished = work.store.unfinished()
+        await settle(work, unfinished, watch)
+        if not proved(saved, work.store.salt):
+            raise StalePlan(
+                "the undo was not made by a run with this store, or it was changed since.",
+                next=f"name the store of that run; or {BY_MANIFEST}",
+            )
+        undoing = await make_undo(work, saved, consent)
+        watch.planned(undoing.planned)
+        check_safe(undoing.planned.verdict)
+        if not watch.agrees(undoing.planned):
+            return None
+        if not work.store.use_plan(saved.salt):
+            raise StalePlan("this undo was carried out before.", next=_AFRESH)
+        return await carry_out(
+            undoing.work,
+            undoing.planned,
+            watch,
+            command="undo",
+            consent=consent,
+            unfinished=unfinished,
+            settled=undoing.conflicts,
+        )
 
 
 def spent(last: Unfinished, now: datetime) -> str:

@@ -5,9 +5,9 @@ steps make up a verb, and in which order, is said in pipeline.py.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -22,7 +22,8 @@ from reconciler.core.guard import Consent, guard
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished
-from reconciler.errors import Interrupted, SettingsError, StoreError, UnsafePlan
+from reconciler.core.undo import BY_MANIFEST, desired_of, fitting, inverse
+from reconciler.errors import Interrupted, SettingsError, StalePlan, StoreError, UnsafePlan
 from reconciler.live import read_live
 from reconciler.model.address import Address
 from reconciler.model.changes import Change
@@ -30,8 +31,9 @@ from reconciler.model.context import Context
 from reconciler.model.outcomes import WORDS, Outcome, Run
 from reconciler.model.plans import Options, Plan, Target, Verdict, Workspace
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired, Live, Recorded
-from reconciler.service.client import Connections, Reader, ServiceClient, open_client
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded
+from reconciler.service.client import Connections, Reader, ServiceClient, open_client, paced
+from reconciler.service.limiter import Pace
 from reconciler.service.profile import load_profile
 from reconciler.service.timing import Timing
 from reconciler.service.urls import origin
@@ -68,6 +70,9 @@ class Planned:
     recorded: Recorded
     calls: int
     unfinished: tuple[Unfinished, ...] = ()
+
+
+KeepUndo = Callable[[Plan], None]
 
 
 class Watch(Protocol):
@@ -134,6 +139,15 @@ class Work:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """An undo about to be carried out: the work, with its entities; the plan; what is a conflict already."""
+
+    work: Work
+    planned: Planned
+    conflicts: tuple[Outcome, ...]
+
+
 @asynccontextmanager
 async def writing(
     settings: Settings, desired: Desired, outside: Outside, stop: engine.StopFlag, *, fail_fast: bool
@@ -142,10 +156,20 @@ async def writing(
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     with open_store(settings, outside, create=True) as store, store.lock(run) as lock:
         locked_at = outside.now()
-        async with open_client(settings.service, timing=timing, connections=outside.connections) as client:
+        async with open_client(
+            settings.service,
+            timing=timing,
+            connections=outside.connections,
+            pace=shared_pace(settings, store),
+        ) as client:
             yield Work(
                 settings, desired, outside, stop, store, lock, client, run, began, locked_at, fail_fast
             )
+
+
+def shared_pace(settings: Settings, store: Store) -> Pace | None:
+    """Return the pace that everybody with these credentials and this store shares; None where nobody does."""
+    return store.pace(*paced(settings.service, store.salt)) if store.shared else None
 
 
 async def settle(work: Work, unfinished: tuple[Unfinished, ...], watch: Watch) -> tuple[Outcome, ...]:
@@ -184,11 +208,13 @@ async def carry_out(
     unfinished: tuple[Unfinished, ...],
     left: Plan | None = None,
     settled: tuple[Outcome, ...] = (),
+    keep_undo: KeepUndo | None = None,
 ) -> Run:
     """Return the finished run: its row has ended, and the earlier runs are closed whose place it takes.
 
     `left` is what of the plan is carried out, where that is not all of it; `settled` is what was found out
-    about the earlier runs, and belongs to the report of this one.
+    about the earlier runs, and belongs to the report of this one. `keep_undo` gets the plan that undoes what
+    was applied, however the run ended.
     """
     store, made, context = work.store, left or planned.plan, work.outside.context()
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
@@ -196,7 +222,11 @@ async def carry_out(
     for one in unfinished:
         store.close_run(one.run, WORDS[INTERRUPTED])
     _keep_records(store, planned)
-    result = await _applied(work, made, planned, watch)
+    shown: dict[Address, LiveEntity] = {}
+    result = await _applied(work, made, planned, watch, shown)
+    if keep_undo is not None:
+        undo = inverse(made, result, shown, planned.recorded, moment=_moment(work), key=store.salt)
+        keep_undo(undo)
     own = {outcome.address for outcome in result.outcomes}
     for outcome in settled:
         if outcome.address not in own:
@@ -209,7 +239,15 @@ async def carry_out(
     return result
 
 
-async def _applied(work: Work, made: Plan, planned: Planned, watch: Watch) -> Run:
+def _moment(work: Work) -> Moment:
+    now = work.outside.now()
+    expires = now + timedelta(hours=work.settings.plan_expires_h)
+    return Moment(work.outside.token(), _text(now), _text(expires))
+
+
+async def _applied(
+    work: Work, made: Plan, planned: Planned, watch: Watch, shown: dict[Address, LiveEntity]
+) -> Run:
     outside, heard = work.outside, dict[Address, Outcome]()
 
     def ended(outcome: Outcome) -> None:
@@ -230,6 +268,7 @@ async def _applied(work: Work, made: Plan, planned: Planned, watch: Watch) -> Ru
             stop=work.stop,
             on_outcome=ended,
             offload=outside.offload,
+            shown=shown,
         )
     except BaseException:
         now = _text(outside.now())
@@ -287,6 +326,26 @@ async def make(
     )
     verdict = guard(made, settings.guard, consent, load_profile(settings.service.profile).missing)
     return Planned(made, verdict, desired, live, recorded, sum(reader.calls.values()))
+
+
+async def make_undo(work: Work, saved: Plan, consent: Consent, done: Collection[Address] = ()) -> Undoing:
+    """Return what of a saved undo may be carried out now; `done` was, by a run that did not finish.
+
+    Raises StalePlan for one that is meant for another place.
+    """
+    settings = work.settings
+    desired = desired_of(saved, Recorded({}))
+    workspaces = await _workspaces(work.client, settings, desired)
+    target = Target(origin(settings.service.base_url), settings.stack, workspaces)
+    if target != saved.target:
+        raise StalePlan("the undo is meant for another service, stack or workspace.", next=BY_MANIFEST)
+    recorded = work.store.recorded(workspaces)
+    fit = fitting(saved, recorded, done)
+    missing = load_profile(settings.service.profile).missing
+    verdict = guard(fit.plan, settings.guard, consent, missing)
+    desired = desired_of(fit.plan, recorded)
+    planned = Planned(fit.plan, verdict, desired, Live({}), recorded, sum(work.client.calls.values()))
+    return Undoing(replace(work, desired=desired), planned, fit.conflicts)
 
 
 async def _workspaces(reader: Reader, settings: Settings, desired: Desired) -> tuple[Workspace, ...]:

@@ -102,7 +102,7 @@ def _left(run: Session, attempt: Attempt, what: str) -> Outcome:
     if isinstance(change, Delete):
         run.ledger.later(Batch(forget=taken_along(run, change), ended=(outcome,)))
     else:
-        run.ledger.later(Batch(remember=(bare(run, attempt),), ended=(outcome,)))
+        run.ledger.later(structs.replace(run.keep(bare(run, attempt)), ended=(outcome,)))
     return outcome
 
 

@@ -20,10 +20,11 @@ from reconciler.apply.step import step
 from reconciler.apply.stop import Halt, StopFlag
 from reconciler.apply.workers import work_through
 from reconciler.core.order import waves
+from reconciler.model.address import Address
 from reconciler.model.changes import Change, action
 from reconciler.model.outcomes import WORDS, Outcome, Run
 from reconciler.model.plans import Plan
-from reconciler.model.snapshots import Desired, Recorded
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded
 from reconciler.service.client import ServiceClient
 from reconciler.service.timing import Timing
 from reconciler.store.database import Store
@@ -46,12 +47,14 @@ async def apply(
     stop: StopFlag,
     on_outcome: Callable[[Outcome], None],
     offload: Offload = asyncio.to_thread,
+    shown: dict[Address, LiveEntity] | None = None,
 ) -> Run:
     """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
 
     `desired` and `recorded` are what the plan was made from; what it adopts, renames and forgets is
     recorded already. The lock is held by the caller. `on_outcome` hears of each change once, when it
     has ended for good. `offload` runs what waits for the disk, beside the event loop or in place.
+    `shown` receives, by address, what the service showed of what was written, right after it.
     Raises nothing that a user can meet: what ends the run stands in `stopped`.
     Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
     """
@@ -72,6 +75,7 @@ async def apply(
         contacts=known_contacts(plan, records),
         devices=by_contact(records),
         ends_at=timing.monotonic() + options.deadline_s,
+        shown={} if shown is None else shown,
     )
     engine = _Engine(run, on_outcome)
     try:

@@ -56,6 +56,8 @@ def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
         code = IN_DOUBT
     elif "applied" in results and code in {FAILED, LOCKED, STALE}:
         code = PARTIAL
+    elif "conflict" in results and code == DONE:  # of an undo: what a later run has made of it
+        code = PARTIAL if run.count("applied") else STALE
     return structs.replace(run, outcomes=(*before, *run.outcomes), exit_code=code, outcome=WORDS[code])
 
 

@@ -22,6 +22,7 @@ from reconciler.apply.session import RESUME, ApplyOptions, NotDone, Session, by_
 from reconciler.apply.stop import StopFlag
 from reconciler.apply.workers import work_through
 from reconciler.core.recover import Unfinished, recover, wait_s
+from reconciler.core.undo import desired_of
 from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
@@ -30,7 +31,7 @@ from reconciler.model.entities import Entity
 from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Target
-from reconciler.model.snapshots import Desired, RecordedEntity
+from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
 from reconciler.service.client import ServiceClient
 from reconciler.service.timing import Timing
 from reconciler.store.database import Store
@@ -190,6 +191,8 @@ def _as_sent(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity
     The manifest may have changed since, and what was made looks as it did; what has left it is ours all
     the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.
     """
+    if plan.options.undo_of:
+        return desired_of(plan, Recorded(records))
     entities = dict(desired.entities)
     for change in plan.changes:
         now = entities.get(change.address)

@@ -19,10 +19,11 @@ from reconciler.model.changes import Change, Create, Update, action
 from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome, Result
 from reconciler.model.plans import Plan
-from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
 from reconciler.service.client import Collection, ServiceClient
 from reconciler.service.timing import Timing
 from reconciler.store.lock import lease_s
+from reconciler.store.recorded import Batch
 
 RESUME = "reconciler resume"
 GO_ON = f"{RESUME}   (goes on with what is left), or plan again"
@@ -83,6 +84,18 @@ class Session:
     outcomes: dict[Address, Outcome] = field(default_factory=dict)
     doubts: list[Doubt] = field(default_factory=list)
     halted: Halt | None = None
+    shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
+
+    def keep(self, record: RecordedEntity, row: LiveEntity | None = None) -> Batch:
+        """Return what a write that is done leaves in the store, and remember `row`, what was seen of it.
+
+        What an undo gives back is ours no longer.
+        """
+        if row is not None:
+            self.shown[record.address] = row
+        if record.address in self.plan.gone:
+            return Batch(forget=(record.address,))
+        return Batch(remember=(record,))
 
     def collection(self, address: Address) -> Collection:
         """The collection that an address belongs to."""

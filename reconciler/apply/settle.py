@@ -21,7 +21,6 @@ from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import Outcome
-from reconciler.model.snapshots import RecordedEntity
 from reconciler.service.client import Found
 from reconciler.store.recorded import Batch
 
@@ -137,8 +136,9 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
         found = await look.get(run, change.address, hits[0].found.remote_id, parent_id)
     except NotFound:
         return None
-    record = _recorded(run, change, found, parent_id)
-    return Landed(found.remote_id, Batch(remember=(record,)), f"it is there, recognized by {hits[0].by}.")
+    return Landed(
+        found.remote_id, _recorded(run, change, found, parent_id), f"it is there, recognized by {hits[0].by}."
+    )
 
 
 async def _updated(run: Session, change: Update, parent_id: str) -> Landed | None:
@@ -149,12 +149,11 @@ async def _updated(run: Session, change: Update, parent_id: str) -> Landed | Non
     readable = [f for f in change.fields if f.path not in KINDS[change.address.kind].write_only]
     if not readable or any(now.get(field.path) != field.after for field in readable):
         return None
-    record = _recorded(run, change, found, parent_id)
-    return Landed(change.remote_id, Batch(remember=(record,)), "it shows what was sent.")
+    return Landed(change.remote_id, _recorded(run, change, found, parent_id), "it shows what was sent.")
 
 
-def _recorded(run: Session, change: Create | Update, found: Found, parent_id: str) -> RecordedEntity:
-    """Return a record that claims as sent only what the service shows just so.
+def _recorded(run: Session, change: Create | Update, found: Found, parent_id: str) -> Batch:
+    """Return the keeping of a record that claims as sent only what the service shows just so.
 
     Whoever made what we found, a field that differs has to be seen by the next plan.
     """
@@ -173,4 +172,4 @@ def _recorded(run: Session, change: Create | Update, found: Found, parent_id: st
         or (before and old.get(path) == value and before.shown.get(path) == record.shown.get(path))
     }
     shown = {path: value for path, value in record.shown.items() if path in kept}
-    return structs.replace(record, sent=kept, shown=shown)
+    return run.keep(structs.replace(record, sent=kept, shown=shown), row)

@@ -93,7 +93,7 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
             return await _applied(run, attempt, bare(run, attempt), note)
         row = read
     record = record_of(entity, row, salt=run.salt, created=True)
-    return await _applied(run, attempt, record, _unseen(entity.fields, row, change))
+    return await _applied(run, attempt, record, _unseen(entity.fields, row, change), row)
 
 
 async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
@@ -111,7 +111,7 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     record = record_of(entity, row, salt=run.salt, before=run.records.get(change.address))
     sent = {field.path: entity.fields.get(field.path, "") for field in change.fields}
     notes = (_unseen(sent, row, change), _also(row_of(attempt, before).fields, row.fields, sent))
-    return await _applied(run, attempt, record, " ".join(note for note in notes if note))
+    return await _applied(run, attempt, record, " ".join(note for note in notes if note), row)
 
 
 async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
@@ -136,8 +136,10 @@ async def _before_call(run: Session, attempt: Attempt) -> None:
     attempt.stage = "sending"
 
 
-async def _applied(run: Session, attempt: Attempt, record: RecordedEntity, what: str) -> Outcome:
-    return await _kept(run, attempt, Batch(remember=(record,)), attempt.outcome("applied", what))
+async def _applied(
+    run: Session, attempt: Attempt, record: RecordedEntity, what: str, row: LiveEntity | None = None
+) -> Outcome:
+    return await _kept(run, attempt, run.keep(record, row), attempt.outcome("applied", what))
 
 
 async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:

@@ -51,7 +51,7 @@ def kept(plan: Plan) -> Plan:
     return structs.replace(plan, unmanaged={}, reads=tuple(sorted(reads, key=structs.astuple)))
 
 
-def outdated(saved: Plan, fresh: Plan, now: datetime, *, hours: float) -> str:
+def outdated(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -> str:
     """Return why `saved` may not be carried out any more, or "" (planning rule A1).
 
     `hours` is how long a plan may live by the settings. Also a plan that would do the same and that

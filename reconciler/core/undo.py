@@ -16,7 +16,7 @@ included (`proof`); and each change passes the same look as any other right befo
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct, structs
 
@@ -35,6 +35,7 @@ from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan, Skip
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
 
+BY_MANIFEST = "undo it by the manifests: revert the commit, plan and apply"
 _BY_HAND = "set it by hand, or by the manifests"
 
 
@@ -225,25 +226,27 @@ class Fitting(Struct, frozen=True):
     conflicts: tuple[Outcome, ...] = ()
 
 
-def fitting(plan: Plan, recorded: Recorded) -> Fitting:
+def fitting(plan: Plan, recorded: Recorded, done: Collection[Address] = ()) -> Fitting:
     """Return the undo restricted to what is still ours as it was, with the counts of the present.
 
-    A later run may have renamed, deleted, protected or recreated an entity: its change is a conflict.
+    A later run may have renamed, deleted, protected or recreated an entity: its change is a conflict. What
+    is `done` already is left out.
     """
-    reasons = {change.address: _unfit(change, recorded) for change in plan.changes}
+    left = tuple(change for change in plan.changes if change.address not in done)
+    reasons = {change.address: _unfit(change, recorded) for change in left}
     conflicts = tuple(
         Outcome(
             change.address,
             action(change),
             "conflict",
             reasons[change.address],
-            "undo it by the manifests: revert the commit, plan and apply",
+            BY_MANIFEST,
             "" if isinstance(change, Create) else change.remote_id,
         )
-        for change in plan.changes
+        for change in left
         if reasons[change.address]
     )
-    fit = tuple(change for change in plan.changes if not reasons[change.address])
+    fit = tuple(change for change in left if not reasons[change.address])
     owned = Counter(str(Scope.of(address)) for address in recorded.entities)
     gone = tuple(address for address in plan.gone if address in recorded.entities)
     return Fitting(

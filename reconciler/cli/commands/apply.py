@@ -1,7 +1,8 @@
 """`reconciler apply`: carries out a plan, and tells how each change ended."""
 
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconciler.cli import options, output
-from reconciler.errors import Refused
+from reconciler.errors import FileError, Refused
 
 if TYPE_CHECKING:
+    from reconciler.cli.running import Signals
+    from reconciler.cli.screen import Screen
     from reconciler.core.guard import Consent
     from reconciler.model.outcomes import Run
     from reconciler.model.plans import Options, Plan
@@ -26,6 +29,14 @@ if TYPE_CHECKING:
 @options.consent_options
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
 @click.option("--fail-fast", is_flag=True, help="Begin nothing new after the first failure.")
+@click.option(
+    "--undo",
+    "undo_file",
+    metavar="FILE",
+    help="Write the plan that undoes this run to FILE, readable by you alone.",
+)
+@options.recipients_options
+@options.identity_option
 @options.full_option
 @options.format_option
 def command(
@@ -33,6 +44,7 @@ def command(
     file: str | None,
     yes: bool,
     fail_fast: bool,
+    undo_file: str | None,
     full: bool,
     format: str,  # noqa: A002 - the option's name
     **given: Any,
@@ -44,8 +56,12 @@ def command(
     What an earlier run left in doubt is looked for first. The first Ctrl-C finishes what is under way
     and reports; the second stops at once.
 
+    With --undo FILE the inverse of what was applied is written, also when the run ended early. It is
+    shown with `reconciler show` and carried out with `reconciler apply`, as a plan of its own.
+
     \b
-    Reads settings, manifests, FILE, the store and the service; writes the service and the store.
+    Reads settings, manifests, FILE, the store and the service; writes the service and the store, and FILE
+    of --undo.
     Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan or conflict,
     6 applied in part, 7 refused by a guard or by you, 8 in doubt, 64 usage, 130 interrupted.
 
@@ -54,6 +70,7 @@ def command(
         reconciler apply
         reconciler apply plan.json
         reconciler apply --yes --allow-deletes 41
+        reconciler apply plan.json --undo undo.json
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     if file is not None and (given["only"] or given["excluded"] or given["reactivate"]):
         raise click.UsageError(
@@ -64,30 +81,66 @@ def command(
         raise click.UsageError(
             "nobody can be asked here: give --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
         )
-    job = _job(file, given, fail_fast=fail_fast, ask=file is None and not yes, full=full, as_json=as_json)
+    job = _job(
+        file,
+        given,
+        undo_file,
+        fail_fast=fail_fast,
+        ask=file is None and not yes,
+        full=full,
+        as_json=as_json,
+    )
     from reconciler.cli.screen import report  # noqa: PLC0415 - loads much that --help does not need
 
-    return report(_carry_out(job), full=full, as_json=as_json)
+    undo = Undo(job.undo, job.recipients)
+    try:
+        code = report(_carry_out(job, undo), full=full, as_json=as_json)
+    finally:
+        written = undo.write()  # also where the report cannot be printed
+    return code if written else code or 1
 
 
-def _job(file: str | None, given: Mapping[str, Any], **shown: bool) -> "Job":
-    """Return what is to be done, from the options of the command line."""
+def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **shown: bool) -> "Job":
+    """Return what is to be done, from the options of the command line. Nothing is asked of the service."""
     from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
-    from reconciler.cli.commands.plan import consent_of, next_step, options_of  # noqa: PLC0415 - the same
+    from reconciler.cli.commands.plan import consent_of, next_step, options_of, recipients_of  # noqa: PLC0415 - the same
+    from reconciler.cli.files import check_place  # noqa: PLC0415 - the same
     from reconciler.cli.planfile import read_plan  # noqa: PLC0415 - the same
     from reconciler.cli.running import settings_of  # noqa: PLC0415 - the same
+    from reconciler.model.snapshots import Desired  # noqa: PLC0415 - the same
 
-    saved = read_plan(Path(file)) if file is not None else None
+    recipients = recipients_of(given, undo_file is not None, "--undo FILE")
+    saved = read_plan(Path(file), identity=given["identity"], environ=os.environ) if file else None
+    if undo_file is not None:
+        _require_undo(saved, Path(file) if file else None, recipients)
+        check_place(Path(undo_file))
     settings = settings_of(given["config"], given["environment"], service=True)
+    # No manifest says what an undo should be: none is read for it, so none can stand in its way.
+    undoing = saved is not None and bool(saved.options.undo_of)
     return Job(
         settings=settings,
-        desired=pipeline.validate(settings, os.environ),
+        desired=Desired({}, frozenset()) if undoing else pipeline.validate(settings, os.environ),
         options=saved.options if saved else options_of(given),
         consent=consent_of(given),
         saved=saved,
         again=next_step(file, given),
+        undo=Path(undo_file) if undo_file is not None else None,
+        recipients=recipients,
         **shown,
     )
+
+
+def _require_undo(saved: "Plan | None", file: Path | None, recipients: tuple[str, ...]) -> None:
+    """Raise UsageError where an undo cannot be had, or would be readable by more people than the plan was."""
+    from reconciler.cli.encryption import is_encrypted  # noqa: PLC0415 - seldom needed
+    from reconciler.cli.files import read_file  # noqa: PLC0415 - the same
+
+    if saved is not None and saved.options.undo_of:
+        raise click.UsageError("an undo has no undo: `reconciler apply` without it does again what git says.")
+    if file is not None and not recipients and is_encrypted(read_file(file)):
+        raise click.UsageError(
+            "FILE is encrypted, and the undo would not be: give --encrypt-to, or set plan.recipients."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,33 +153,89 @@ class Job:
     consent: "Consent"
     saved: "Plan | None"
     again: str  # the command line that asks once more
+    undo: "Path | None"
+    recipients: tuple[str, ...]
     fail_fast: bool
     ask: bool
     full: bool
     as_json: bool
 
 
-def _carry_out(job: Job) -> "Run":
+class Undo:
+    """The undo of a run: heard of when it has ended, written once its report is out."""
+
+    def __init__(self, path: Path | None, recipients: tuple[str, ...]) -> None:
+        self._path = path
+        self._recipients = recipients
+        self._plan: Plan | None = None
+
+    def hear(self, plan: "Plan") -> None:
+        """Keep the inverse of what was applied."""
+        self._plan = plan
+
+    def write(self) -> bool:
+        """Write the file that was asked for, or say why there is none; false where it could not be."""
+        if self._path is None:
+            return True
+        from reconciler.cli.planfile import write_plan  # noqa: PLC0415 - where an undo is written
+
+        plan = self._plan
+        if plan is None or not (plan.changes or plan.gone):
+            why = "nothing was applied" if plan is None or not plan.skips else "nothing of it can be set back"
+            output.note(f"{self._path} was not written: {why}.")
+            return True
+        try:
+            write_plan(self._path, plan, self._recipients)
+        except FileError as error:
+            output.note(f"{error} The run is over, and has no undo file.\n  next: {error.next}")
+            return False
+        output.note(f"{self._path} undoes this run.  next: reconciler show {shlex.quote(str(self._path))}")
+        return True
+
+
+def _carry_out(job: Job, undo: Undo) -> "Run":
     """Return the finished run. Raises Refused where the person said no."""
-    from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
-    from reconciler.cli.running import finish, outside  # noqa: PLC0415 - the same
+    from reconciler.cli.running import finish  # noqa: PLC0415 - loads everything, which --help does not need
     from reconciler.cli.screen import Screen  # noqa: PLC0415 - the same
 
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
-        run = finish(
-            lambda signals: pipeline.apply(
-                job.settings,
-                job.desired,
-                outside(job.settings),
-                options=job.options,
-                consent=job.consent,
-                saved=job.saved,
-                fail_fast=job.fail_fast,
-                stop=signals.stop,
-                watch=Screen(bars, signals, ask=job.ask, full=job.full, as_json=job.as_json),
+
+        def work(signals: "Signals") -> "Coroutine[Any, Any, Run | None]":
+            return _verb(
+                job, undo, signals, Screen(bars, signals, ask=job.ask, full=job.full, as_json=job.as_json)
             )
-        )
+
+        run = finish(work)
     if run is None:
         raise Refused("you did not agree; nothing was written.", next=job.again)
     return run
+
+
+def _verb(job: Job, undo: Undo, signals: "Signals", watch: "Screen") -> "Coroutine[Any, Any, Run | None]":
+    """Return the work of the pipeline: a plan of the manifests, or the undo of a run."""
+    from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
+    from reconciler.cli.running import outside  # noqa: PLC0415 - the same
+
+    if job.saved is not None and job.saved.options.undo_of:
+        return pipeline.undo(
+            job.settings,
+            job.saved,
+            outside(job.settings),
+            consent=job.consent,
+            fail_fast=job.fail_fast,
+            stop=signals.stop,
+            watch=watch,
+        )
+    return pipeline.apply(
+        job.settings,
+        job.desired,
+        outside(job.settings),
+        options=job.options,
+        consent=job.consent,
+        saved=job.saved,
+        fail_fast=job.fail_fast,
+        stop=signals.stop,
+        watch=watch,
+        keep_undo=undo.hear if job.undo is not None else None,
+    )
