@@ -3,7 +3,7 @@
     with postgres.database() as url: ...        a fresh empty database, dropped at the end
     url = postgres.url()                        the same, there until the run ends
     with postgres.role(url, "GRANT ...") as url_of_another_user: ...
-    with postgres.Server(folder) as server:     a server of one's own, to kill and to start again
+    with postgres.own_server() as server: ...   a server of one's own, to kill and to start again
 
 Every process of a run uses the same server: the first one that asks starts it, and it ends when the last
 of them is gone, however it ended. `url()` names a superuser and its password; nothing else gets in, because
@@ -73,6 +73,13 @@ def database() -> Iterator[str]:
         yield made
     finally:
         drop(made)
+
+
+@contextmanager
+def own_server() -> Iterator["Server"]:
+    """Give a server that nobody else uses, in a folder that its user can reach; it is gone afterwards."""
+    with tempfile.TemporaryDirectory(dir=_open_folder()) as name, Server(Path(name)) as server:
+        yield server
 
 
 def drop(made: str) -> None:

@@ -1,7 +1,5 @@
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import postgres
@@ -22,13 +20,6 @@ READING = (
     f"GRANT SELECT ON ALL TABLES IN SCHEMA {SCHEMA} TO {{role}}",
 )
 OWNING = f"CREATE SCHEMA {SCHEMA} AUTHORIZATION {{role}}"
-
-
-@contextmanager
-def own_server() -> Iterator[postgres.Server]:
-    """A server that only this test uses, so that it may be killed."""
-    with tempfile.TemporaryDirectory() as name, postgres.Server(Path(name)) as server:
-        yield server
 
 
 def administrate(url: str, statement: str) -> list[tuple[object, ...]]:
@@ -269,7 +260,7 @@ def test_a_certificate_that_was_named_is_the_one() -> None:
 def test_what_was_committed_is_there_after_the_server_was_killed() -> None:
     """Its process dies without a word, between two commits and within one; then it is started again."""
     kills = 3
-    with own_server() as server:
+    with postgres.own_server() as server:
         url = server.url()
         with store_at(url) as store:
             for number in range(kills):
@@ -283,13 +274,13 @@ def test_what_was_committed_is_there_after_the_server_was_killed() -> None:
                 assert len(store.recorded(WORKSPACES).entities) == number + 1
             with store.lock("run-1") as lock:
                 lock.check()
-    tally.count("real kills", "the server of the store", kills)
+    tally.count("store kills", "the PostgreSQL server", kills)
 
 
 def test_commits_of_several_writers_survive_the_kill_of_the_server() -> None:
     """Whoever was told that it is kept finds it again, and nobody else's half."""
     kept: list[str] = []
-    with own_server() as server:
+    with postgres.own_server() as server:
         url = server.url()
         store_at(url).close()
 
@@ -317,7 +308,7 @@ def test_commits_of_several_writers_survive_the_kill_of_the_server() -> None:
     assert set(kept) <= found
     # What was being committed at that moment may be there too: one of each writer.
     assert len(found - set(kept)) <= len(writers)
-    tally.count("real kills", "the server of the store")
+    tally.count("store kills", "the PostgreSQL server")
 
 
 def test_a_connection_that_is_cut_within_a_transaction_keeps_nothing_of_it(postgres_url: str) -> None:
