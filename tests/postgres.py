@@ -31,7 +31,7 @@ from typing import Any, Self
 
 import psycopg
 
-begins_within_s = 60.0  # seconds; a busy machine takes its time, a healthy one less than two
+begins_within_s = 300.0  # seconds; a busy machine takes its time, a healthy one less than two
 
 # For speed, and to be caught out: a server that answers before a commit is on its disk, so that the program
 # has to ask for better; and few connections cost little memory.
@@ -176,7 +176,7 @@ class Server:
             "--username=postgres",
         ]
         made = self._run("initdb", f"--pgdata={self.data}", f"--pwfile={secret}", *options)
-        if made.wait(timeout=begins_within_s):
+        if _ends(made):
             raise RuntimeError((self.folder / "log").read_text(errors="replace")[-2000:])
         secret.unlink()
         with (self.data / "postgresql.conf").open("a") as file:
@@ -206,6 +206,15 @@ class Server:
                 return True
             time.sleep(0.05)
         return False
+
+
+def _ends(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of a process, and see to it when that takes too long. Return its exit code."""
+    try:
+        return process.wait(timeout=begins_within_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.wait()
 
 
 _SOMEBODY = "nobody" if os.geteuid() == 0 else ""
@@ -266,7 +275,11 @@ def _address() -> dict[str, Any]:
     with (folder / "start").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         if not (folder / "address.json").exists():
-            subprocess.run([sys.executable, __file__, str(folder)], check=True, stdin=subprocess.DEVNULL)
+            started = subprocess.run([sys.executable, __file__, str(folder)], check=False)
+            if started.returncode:
+                said = (folder / "log").read_text(errors="replace")
+                shutil.rmtree(folder)
+                raise RuntimeError(said[-2000:])
         address: dict[str, Any] = json.loads((folder / "address.json").read_text())
         return address
 
