@@ -81,7 +81,7 @@ def test_every_failure_is_sent_as_often_as_its_cell_says(method: str, row: Failu
 
         assert wire.methods == [method] * (min(failures + 1, tries_max) if again else 1)
         assert (error is None) == (again and failures < tries_max)
-        tally.count("faults injected", row.value, min(failures, len(wire.sent)))
+        tally.count("faults at the wire", row.value, min(failures, len(wire.sent)))
 
 
 @pytest.mark.parametrize("row", Failure)
@@ -93,7 +93,7 @@ def test_what_a_cell_means_is_told_by_the_error(method: str, row: Failure) -> No
 
         assert isinstance(error, InDoubt) == (A8[row][method] is Meaning.DOUBT)
         assert isinstance(error, Throttled) == (row is Failure.THROTTLED)
-        tally.count("faults injected", row.value, tries_max if A8[row][method] is Meaning.RETRY else 1)
+        tally.count("faults at the wire", row.value, tries_max if A8[row][method] is Meaning.RETRY else 1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -112,7 +112,7 @@ def test_tries_that_fail_in_different_ways_are_three_in_all(method: str) -> None
         with_client(wire, lambda client: ending(client, CALLS[method]), clock=Clock())
 
         assert len(wire.sent) == wanted
-        tally.count("faults injected", "a mixture", wanted)
+        tally.count("faults at the wire", "a mixture", wanted)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -125,7 +125,7 @@ def test_refused_credentials_end_a_call_at_whichever_try(method: str, number: in
     with_client(wire, lambda client: ending(client, CALLS[method]), clock=Clock())
 
     assert len(wire.sent) == number
-    tally.count("faults injected", Failure.STOPPED.value)
+    tally.count("faults at the wire", Failure.STOPPED.value)
 
 
 # Nothing else repeats.
@@ -218,7 +218,7 @@ def test_no_operation_repeats_beyond_the_table(name: str, row: Failure) -> None:
         again = A8[row][wire.methods[0]] is Meaning.RETRY
         assert len(wire.sent) == (tries_max if again else 1)
         assert len({(request.method, request.url) for request in wire.sent}) == 1
-        tally.count("faults injected", row.value, len(wire.sent))
+        tally.count("faults at the wire", row.value, len(wire.sent))
 
 
 # A service that is dead for a long time.
@@ -248,7 +248,7 @@ def test_an_outage_sees_a_tenth_more_requests_than_calls(method: str, outage: st
 
     assert calls <= len(wire.sent) <= calls * (1 + retry_share) + retry_burst
     tally.highest("amplification", f"{method}, {outage}", len(wire.sent) / calls)
-    tally.count("faults injected", f"outage: {outage}", len(wire.sent))
+    tally.count("faults at the wire", f"outage: {outage}", len(wire.sent))
 
 
 @pytest.mark.parametrize("outage", OUTAGES)
@@ -268,7 +268,7 @@ def test_a_run_of_all_kinds_of_calls_stays_within_one_budget(outage: str) -> Non
 
     assert calls <= len(wire.sent) <= calls * (1 + retry_share) + retry_burst
     tally.highest("amplification", f"all methods, {outage}", len(wire.sent) / calls)
-    tally.count("faults injected", f"outage: {outage}", len(wire.sent))
+    tally.count("faults at the wire", f"outage: {outage}", len(wire.sent))
 
 
 def test_a_write_that_is_sent_again_after_a_look_counts_in_the_same_budget() -> None:
@@ -287,7 +287,7 @@ def test_a_write_that_is_sent_again_after_a_look_counts_in_the_same_budget() -> 
 
     assert calls < len(wire.sent) <= calls * 1.2
     tally.highest("amplification", "POST, refused and looked for", len(wire.sent) / calls)
-    tally.count("faults injected", Failure.THROTTLED.value, len(wire.sent))
+    tally.count("faults at the wire", Failure.THROTTLED.value, len(wire.sent))
 
 
 def test_an_outage_that_is_over_leaves_no_debt() -> None:
@@ -329,7 +329,7 @@ def test_eight_programs_come_back_as_spread_as_chance_can_make_them(number: int)
     expected = 1 - (1 - near_s / window_s) ** 2
     deviation = sqrt(expected * (1 - expected) / pairs) * 2  # pairs of one round share programs
     assert near / pairs == pytest.approx(expected, abs=4 * deviation)
-    tally.count("faults injected", "eight programs at once", rounds * 8 * number)
+    tally.count("faults at the wire", "eight programs at once", rounds * 8 * number)
 
 
 def _wait_before_try(number: int, chance: Random) -> float:
@@ -359,7 +359,7 @@ def test_no_wish_of_the_service_holds_us_longer_than_the_cap(status: int, text: 
 
     assert len(wire.sent) == 2
     assert 0 < clock.now - 1000 <= retry_after_max_s + backoff_max_s
-    tally.count("faults injected", "a wish for a wait")
+    tally.count("faults at the wire", "a wish for a wait")
 
 
 @pytest.mark.parametrize("text", RETRY_AFTER, ids=lambda text: repr(text[:30]))
@@ -369,7 +369,7 @@ def test_no_wish_of_the_service_passes_the_deadline_of_the_call(text: str) -> No
     failure(Wire(_wishing(429, text)), CALLS["GET"], clock=clock, settings=service(timeout_s=5))
 
     assert clock.now - 1000 < 5
-    tally.count("faults injected", "a wish for a wait")
+    tally.count("faults at the wire", "a wish for a wait")
 
 
 def _wishing(status: int, text: str) -> httpx2.Response:
@@ -396,7 +396,7 @@ def test_the_tries_of_a_call_and_their_waits_share_one_deadline(method: str) -> 
     assert clock.now - 1000 == pytest.approx(1.0, abs=0.5)
     assert clock.now - 1000 <= 1.0 + 1e-9
     assert len(wire.sent) == 2
-    tally.count("faults injected", Failure.NEVER_SENT.value, 2)
+    tally.count("faults at the wire", Failure.NEVER_SENT.value, 2)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -414,7 +414,7 @@ def test_nothing_is_sent_whose_turn_comes_after_the_run(method: str) -> None:
     assert isinstance(error, Unavailable)
     assert "not sent, because the run's deadline of 30 s comes first" in str(error)
     assert (passed_s, wire.methods) == (0, ["DELETE"])
-    tally.count("faults injected", Failure.THROTTLED.value)
+    tally.count("faults at the wire", Failure.THROTTLED.value)
 
 
 class Drip(httpx2.AsyncByteStream):
@@ -452,7 +452,7 @@ def test_a_slow_drip_ends_with_the_calls_time_whatever_it_drips(
     assert error is not None
     assert passed_s < 1.5
     assert method == "GET" or len(wire.sent) == 1
-    tally.count("faults injected", "a slow drip", len(wire.sent))
+    tally.count("faults at the wire", "a slow drip", len(wire.sent))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -472,7 +472,7 @@ def test_a_refusal_whose_words_never_end_is_a_refusal(method: str, status: int) 
 
     assert type(error) is (Throttled if status == 429 else Unauthorized)
     assert len(wire.sent) == 1
-    tally.count("faults injected", "a slow drip", len(wire.sent))
+    tally.count("faults at the wire", "a slow drip", len(wire.sent))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -490,7 +490,7 @@ def test_a_body_that_unpacks_beyond_the_cap_is_a_lost_answer(method: str) -> Non
     assert isinstance(error, Unavailable if method == "GET" else InDoubt)
     assert "larger than 16 MiB" in str(error)
     assert len(wire.sent) == (tries_max if method == "GET" else 1)
-    tally.count("faults injected", "a bomb", len(wire.sent))
+    tally.count("faults at the wire", "a bomb", len(wire.sent))
 
 
 class _Once(httpx2.AsyncByteStream):
@@ -524,4 +524,4 @@ def test_a_throttled_call_halves_the_rate_and_good_ones_bring_it_back() -> None:
     assert distances[5] == pytest.approx(0.1, rel=0.02)
     assert distances[-1] == pytest.approx(0.05)
     assert begins[-1] - begins[4] > 400 / 20
-    tally.count("faults injected", Failure.THROTTLED.value)
+    tally.count("faults at the wire", Failure.THROTTLED.value)

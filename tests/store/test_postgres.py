@@ -375,7 +375,7 @@ def test_what_the_server_says_is_told_in_our_words_and_nothing_is_kept(state: st
         assert "canary" not in f"{caught.value} {caught.value.next}"
         assert caught.value.next
         assert store.recorded(WORKSPACES).entities == {JANE: record()}
-    tally.count("faults injected", f"store: {STATES[state]}")
+    tally.count("store faults", f"{STATES[state]}")
 
 
 def test_a_transaction_that_was_undone_for_another_one_is_done_again(postgres_url: str) -> None:
