@@ -1,0 +1,116 @@
+"""The quiet after the trouble: no faults, nobody else, and everything has to come right.
+
+What is left in doubt is settled, the plan is empty after one apply, a second one writes nothing, what is
+declared is there once, and the store says the same as the service.
+"""
+
+from collections import defaultdict
+
+from simulation.modelservice import OFFSETS, SIDS, Body, Row
+from simulation.oracle import flat, natural
+from simulation.universe import Universe
+
+from reconciler.model.entities import Entity
+from reconciler.model.plans import Workspace
+from reconciler.model.snapshots import Desired
+
+quiet_s = 8_000.0  # longer than a lease of a clock that is an hour fast, and than anything that lands late
+resumes_max = 4
+SWALLOWED = "edited between a write and reading it back, and taken for the service's own words"
+
+
+async def quiet(universe: Universe, desired: Desired) -> None:
+    """Let it come right, and tell the oracle where it does not."""
+    universe.often_s = 0.0
+    universe.faults.on = False
+    await universe.pass_s(quiet_s)
+    tidied(universe)
+    await universe.pass_s(60)  # until lists show it
+    await _resumed(universe, desired)
+    first = await universe.run(desired)
+    if first.word != "done":
+        universe.oracle.broken(
+            f"in the quiet an apply ended as {first.word}: {first.error}{_told(first.run)}"
+        )
+        return
+    await universe.pass_s(60)
+    second = await universe.run(desired)
+    if second.word != "done" or second.writes or (second.run and second.run.outcomes):
+        universe.oracle.broken(
+            f"the second apply in the quiet ended as {second.word} and wrote {second.writes} times"
+        )
+    settled(universe, desired)
+
+
+async def _resumed(universe: Universe, desired: Desired) -> None:
+    for _ in range(resumes_max):
+        end = await universe.run(desired, verb="resume")
+        if end.word in ("nothing", "StalePlan"):
+            return
+        if end.word not in ("done", "partial", "stale", "failed"):
+            universe.oracle.broken(f"in the quiet a resume ended as {end.word}: {end.error}{_told(end.run)}")
+        await universe.pass_s(60)
+    universe.oracle.broken(f"{resumes_max} resumes in the quiet, and still something to resume")
+
+
+def _told(run: object) -> str:
+    outcomes = getattr(run, "outcomes", ())
+    return "; ".join(f"{one.address} {one.result} {one.what}" for one in outcomes if one.result != "applied")
+
+
+def tidied(universe: Universe) -> int:
+    """A person removes what stands there twice; the oracle has judged by then whose fault it is."""
+    twins: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in universe.model.rows.values():
+        twins[row.kind, row.workspace, *natural(row.kind, row.body, row.parent)].append(row)
+    recorded = _recorded_ids(universe)
+    removed = 0
+    for rows in twins.values():
+        rows.sort(key=lambda row: (row.id not in recorded, row.id))
+        for row in rows[1:]:
+            if row.id in universe.model.rows:
+                universe.model.delete(row.kind, row.workspace, row.id)
+                removed += 1
+    return removed
+
+
+def settled(universe: Universe, desired: Desired) -> None:
+    """What is declared is there, once, and recorded; nothing is in doubt; the history is whole."""
+    with universe.open_store() as store:
+        recorded = store.recorded(tuple(Workspace(a, SIDS[a]) for a in universe.workspaces)).entities
+        if store.unfinished():
+            universe.oracle.broken("a run is unfinished after the quiet")
+        checked = store.verify(None)
+        if checked.broken_at:
+            universe.oracle.broken(f"the history is broken at entry {checked.broken_at}: {checked.what}")
+    for address in sorted(recorded.keys() ^ desired.entities.keys()):
+        universe.oracle.broken(f"{address} is declared or recorded, and not both")
+    for address, entity in desired.entities.items():
+        row = universe.model.rows.get(recorded[address].remote_id) if address in recorded else None
+        if row is None:
+            universe.oracle.broken(f"{address} is not there")
+            continue
+        for path in entity.fields:
+            live = flat(row.body).get(path)
+            if _holds(entity, path, row.body):
+                continue
+            if (row.id, path) in universe.oracle.swallowed:
+                universe.oracle.known[SWALLOWED] += 1
+            else:
+                universe.oracle.broken(f"{address} {path} is {live!r} and not {entity.fields[path]!r}")
+
+
+def _holds(entity: Entity, path: str, body: Body) -> bool:
+    """Whether the service holds what is declared, in its own form."""
+    declared, live = entity.fields[path], flat(body).get(path, "")
+    if path in ("content", "status"):
+        return True  # never shown; the service's own
+    if path == "timezone":
+        return str(live) == OFFSETS[str(declared)]
+    return str(live).casefold() == str(declared).casefold()
+
+
+def _recorded_ids(universe: Universe) -> set[str]:
+    with universe.open_store() as store:
+        held = store.recorded(tuple(Workspace(a, SIDS[a]) for a in universe.workspaces)).entities
+    return {one.remote_id for one in held.values()}

@@ -1,0 +1,326 @@
+"""The judge outside the code under test: what was sent, by whom, with what right, and what it did.
+
+It believes nothing that a run says. It sees the requests as they leave, the store through a connection of
+its own, and what every write did to the model. A broken rule is kept as a sentence in `violations`; what is
+published as not promised is counted in `known`, by its name.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simulation import modelwire
+from simulation.modelservice import WRITE_ONLY, Body, Model, Write
+from simulation.modelwire import Answer, Asked
+from simulation.network import HOST, Request
+from simulation.virtualloop import Process
+
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.model.plans import Plan
+from reconciler.model.snapshots import Desired
+
+sends_max = 3  # of one change within one run
+SERVERS_OWN = frozenset({"mri", "lastModifiedTime", "type", "url", "locations", "id"})
+STOPS = frozenset({401})
+
+Flat = dict[str, Any]
+Key = tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Seat:
+    """One run as the oracle sees it."""
+
+    process: Process
+    desired: Desired
+    plan: Plan | None = None
+    runs: list[str] = field(default_factory=list)  # the names it goes by in the store
+    limits: frozenset[tuple[str, str]] | None = None  # of a resumed run: address and action of the old plan
+    at_plan: dict[str, Flat] = field(default_factory=dict)  # remote id -> what was there when it had planned
+    seen: dict[str, Flat] = field(default_factory=dict)  # the same, when it last read it whole
+    looked_at: dict[Key, float] = field(default_factory=dict)  # when it last looked for somebody there
+    sends: Counter[str] = field(default_factory=Counter)
+    refused: bool = False  # the service does not accept its credentials, and it knows
+    intent_at: int = 0  # number of its last commit
+    wrote: dict[str, Flat] = field(default_factory=dict)  # what its writes left, until it reads it back
+
+
+@dataclass(eq=False)
+class Made:
+    """Who made an entity, and how."""
+
+    by: str  # a run's name, "somebody", or "the network"
+    at: float
+    late: str = ""
+
+
+class Oracle:
+    """See the module."""
+
+    def __init__(self, model: Model, store: Path, aliases: Mapping[str, str]) -> None:
+        self.violations: list[str] = []
+        self.known: Counter[str] = Counter()
+        self.seats: dict[Process, Seat] = {}
+        self.made: dict[str, Made] = {}
+        self.ours: set[str] = set()
+        self.swallowed: dict[tuple[str, str], Any] = {}  # edits between a write and its being read back
+        self.requests = 0
+        self.writes = 0
+        self._model = model
+        self._aliases = aliases  # the service's id of a workspace -> alias
+        self._store = sqlite3.connect(store, isolation_level=None)
+        self._commits = 0
+        self._taken_at = 0  # number of the commit by which the lock last changed hands
+        self._holder = ""
+
+    def close(self) -> None:
+        self._store.close()
+
+    def broken(self, what: str) -> None:
+        """Keep a broken rule, and the moment."""
+        self.violations.append(f"at {self._model.now():.2f} s: {what}")
+
+    # What happens.
+
+    def planned(self, seat: Seat, plan: Plan, owned: set[str]) -> None:
+        """A run has its plan: nothing that is not in it may be written from now on."""
+        seat.plan = plan
+        seat.at_plan = {one: self._flat(one) for one in self._model.rows}
+        self.ours |= owned
+
+    def committed(self, process: Process) -> None:
+        """Something of a run is durable. Notes who holds the lock now."""
+        self._commits += 1
+        row = self._store.execute("SELECT nonce FROM locks").fetchone()
+        holder = str(row[0]) if row else ""
+        if holder != self._holder:
+            self._holder, self._taken_at = holder, self._commits
+        seat = self.seats.get(process)
+        if seat is not None:
+            seat.intent_at = self._commits
+
+    def leaves(self, request: Request) -> None:
+        """Hold a request against every rule at the moment in which it leaves."""
+        self.requests += 1
+        if request.host != HOST:
+            self.broken(f"{request} went to {request.host}")
+        if not request.writes:
+            return
+        self.writes += 1
+        seat = self.seats[request.process]
+        change = self._change(seat, request)
+        if change is None:
+            self.broken(f"{request} of {request.process.name} is in no plan of its")
+            return
+        what = f"{request} of {request.process.name} for {change.address}"
+        self._intended(seat, change, what)
+        seat.sends[change.address] += 1
+        if seat.sends[change.address] > sends_max:
+            self.broken(f"{what} was sent {seat.sends[change.address]} times")
+        if seat.refused:
+            self.broken(f"{what} was sent after the credentials were refused")
+
+    def told(self, request: Request, status: int) -> None:
+        """An answer has reached its sender."""
+        seat = self.seats[request.process]
+        if status in STOPS:
+            seat.refused = True
+
+    def arrived(self, request: Request, answer: Answer) -> None:
+        """The service has dealt with a request: remember what a reader saw, judge what a writer did."""
+        seat = self.seats[request.process]
+        if answer.write is None:
+            if not request.writes and answer.status == 200:
+                self._read(seat, request)
+            return
+        self.did(seat, request, answer.write)
+
+    def did(self, seat: Seat, request: Request, write: Write) -> None:
+        """Judge one write by what it did."""
+        if write.after is not None:
+            seat.wrote[write.id] = flat(write.after)
+        match write.method:
+            case "POST":
+                self._created(seat, request, write)
+            case "PUT":
+                self._replaced(seat, request, write)
+            case "DELETE":
+                self._deleted(seat, request, write)
+
+    def edited(self, write: Write) -> None:
+        """Somebody else has written."""
+        if write.method == "POST":
+            self.made[write.id] = Made("somebody", self._model.now())
+
+    # Rules of sending.
+
+    def _intended(self, seat: Seat, change: Change, what: str) -> None:
+        """An intent is durable, and the lock was still ours when it became so."""
+        rows = self._store.execute(
+            "SELECT run, ending FROM journal WHERE address = ?", (str(change.address),)
+        )
+        if not any(run in seat.runs and ending == "" for run, ending in rows):
+            self.broken(f"{what} left without an intent in the store")
+        if not any(run in seat.runs for (run,) in self._store.execute("SELECT run FROM locks")):
+            if seat.intent_at > self._taken_at:
+                self.broken(f"{what} left though the lock had been lost before its intent")
+            self.known["sent by a holder that could not know yet"] += 1
+
+    def _change(self, seat: Seat, request: Request) -> Change | None:
+        """The change of the run's plan that a request carries out."""
+        asked = modelwire.taken_apart(request.method, request.path, request.query)
+        alias = self._aliases.get(asked.workspace, "?")
+        for change in seat.plan.changes if seat.plan else ():
+            address = change.address
+            if (address.kind, address.workspace) != (asked.kind, alias):
+                continue
+            if self._carries_out(seat, request, asked, change):
+                action = {Create: "create", Update: "update", Delete: "delete"}[type(change)]
+                if seat.limits is not None and (address, action) not in seat.limits:
+                    self.broken(f"{request}: {action} {address} was not in the plan that is gone on with")
+                return change
+        return None
+
+    def _carries_out(self, seat: Seat, request: Request, asked: Asked, change: Change) -> bool:
+        match request.method, change:
+            case "PUT", Update(remote_id=one):
+                return one == asked.one
+            case "DELETE", Delete(remote_id=one):
+                return one == asked.one
+            case "POST", Create(address=address):
+                body = modelwire._body(self._model, request.content)
+                declared = seat.desired.entities[address].fields
+                wanted = natural(address.kind, dict(declared), self._parent_mail(seat, address))
+                return wanted == natural(address.kind, body, self._mail(asked.parent))
+        return False
+
+    def _parent_mail(self, seat: Seat, address: Address) -> str:
+        above = address.above
+        parent = seat.desired.entities.get(above) if above else None
+        return str(parent.fields.get("workEmailAddress1", "")).casefold() if parent else ""
+
+    def _mail(self, parent: str) -> str:
+        row = self._model.rows.get(parent)
+        return str(row.body.get("workEmailAddress1", "")).casefold() if row else ""
+
+    # Rules of what a write does.
+
+    def _created(self, seat: Seat, request: Request, write: Write) -> None:
+        by = "the network" if request.copy else seat.process.name
+        self.made[write.id] = Made(by, self._model.now(), request.late)
+        self.ours.add(write.id)
+        assert write.after is not None
+        key = natural(write.kind, write.after, write.parent)
+        twins = [
+            row
+            for row in self._model.of(write.kind, write.workspace)
+            if row.id != write.id and natural(row.kind, row.body, row.parent) == key
+        ]
+        for twin in twins:
+            self._twin(seat, request, write, self.made[twin.id])
+
+    def _twin(self, seat: Seat, request: Request, write: Write, other: Made) -> None:
+        """Two live entities with one natural key: by whose hand?"""
+        if request.copy or other.by == "the network":
+            self.known["made twice by the network"] += 1
+        elif "late beyond" in (request.late, other.late):
+            self.known["landed later than the settle window"] += 1
+        elif other.by == "somebody":
+            looked = seat.looked_at.get((write.kind, write.workspace, write.parent), -1.0)
+            if other.at + self._model.switches.lag_s < looked:
+                self.broken(f"{request} made a second {write.kind} of what somebody had made before the look")
+            self.known["somebody made the same between look and write"] += 1
+        else:
+            self.broken(
+                f"{request} of {seat.process.name} made a second {write.kind}: {other.by} had made one"
+            )
+
+    def _replaced(self, seat: Seat, request: Request, write: Write) -> None:
+        if request.copy:
+            return
+        assert write.before is not None
+        assert write.after is not None
+        change = self._change(seat, request)
+        managed = {field.path for field in change.fields} if isinstance(change, Update) else set()
+        before, after = flat(write.before), flat(write.after)
+        sent = flat(modelwire._body(self._model, request.content))
+        seen, planned = seat.seen.get(write.id, {}), seat.at_plan.get(write.id, {})
+        for path in sorted(before.keys() | after.keys()):
+            if before.get(path) == after.get(path) or path in WRITE_ONLY:
+                continue
+            if path not in before and path not in sent:
+                continue  # the service's own addition to what was sent
+            if before.get(path) != seen.get(path):
+                self.known["edited between look and write, and overwritten"] += 1
+            elif path not in managed:
+                self.broken(f"{request} changed {path}, which it had read and nobody declared")
+            elif seen.get(path) != planned.get(path):
+                self.broken(f"{request} overwrote an edit of {path} that it had seen")
+
+    def _deleted(self, seat: Seat, request: Request, write: Write) -> None:
+        assert write.before is not None
+        if write.id not in self.ours:
+            self.broken(f"{request} deleted what was never ours")
+        if not isinstance(self._change(seat, request), Delete):
+            self.broken(f"{request} deleted what no plan deletes")
+        before = flat(write.before)
+        seen, planned = seat.seen.get(write.id, {}), seat.at_plan.get(write.id, {})
+        seen = {path: value for path, value in seen.items() if not path.startswith("devices.")}
+        planned = {path: value for path, value in planned.items() if not path.startswith("devices.")}
+        if seen != planned:
+            self.broken(f"{request} deleted what it had seen to be changed")
+        if before != seen:
+            self.known["edited between look and delete"] += 1
+
+    # What is known of the service.
+
+    def _read(self, seat: Seat, request: Request) -> None:
+        asked = modelwire.taken_apart(request.method, request.path, request.query)
+        now = self._model.now()
+        if not asked.one:
+            seat.looked_at[asked.kind, asked.workspace, ""] = now
+            return
+        seat.seen[asked.one] = shown = self._flat(asked.one)
+        for path, value in seat.wrote.pop(asked.one, {}).items():
+            if shown.get(path) != value:
+                self.swallowed[asked.one, path] = shown.get(path)
+        if asked.kind == "contact":
+            seat.looked_at["device", asked.workspace, asked.one] = now
+
+    def _flat(self, one: str) -> Flat:
+        row = self._model.rows.get(one)
+        return {} if row is None else flat(row.body)
+
+
+def natural(kind: str, body: Mapping[str, Any], parent: str) -> Key:
+    """What makes two entities the same to people."""
+    match kind:
+        case "contact":
+            return (str(body.get("workEmailAddress1", "")).strip().casefold(),)
+        case "device":
+            return (parent, str(body.get("appId", "")), str(body.get("deviceName", "")))
+        case _:
+            return (str(body.get("name", "")).strip(),)
+
+
+def flat(body: Body) -> Flat:
+    """A body by paths, without what the service rewrites with every write."""
+    found: Flat = {}
+    for key, value in body.items():
+        if key == "customFields":
+            found |= {f"custom.{row['fieldName']}": row["fieldValue"] for row in value}
+        elif key == "messagingoptions":
+            for row in value:
+                channel = row.get("channel")
+                found |= {
+                    f"messagingOptions.{channel}.{name}": one
+                    for name, one in row.items()
+                    if name != "channel" and one != ""
+                }
+        elif key not in SERVERS_OWN:
+            found[key] = value
+    return found

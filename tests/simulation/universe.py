@@ -1,0 +1,375 @@
+"""One world under one seed: a service, a network, a disk, people, time, and runs of the program in it.
+
+Everything under test is the real thing from the pipeline down to the store. `Universe.run` starts a run as a
+process and returns how it ended; what it must not do is the oracle's business.
+"""
+
+import asyncio
+import itertools
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from contextvars import Context
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from simulation import disk
+from simulation.faults import Faults
+from simulation.modelservice import EPOCH, SIDS, Model, Switches
+from simulation.modelwire import Answer
+from simulation.network import HOST, Network, Request
+from simulation.oracle import Oracle, Seat
+from simulation.somebody import Somebody
+from simulation.virtualloop import HERE, Killed, Process, VirtualLoop
+
+from reconciler import pipeline
+from reconciler.apply.stop import StopFlag
+from reconciler.core.guard import Consent
+from reconciler.errors import ReconcilerError
+from reconciler.model.changes import Change, action
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.plans import Options, Plan
+from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
+from reconciler.model.snapshots import Desired
+from reconciler.service.timing import Timing
+from reconciler.store.database import Store
+
+BASE = f"https://{HOST}"
+ORIGIN = f"{BASE}:443"
+AUTH = Auth(Secret("demo-user"), Secret("demo-password"), Secret("demo-key"))
+ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
+lease_s = 300.0  # the program's own number, written down here as well
+edits_max = 40  # by somebody during one run: nobody types through the whole of a long wait
+DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of one process, by the number of its effect or step; 0 is never."""
+
+    kill_at_effect: int = 0
+    kill_at_step: int = 0
+    stop_at_steps: tuple[int, ...] = ()
+    jump_at_step: int = 0
+    jump_s: float = 0.0
+    freeze_at_step: int = 0
+    freeze_s: float = 0.0
+
+
+@dataclass(eq=False)
+class End:
+    """How a run ended: `word` is its outcome, the kind of its error, or "killed"."""
+
+    word: str
+    run: Run | None = None
+    error: str = ""
+    writes: int = 0
+    effects: int = 0
+    steps: int = 0
+
+
+@dataclass(eq=False)
+class Universe:
+    """A world. `template` is an empty store that is copied into `folder`."""
+
+    seed: int
+    folder: Path
+    template: Path
+    switches: Switches = field(default_factory=Switches)
+    settle_s: float = 10.0
+    concurrency: int = 3
+    workspaces: tuple[str, ...] = ("ops",)
+
+    def __post_init__(self) -> None:
+        self.chance = Random(f"world {self.seed}")
+        self.loop = VirtualLoop(Random(f"order {self.seed}"))  # type: ignore[abstract]  # no sockets here
+        self.faults = Faults(self.seed)
+        self.faults.on = False
+        self.model = Model(self.switches, self.loop.time)
+        self.store = disk.laid(self.template, self.folder)
+        self.oracle = Oracle(self.model, self.store, {sid: alias for alias, sid in SIDS.items()})
+        self.network = Network(
+            self.loop,
+            self.model,
+            self.faults,
+            self,
+            Random(f"network {self.seed}"),
+        )
+        self.network.settle_s = self.settle_s
+        self.somebody = Somebody(self.model, self.oracle, Random(f"somebody {self.seed}"))
+        self.often_s = 0.0  # how often somebody acts while a run is under way; 0: never
+        self.running = 0
+        self._edits_max = 0
+        self.ends: list[End] = []
+        self._trace = sha256()
+        self._fates: dict[Process, Fate] = {}
+        self._over: dict[Process, Any] = {}
+        self._numbers = itertools.count(1)
+        self._stack = ExitStack()
+        self._stack.enter_context(disk.hooked(self))
+
+    def close(self) -> None:
+        """Let go of everything, dead processes included."""
+        for process in self._fates:
+            process.alive = False
+        self.loop.end()
+        for process in self._fates:
+            for handle in process.handles:
+                handle.close()
+        self.oracle.close()
+        self._stack.close()
+
+    @property
+    def trace(self) -> str:
+        """A hash over everything that happened, in its order."""
+        return self._trace.hexdigest()
+
+    def note(self, what: str) -> None:
+        """Let the trace know."""
+        self._trace.update(f"{self.loop.time():.6f} {what}\n".encode())
+
+    # Runs.
+
+    def go(self, desired: Desired, *, verb: str = "apply", fate: Fate | None = None) -> End:
+        """Run it alone, to its end."""
+        return self.loop.run(self.run(desired, verb=verb, fate=fate))
+
+    async def run(self, desired: Desired, *, verb: str = "apply", fate: Fate | None = None) -> End:
+        """Carry out one verb as a process of its own."""
+        process = Process(f"run-{next(self._numbers)}")
+        seat = Seat(process, desired)
+        self.oracle.seats[process] = seat
+        self._fates[process] = fate or Fate()
+        stop = StopFlag()
+        process.on_step = lambda one: self._stepped(one, stop)
+        over = self._over[process] = self.loop.create_future()
+        self.note(f"{process.name} begins to {verb}")
+        before = self.oracle.writes
+        self.running += 1
+        self._edits_max = self.somebody.edits + edits_max
+        self._act_later()
+        task = self.loop.start(process, self._verb(verb, desired, seat, stop))
+        task.add_done_callback(lambda _: None if over.done() else over.set_result(None))
+        await over
+        self.running -= 1
+        end = self._ended(task) if process.alive else End("killed")
+        end.writes = self.oracle.writes - before
+        end.effects, end.steps = process.effects, process.steps
+        process.alive = False  # whatever it may have left running ends with it
+        self.note(f"{process.name} ended: {end.word}")
+        self.ends.append(end)
+        return end
+
+    def _ended(self, task: "asyncio.Task[End]") -> End:
+        error = task.exception()
+        if error is None:
+            return task.result()
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        self.oracle.broken(f"a run raised {error!r} in {place.filename}:{place.lineno}")
+        return End("mistake", error=repr(error))
+
+    async def _verb(self, verb: str, desired: Desired, seat: Seat, stop: StopFlag) -> End:
+        settings, outside, watch = self.settings(), self._outside(seat), _Watch(self, seat)
+        try:
+            if verb == "resume":
+                run = await pipeline.resume(
+                    settings, desired, outside, stop=stop, watch=watch, fail_fast=False
+                )
+            else:
+                run = await pipeline.apply(
+                    settings,
+                    desired,
+                    outside,
+                    options=Options(),
+                    consent=ALLOWED,
+                    saved=None,
+                    fail_fast=False,
+                    stop=stop,
+                    watch=watch,
+                )
+        except ReconcilerError as error:
+            return End(type(error).__name__, error=str(error))
+        except BaseExceptionGroup as group:  # reads side by side end so; the command line unpacks it as well
+            mistakes = group.split(ReconcilerError)[1]
+            if mistakes is not None:
+                raise
+            return End(type(_leaf(group)).__name__, error=str(_leaf(group)))
+        return End(run.outcome if run else "nothing", run)
+
+    def settings(self) -> Settings:
+        """The settings of every run here."""
+        limits = Limits(requests_per_second=0, concurrency=self.concurrency, settle_s=self.settle_s)
+        return Settings(
+            root=str(self.folder),
+            manifests=(),
+            service=Service(BASE, AUTH, format=self.switches.form, limits=limits),
+            workspaces={alias: WorkspaceRef(id=SIDS[alias]) for alias in self.workspaces},
+            store="sqlite:///store.db",
+            stack="test",
+            mark=self.switches.mark,
+        )
+
+    def _outside(self, seat: Seat) -> pipeline.Outside:
+        process = seat.process
+
+        def now() -> datetime:
+            return EPOCH + timedelta(seconds=self.loop.time() + process.skew_s)
+
+        def run_id() -> str:
+            seat.runs.append(f"00000000-0000-4000-8000-{next(self._numbers):012d}")
+            return seat.runs[-1]
+
+        return pipeline.Outside(
+            now=now,
+            token=lambda: f"token-{next(self._numbers):08d}",
+            run_id=run_id,
+            timing=Timing(self.loop.time, _sleep, self.network._chance.random, now),
+            connections=self.network.wire(process),
+            offload=self._offload,
+        )
+
+    async def _offload(self, work: Callable[[], None]) -> None:
+        await self.loop.run_in_executor(None, work)
+
+    def open_store(self) -> Store:
+        """The store as somebody who looks at it afterwards."""
+        return Store.open(
+            "sqlite:///store.db",
+            origin=ORIGIN,
+            stack="test",
+            now=lambda: EPOCH + timedelta(seconds=self.loop.time()),
+            token=lambda: f"token-{next(self._numbers):08d}",
+            root=str(self.folder),
+            create=False,
+        )
+
+    # Time and people.
+
+    async def pass_s(self, seconds: float) -> None:
+        """Let time pass."""
+        await _sleep(seconds)
+
+    def _somebody_acts(self) -> None:
+        """Somebody acts now and then, as long as a run is under way."""
+        if self.often_s and self.running and self.somebody.edits < self._edits_max:
+            self.somebody.act()
+            self.note(f"somebody acted {self.somebody.edits}")
+            self._act_later()
+
+    def _act_later(self) -> None:
+        if self.often_s:
+            wait = self.chance.expovariate(1.0 / self.often_s)
+            self.loop.call_later(wait, self._somebody_acts, context=Context())
+
+    # What everything on the wire and the disk passes (network.Judge, disk.Watcher).
+
+    def effect(self, process: Process, what: str) -> None:
+        process.effects += 1
+        self.note(f"{process.name} {process.effects} {what}")
+        if self._fates[process].kill_at_effect == process.effects:
+            self._kill(process, "killed at an effect")
+            if HERE.get() is process:
+                raise Killed
+
+    def disk_fails(self, process: Process, moment: str) -> str:
+        if not self.faults.strikes(f"disk {moment} a commit", 0.04):
+            return ""
+        self.note(f"{process.name} the disk fails {moment}")
+        return self.faults.chance.choice(DISK_ERRORS)
+
+    def committed(self, process: Process) -> None:
+        self.oracle.committed(process)
+
+    def leaves(self, request: Request) -> None:
+        self.oracle.leaves(request)
+
+    def arrived(self, request: Request, answer: Answer) -> None:
+        self.note(f"{request} {answer.status} {len(answer.body)} {request.late}")
+        self.oracle.arrived(request, answer)
+
+    def told(self, request: Request, status: int) -> None:
+        self.note(f"{request} told {status}")
+        self.oracle.told(request, status)
+
+    def _stepped(self, process: Process, stop: StopFlag) -> None:
+        fate = self._fates[process]
+        step = process.steps
+        if step == fate.kill_at_step:
+            self._kill(process, "killed at a step")
+        if step in fate.stop_at_steps:
+            self.faults.count("signal")
+            stop.signal()
+        if step == fate.jump_at_step:
+            self.faults.count("clock jump")
+            process.skew_s += fate.jump_s
+        if step == fate.freeze_at_step:
+            self.faults.count("frozen")
+            process.thaws_at = self.loop.time() + fate.freeze_s
+
+    def _kill(self, process: Process, how: str) -> None:
+        self.faults.count(how)
+        self.note(f"{process.name} {how}")
+        process.kill()
+        over = self._over[process]
+        if not over.done():
+            over.set_result(None)
+
+
+class _Watch:
+    """Looks on for one run: tells the oracle what was planned, and agrees."""
+
+    def __init__(self, universe: Universe, seat: Seat) -> None:
+        self._universe = universe
+        self._seat = seat
+
+    def unfinished(self, runs: tuple[Any, ...]) -> None:
+        last: Plan | None = runs[-1].plan if runs else None
+        allowed = last.changes if last else ()
+        self._resumed = frozenset((change.address, action(change)) for change in allowed)
+
+    def beyond(self, changes: tuple[Change, ...]) -> None:
+        self._universe.note(f"beyond {len(changes)}")
+
+    def planned(self, planned: pipeline.Planned) -> None:
+        plan = planned.plan
+        owned = {one.remote_id for one in planned.recorded.entities.values()}
+        owned |= {one.remote_id for one in plan.adoptions}
+        self._universe.note(f"{self._seat.process.name} planned {len(plan.changes)} {plan.fingerprint}")
+        self._universe.oracle.planned(self._seat, plan, owned)
+
+    def stale(self, _saved: Plan, _planned: pipeline.Planned) -> None:
+        """Never here: nothing is saved."""
+
+    def agrees(self, _planned: pipeline.Planned) -> bool:
+        return True
+
+    def ended(self, outcome: Outcome) -> None:
+        self._universe.note(f"{outcome.address} {outcome.action} {outcome.result} {outcome.what}")
+
+
+def _leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def _sleep(seconds: float) -> None:
+    await asyncio.sleep(max(0.0, seconds))
+
+
+def fresh_template(folder: Path) -> Path:
+    """An empty store, once for many worlds."""
+    store = Store.open(
+        "sqlite:///template.db",
+        origin=ORIGIN,
+        stack="test",
+        now=lambda: EPOCH,
+        token=lambda: "salt",
+        root=str(folder),
+    )
+    store.close()
+    return folder / "template.db"
