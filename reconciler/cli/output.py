@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reconciler.errors import FileError, InputError, Problem, ReconcilerError, ServiceError, UnsafePlan
@@ -64,11 +64,20 @@ def note_lines(rendered: "Sequence[Line]") -> None:
     _send_lines(sys.stderr, rendered)
 
 
+class OutputLost(FileError):
+    """Stdout cannot be written: what there is to say can only be said on stderr."""
+
+
 def failure(error: ReconcilerError, *, as_json: bool) -> None:
     """Print an error: every problem with its place, the sentence, its reasons and the way on."""
-    if as_json:
-        json(error_json(error))
-    else:
+    if as_json and not isinstance(error, OutputLost):
+        try:
+            json(error_json(error))
+        except OutputLost:
+            pass  # a person is told instead, and the exit code stays that of the error
+        else:
+            return
+    with suppress(OutputLost):  # nobody is left who could be told
         _send_lines(sys.stderr, error_lines(error))
 
 
@@ -103,10 +112,11 @@ def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
 
 def usage(sentence: str, hint: str, *, as_json: bool) -> None:
     """Print a mistake in the command line itself."""
-    if as_json:
-        json(_encoded("usage", 64, {"kind": "UsageError", "message": sentence, "next": hint}, ()))
-    else:
-        note(f"{sentence}\n  next: {hint}")
+    with suppress(OutputLost):
+        if as_json:
+            json(_encoded("usage", 64, {"kind": "UsageError", "message": sentence, "next": hint}, ()))
+        else:
+            note(f"{sentence}\n  next: {hint}")
 
 
 def _encoded(outcome: str, exit_code: int, about: Mapping[str, Any], problems: tuple[Problem, ...]) -> str:
@@ -292,7 +302,7 @@ def _send(stream: TextIO | None, text: str) -> None:
         silence(stream)
     except OSError as error:
         silence(stream)
-        raise FileError(
+        raise OutputLost(
             f"standard output cannot be written: {(error.strerror or 'it is broken').lower()}.",
             next="make room, or write to another place",
         ) from error

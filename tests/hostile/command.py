@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +25,25 @@ class Ended:
     err: str
 
 
-def run(folder: Path, *arguments: str, environ: Mapping[str, str]) -> Ended:
-    """The end of a command in this folder, with this environment and no other, and nobody to ask."""
-    with chdir(folder), _environment(environ), _signals(), _streams() as (out, err):
+class Breaking(io.BytesIO):
+    """An output that cannot be written."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, _data: object) -> int:
+        raise type(self.error)(*self.error.args)
+
+
+def run(folder: Path, *arguments: str, environ: Mapping[str, str], breaks: Exception | None = None) -> Ended:
+    """The end of a command in this folder, with this environment and no other, and nobody to ask.
+
+    `breaks` is raised by whatever is written to stdout.
+    """
+    outs = (Breaking(breaks) if breaks else io.BytesIO(), io.BytesIO())
+    with chdir(folder), _environment(environ), _signals(), _streams(*outs) as (out, err):
         code = main.run(arguments)
-        sys.stdout.flush()
-        sys.stderr.flush()
     return Ended(code, out.getvalue().decode("utf-8"), err.getvalue().decode("utf-8"))
 
 
@@ -59,10 +72,9 @@ def _signals() -> Iterator[None]:
 
 
 @contextmanager
-def _streams() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
+def _streams(out: io.BytesIO, err: io.BytesIO) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
     """Streams that are no terminal, and an input at its end."""
     before = sys.stdin, sys.stdout, sys.stderr
-    out, err = io.BytesIO(), io.BytesIO()
     sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
     sys.stderr = io.TextIOWrapper(err, encoding="utf-8", write_through=True)
@@ -72,4 +84,5 @@ def _streams() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
     finally:
         sys.stdin, sys.stdout, sys.stderr = before
         for stream in held:
-            stream.detach()
+            with suppress(Exception):  # one that breaks has nothing left to write
+                stream.detach()
