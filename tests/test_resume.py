@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import tally
 from msgspec import structs
 from world import ALLOWED, Agreeing, Counting, World
 
@@ -202,6 +203,7 @@ def test_killed_at_any_effect_and_gone_on_with_it_ends_as_if_never_killed(tmp_pa
         assert (run.exit_code, first.unwritten + second.unwritten) == (0, []), at
         assert writes(first, second) == WRITES, at
         converged(world)
+        tally.count("crash points", f"of an apply, gone on with by {then}")
 
 
 def test_a_resume_that_is_killed_itself_is_resumed(tmp_path: Path) -> None:
@@ -217,6 +219,7 @@ def test_a_resume_that_is_killed_itself_is_resumed(tmp_path: Path) -> None:
 
         assert writes(first, second, third) == WRITES, at
         converged(world)
+        tally.count("crash points", "of a resume, resumed")
 
 
 def test_no_write_leaves_before_its_intent_is_on_disk(tmp_path: Path) -> None:
