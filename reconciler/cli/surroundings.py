@@ -78,7 +78,7 @@ def alone(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, 
 
 
 def broken(name: str, error: Exception) -> tuple[Finding, ...]:
-    """Return the lines for whatever a look has raised; of a stranger's error no text, it may hold anything."""
+    """Return the lines for whatever a look has raised; a stranger's error may hold anything and is not told."""
     told = _first_known(error)
     if told is not None:
         return mistakes(name, told)

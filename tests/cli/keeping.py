@@ -24,11 +24,12 @@ def store_file(project: Project) -> Path:
 
 
 @contextmanager
-def store_of(project: Project, service: Service) -> Iterator[Store]:
-    """The project's store, as a run of its own would open it."""
-    store_file(project).parent.mkdir(mode=0o700, exist_ok=True)
+def store_of(project: Project, service: Service, *, url: str = "") -> Iterator[Store]:
+    """The project's store, or the one at a URL, as a run of its own would open it."""
+    if not url:
+        store_file(project).parent.mkdir(mode=0o700, exist_ok=True)
     with Store.open(
-        f"sqlite:///{store_file(project)}",
+        url or f"sqlite:///{store_file(project)}",
         origin=origin(service.address),
         stack="quickstart",
         now=lambda: datetime.now(UTC),
