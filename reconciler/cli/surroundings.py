@@ -78,7 +78,7 @@ def alone(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, 
 
 
 def broken(name: str, error: Exception) -> tuple[Finding, ...]:
-    """Return the lines for whatever a look has raised; a stranger's error may hold anything and is not told."""
+    """Return the lines for whatever a look has raised. A stranger's error may hold anything: only its name."""
     told = _first_known(error)
     if told is not None:
         return mistakes(name, told)
