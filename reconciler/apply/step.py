@@ -8,6 +8,7 @@ What becomes of several changes, and of those in doubt, is elsewhere.
 """
 
 import asyncio
+from http import HTTPStatus
 from typing import assert_never
 
 from msgspec import structs
@@ -54,7 +55,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         except Throttled as error:
             if attempt.stage != "sending" or tries == tries_max:
                 raise
-            await run.pause(wait_s(tries, run.timing.random(), error.wait_s))
+            await run.pause(_patience_s(run, attempt.change, tries, error))
             if run.over():
                 raise
         landed = await settle.landed(run, attempt.change, attempt.parent_id)
@@ -63,6 +64,17 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             return await _kept(run, attempt, landed.batch, attempt.outcome("applied", landed.what))
         attempt.stage = "looking"
     raise AssertionError("the last try returns or raises")
+
+
+def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> float:
+    """Return how long to wait before the look that decides whether a write is sent again.
+
+    Whoever says 503 or 408 may have passed the request on, and lists may lag behind: a look that finds
+    nothing says that nothing was made only when the settle window is over (rule A9).
+    """
+    asked_s = wait_s(tries, run.timing.random(), error.wait_s)
+    turned_away = error.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN)
+    return asked_s if turned_away or not isinstance(change, Create) else max(asked_s, run.options.settle_s)
 
 
 async def _written(run: Session, attempt: Attempt) -> Outcome:

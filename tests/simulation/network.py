@@ -97,6 +97,8 @@ class Network:
         self._chance = chance
         self._outside = Context()
         self._sent = 0
+        self.scripted: dict[int, str] = {}  # number of a write (from 1) -> the trouble that it meets
+        self._writes = 0
 
     def wire(self, process: Process) -> "Wire":
         """The way of one run to the service."""
@@ -135,6 +137,9 @@ class Network:
         return ""
 
     def _trouble(self, request: Request) -> str:
+        self._writes += request.writes
+        if request.writes and self._writes in self.scripted:
+            return self.scripted[self._writes]
         return self.pick(request.method) if self.faults.on else ""
 
     def _delay(self) -> float:

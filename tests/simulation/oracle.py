@@ -26,6 +26,8 @@ from reconciler.model.snapshots import Desired
 sends_max = 3  # of one change within one run
 SERVERS_OWN = frozenset({"mri", "lastModifiedTime", "type", "url", "locations", "id"})
 STOPS = frozenset({401})
+OVERWRITTEN = "edited between look and write, and overwritten"
+OVERWRITTEN_LATE = "edited before a write landed late, and overwritten"
 
 Flat = dict[str, Any]
 Key = tuple[str, ...]
@@ -74,6 +76,8 @@ class Oracle:
         self._aliases = aliases  # the service's id of a workspace -> alias
         self._store = sqlite3.connect(store, isolation_level=None)
         self._commits = 0
+        self._mails: dict[str, str] = {}  # contacts that were ever there -> their address
+        self._basis: dict[int, Flat] = {}  # numbers of requests -> what their sender had read last
         self._taken_at = 0  # number of the commit by which the lock last changed hands
         self._holder = ""
 
@@ -117,6 +121,8 @@ class Oracle:
             self.broken(f"{request} of {request.process.name} is in no plan of its")
             return
         what = f"{request} of {request.process.name} for {change.address}"
+        one = modelwire.taken_apart(request.method, request.path, request.query).one
+        self._basis[request.number] = seat.seen.get(one, {})
         self._intended(seat, change, what)
         seat.sends[change.address] += 1
         if seat.sends[change.address] > sends_max:
@@ -141,6 +147,7 @@ class Oracle:
 
     def did(self, seat: Seat, request: Request, write: Write) -> None:
         """Judge one write by what it did."""
+        self._known_mail(write)
         if write.after is not None:
             seat.wrote[write.id] = flat(write.after)
         match write.method:
@@ -153,6 +160,7 @@ class Oracle:
 
     def edited(self, write: Write) -> None:
         """Somebody else has written."""
+        self._known_mail(write)
         if write.method == "POST":
             self.made[write.id] = Made("somebody", self._model.now())
 
@@ -204,8 +212,11 @@ class Oracle:
         return str(parent.fields.get("workEmailAddress1", "")).casefold() if parent else ""
 
     def _mail(self, parent: str) -> str:
-        row = self._model.rows.get(parent)
-        return str(row.body.get("workEmailAddress1", "")).casefold() if row else ""
+        return self._mails.get(parent, "")
+
+    def _known_mail(self, write: Write) -> None:
+        if write.kind == "contact" and write.after is not None:
+            self._mails[write.id] = str(write.after.get("workEmailAddress1", "")).casefold()
 
     # Rules of what a write does.
 
@@ -248,14 +259,14 @@ class Oracle:
         managed = {field.path for field in change.fields} if isinstance(change, Update) else set()
         before, after = flat(write.before), flat(write.after)
         sent = flat(modelwire._body(self._model, request.content))
-        seen, planned = seat.seen.get(write.id, {}), seat.at_plan.get(write.id, {})
+        seen, planned = self._basis[request.number], seat.at_plan.get(write.id, {})
         for path in sorted(before.keys() | after.keys()):
             if before.get(path) == after.get(path) or path in WRITE_ONLY:
                 continue
             if path not in before and path not in sent:
                 continue  # the service's own addition to what was sent
             if before.get(path) != seen.get(path):
-                self.known["edited between look and write, and overwritten"] += 1
+                self.known[OVERWRITTEN_LATE if request.late else OVERWRITTEN] += 1
             elif path not in managed:
                 self.broken(f"{request} changed {path}, which it had read and nobody declared")
             elif seen.get(path) != planned.get(path):
@@ -268,7 +279,7 @@ class Oracle:
         if not isinstance(self._change(seat, request), Delete):
             self.broken(f"{request} deleted what no plan deletes")
         before = flat(write.before)
-        seen, planned = seat.seen.get(write.id, {}), seat.at_plan.get(write.id, {})
+        seen, planned = self._basis[request.number], seat.at_plan.get(write.id, {})
         seen = {path: value for path, value in seen.items() if not path.startswith("devices.")}
         planned = {path: value for path, value in planned.items() if not path.startswith("devices.")}
         if seen != planned:

@@ -1,0 +1,18 @@
+"""What lives under seeds have found in the program, each as the smallest case that shows it."""
+
+from simulation.modelservice import Switches
+from simulation.people import desire, person
+from simulation.scenarios import Scenario, world
+
+
+def test_a_create_that_a_503_hid_is_not_made_again_while_lists_lag() -> None:
+    """A gateway says 503 for what was done, the list shows it seconds later: one look is too early."""
+    scenario = Scenario(desire(person("ann")), switches=Switches(lag_s=6.0))
+    with world(scenario) as universe:
+        universe.network.scripted = {1: "503 after"}
+
+        end = universe.go(scenario.wanted)
+
+        assert (end.word, end.writes) == ("done", 1)
+        assert len(universe.model.of("contact", "AB12")) == 1
+        assert universe.oracle.violations == []
