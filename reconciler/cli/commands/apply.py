@@ -94,10 +94,16 @@ def command(
 
     undo = Undo(job.undo, job.recipients)
     try:
-        code = report(_carry_out(job, undo), full=full, as_json=as_json)
+        run = _carry_out(job, undo)
+        code = report(run, full=full, as_json=as_json)
+        if job.options.undo_of and run.count("applied"):
+            output.note(_STILL_IN_GIT)
     finally:
         written = undo.write()  # also where the report cannot be printed
     return code if written else code or 1
+
+
+_STILL_IN_GIT = "git still holds what was undone: revert the commit as well, or the next apply does it again."
 
 
 def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **shown: bool) -> "Job":
@@ -139,7 +145,7 @@ def _require_undo(saved: "Plan | None", file: Path | None, recipients: tuple[str
         raise click.UsageError("an undo has no undo: `reconciler apply` without it does again what git says.")
     if file is not None and not recipients and is_encrypted(read_file(file)):
         raise click.UsageError(
-            "FILE is encrypted, and the undo would not be: give --encrypt-to, or set plan.recipients."
+            "the plan is encrypted, and its undo would not be: give --encrypt-to, or set plan.recipients."
         )
 
 
