@@ -78,7 +78,7 @@ def alone(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, 
 
 
 def broken(name: str, error: Exception) -> tuple[Finding, ...]:
-    """Return the lines for whatever a look has raised. A stranger's error may hold anything: only its name."""
+    """Return the lines for what a look has raised. A stranger's error may hold anything: its name alone."""
     told = _first_known(error)
     if told is not None:
         return mistakes(name, told)
