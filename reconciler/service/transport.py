@@ -15,12 +15,13 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 import httpx2
 
 from reconciler.core import retry
-from reconciler.errors import Malformed, Rejected, Throttled, Unavailable
+from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.model.settings import Limits, Service
 from reconciler.service import media, refusals, urls
 from reconciler.service.answers import Answer, Broken, Call
@@ -88,6 +89,7 @@ class Transport:
         )
         self._made = 0
         self._repeats = 0
+        self._refused = ""  # what to do next, once the service has refused our name and password
 
     def encode(self, kind: str, document: Mapping[str, Any]) -> bytes:
         """The body of a request, in the form of the settings; `kind` is that of the media type.
@@ -125,17 +127,26 @@ class Transport:
                 async with self._limiter:
                     began = self._timing.monotonic()
                     left_s = self._within_run(call, left_s)
+                    self._accepted(call)
                     seen = await self._try(call, read, self._try_time(call, attempt, left_s))
             except TooLate:
                 raise self._after_run(call) from None
             if isinstance(seen, _Done):
                 return seen.value
             left_s -= self._timing.monotonic() - began
+            if seen.error.status == HTTPStatus.UNAUTHORIZED:
+                self._refused = seen.error.next
             if isinstance(seen.error, Throttled):
                 await self._limiter.slowed(seen.asked_s)
             wait_s = self._next(call, seen, attempt, left_s)
             await self._timing.sleep(wait_s)
             left_s -= wait_s
+
+    def _accepted(self, call: Call) -> None:
+        """Nothing happens unless a write comes after a 401, though it began before: it may not be sent."""
+        if self._refused and call.method != "GET":
+            what = f"{call}: not sent, because the service does not accept the user name and password."
+            raise Unauthorized(what, next=self._refused, method=call.method, path=call.path)
 
     def may_repeat(self) -> bool:
         """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts.

@@ -58,6 +58,7 @@ class Request:
     path: str
     query: str
     content: bytes
+    task: int = 0  # of its sender: one task goes about one change at a time
     late: str = ""
     copy: bool = False  # made by the network, not by the sender
 
@@ -267,6 +268,7 @@ class Wire(httpx2.AsyncBaseTransport):
                 path,
                 query,
                 content,
+                hash(asyncio.current_task()),
             )
         )
 

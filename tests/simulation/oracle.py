@@ -43,8 +43,10 @@ class Seat:
     runs: list[str] = field(default_factory=list)  # the names it goes by in the store
     limits: frozenset[tuple[str, str]] | None = None  # of a resumed run: address and action of the old plan
     at_plan: dict[str, Flat] = field(default_factory=dict)  # remote id -> what was there when it had planned
-    seen: dict[str, Flat] = field(default_factory=dict)  # the same, when it last read it whole
-    looked_at: dict[Key, float] = field(default_factory=dict)  # when it last looked for somebody there
+    # By the task that read, because it is the one that writes: what was there when it was last read whole,
+    # and when somebody was last looked for in a list.
+    seen: dict[tuple[int, str], Flat] = field(default_factory=dict)
+    looked_at: dict[tuple[int, str, str, str], float] = field(default_factory=dict)
     sends: Counter[str] = field(default_factory=Counter)
     refused: bool = False  # the service does not accept its credentials, and it knows
     intent_at: int = 0  # number of its last commit
@@ -122,7 +124,7 @@ class Oracle:
             return
         what = f"{request} of {request.process.name} for {change.address}"
         one = modelwire.taken_apart(request.method, request.path, request.query).one
-        self._basis[request.number] = seat.seen.get(one, {})
+        self._basis[request.number] = seat.seen.get((request.task, one), {})
         self._intended(seat, change, what)
         seat.sends[change.address] += 1
         if seat.sends[change.address] > sends_max:
@@ -241,7 +243,7 @@ class Oracle:
         elif "late beyond" in (request.late, other.late):
             self.known["landed later than the settle window"] += 1
         elif other.by == "somebody":
-            looked = seat.looked_at.get((write.kind, write.workspace, write.parent), -1.0)
+            looked = seat.looked_at.get((request.task, write.kind, write.workspace, write.parent), -1.0)
             if other.at + self._model.switches.lag_s < looked:
                 self.broken(f"{request} made a second {write.kind} of what somebody had made before the look")
             self.known["somebody made the same between look and write"] += 1
@@ -293,14 +295,14 @@ class Oracle:
         asked = modelwire.taken_apart(request.method, request.path, request.query)
         now = self._model.now()
         if not asked.one:
-            seat.looked_at[asked.kind, asked.workspace, ""] = now
+            seat.looked_at[request.task, asked.kind, asked.workspace, ""] = now
             return
-        seat.seen[asked.one] = shown = self._flat(asked.one)
+        seat.seen[request.task, asked.one] = shown = self._flat(asked.one)
         for path, value in seat.wrote.pop(asked.one, {}).items():
             if shown.get(path) != value:
                 self.swallowed[asked.one, path] = shown.get(path)
         if asked.kind == "contact":
-            seat.looked_at["device", asked.workspace, asked.one] = now
+            seat.looked_at[request.task, "device", asked.workspace, asked.one] = now
 
     def _flat(self, one: str) -> Flat:
         row = self._model.rows.get(one)

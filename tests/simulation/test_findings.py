@@ -16,3 +16,16 @@ def test_a_create_that_a_503_hid_is_not_made_again_while_lists_lag() -> None:
         assert (end.word, end.writes) == ("done", 1)
         assert len(universe.model.of("contact", "AB12")) == 1
         assert universe.oracle.violations == []
+
+
+def test_a_write_that_waits_for_another_try_is_not_sent_after_a_401() -> None:
+    """One request finds no connection and waits a moment; meanwhile another hears that we are not welcome."""
+    scenario = Scenario(desire(person("ann"), person("ben")))
+    with world(scenario) as universe:
+        universe.network.scripted = {1: "refused", 2: "401"}
+
+        end = universe.go(scenario.wanted)
+
+        assert end.writes == 1  # the one that was refused
+        assert universe.oracle.violations == []
+        assert not universe.model.rows
