@@ -15,6 +15,8 @@ from reconciler.errors import FileError
 
 read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60 MB
 
+_chunk = 1024 * 1024  # bytes
+
 _NEXT = {
     "ENOSPC": "make room on the disk; the file that was there before is untouched",
     "EDQUOT": "make room in your quota; the file that was there before is untouched",
@@ -111,7 +113,11 @@ def read_file(path: Path, *, most: int = read_max, private: bool = False) -> byt
                 raise _file_error(
                     path, "used", f"others may read or write it (mode {mode})", f"chmod 600 {path}"
                 )
-            data = file.read(most + 1)  # a file may grow while it is read
+            # No more than it has, for asking for the most would take that much memory; a file that grows
+            # while it is read is read to its end.
+            data = file.read(min(about.st_size, most))
+            while len(data) <= most and (more := file.read(_chunk)):
+                data += more
             if len(data) > most:
                 raise _file_error(path, "read", f"it has over {most:,} bytes", "name the right file")
             return data

@@ -13,6 +13,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 formats = ("text", "json")
 
 
+class Count(click.IntRange):
+    """A number in plain digits: `int` would also take 1_0, and digits of every script."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or fail as for any other word."""
+        if isinstance(value, str) and not (value.isascii() and "_" not in value):
+            self.fail(f"{value!r} is not a number in plain digits.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return one decorator for several options, shown in the order given."""
 
@@ -91,7 +101,7 @@ def consent_options(command: Command) -> Command:
 def _consent(word: str, what: str) -> Callable[[Any], Any]:
     return click.option(
         f"--allow-{word}",
-        type=click.IntRange(min=0),
+        type=Count(min=0),
         metavar="N",
         help=f"Agree to up to N {what}, in this run, where the guard refuses.",
     )

@@ -26,7 +26,8 @@ def read_layers(
     *, config: str | None, environment: str | None, cwd: Path, environ: Mapping[str, str]
 ) -> Layers:
     """Return all settings: flag over environment over section over file over default."""
-    file = _locate(config or present("RECONCILER_CONFIG", environ), cwd)
+    # An empty --config is a variable that got lost: it names a folder, and is refused as one.
+    file = _locate(present("RECONCILER_CONFIG", environ) if config is None else config, cwd)
     tree = _read(file, os.path.relpath(file, cwd.resolve()))
     section, origin = _section(tree, environment, environ)
     values = dict(_defaults()) | _leaves(tree, tree.value, ())

@@ -8,7 +8,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,14 @@ def run(folder: Path, *arguments: str, environ: Mapping[str, str], breaks: Excep
     with chdir(folder), _environment(environ), _signals(), _streams(*outs) as (out, err):
         code = main.run(arguments)
     return Ended(code, out.getvalue().decode("utf-8"), err.getvalue().decode("utf-8"))
+
+
+def printed(work: Callable[[], None]) -> str:
+    """What `work` prints on stdout."""
+    out = io.BytesIO()
+    with _streams(out, io.BytesIO()):
+        work()
+    return out.getvalue().decode("utf-8")
 
 
 @contextmanager

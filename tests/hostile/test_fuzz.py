@@ -71,7 +71,7 @@ SEEDS = {
         b'{"messageid":"4C8F","from":{"name":"J"},"responseMessage":{"content":"Yes"},"customParameters":{"a":"b"}}'
     ),
     "callback in XML": _seeds(
-        b"<deliveryResponse><messageid>4C8F</messageid><from><name>J</name></from>"
+        b"<deliveryResponse xmlns='http://schemas.api.whispir.com'><messageid>4C8F</messageid><from><name>J</name></from>"
         b"<responseMessage><content>Yes</content></responseMessage></deliveryResponse>"
     ),
     "link": _seeds(of="links"),
