@@ -134,9 +134,9 @@ async def _looked_at(run: Session, name: str, doubt: _Doubt) -> Outcome | None:
     except ReconcilerError as error:
         return _open(intent, name, f"looking for it failed: {error}", error.next)
     if landed is None:
-        await run.ledger.after_call(Batch(absent=(intent.address,)))
+        await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
         return None
-    await run.ledger.after_call(structs.replace(landed.batch, found=(intent.address,)))
+    await run.ledger.after_call(structs.replace(landed.batch, found=(intent.address,), left_by=name))
     what = f"sent by run {name}, and not recorded then; {landed.what}"
     return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
 

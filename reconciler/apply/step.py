@@ -53,7 +53,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         try:
             return await _written(run, attempt)
         except Throttled as error:
-            if attempt.stage != "sending" or tries == tries_max:
+            if attempt.stage != "sending" or tries == tries_max or not run.client.may_repeat():
                 raise
             await run.pause(_patience_s(run, attempt.change, tries, error))
             if run.over():

@@ -22,7 +22,9 @@ from apply.bench import (
 )
 
 from reconciler.core.merge import create_body
-from reconciler.model.address import device
+from reconciler.core.retry import retry_burst, retry_share
+from reconciler.model.address import contact, device
+from reconciler.service.timing import Timing
 
 PIXEL = device("ops", "jane", "pixel")
 
@@ -258,6 +260,27 @@ def test_a_write_that_is_throttled_again_and_again_fails_after_three_tries(tmp_p
 
     assert only(run).result == "failed"
     assert bench.wire.count()["POST"] == 3
+    assert bench.live() == []
+
+
+def test_a_service_that_takes_no_write_sees_a_tenth_more_of_them_and_no_storm(tmp_path: Path) -> None:
+    """Rule A10: the budget holds for writes that are sent again after a look as well."""
+    people = [person(contact("ops", f"p{n}"), workEmailAddress1=f"p{n}@example.com") for n in range(40)]
+    bench = Bench(tmp_path)
+    bench.deadline_s = 3600.0
+    passed = [0.0]
+
+    async def skip(seconds: float) -> None:
+        passed[0] += seconds
+        await asyncio.sleep(0)
+
+    bench.timing = Timing(monotonic=lambda: passed[0], sleep=skip, random=lambda: 0.0)
+
+    run = bench.apply(*people, rules=[Rule("POST", answered(429))])
+
+    assert {outcome.result for outcome in run.outcomes} == {"failed"}
+    sent, others = bench.wire.count()["POST"], bench.wire.count()["GET"]
+    assert sent <= len(people) + retry_burst + 1 + retry_share * (sent + others)
     assert bench.live() == []
 
 
