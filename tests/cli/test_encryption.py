@@ -177,7 +177,7 @@ def test_a_key_that_is_no_file_is_refused(tmp_path: Path) -> None:
         "age1",
         "age1" + "q" * 58,
         "hello",
-        str(OURS),
+        pytest.param(str(OURS), id="a secret key"),  # made anew in every process
         "ssh-ed25519",
         "ssh-ed25519 AAAA",
         "ssh-dss AAAAB3NzaC1kc3M",
