@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.files import read_file, write_private
+from reconciler.cli.files import check_place, read_file, write_private
 from reconciler.errors import FileError
 
 
@@ -154,3 +154,53 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
     write_private(tmp_path / "plan.json", bytes(range(256)))
 
     assert read_file(tmp_path / "plan.json") == bytes(range(256))
+
+
+def test_a_place_can_be_checked_before_anything_is_done(tmp_path: Path) -> None:
+    """What will be told in the file cannot be undone when there turns out to be no place for it."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("old")
+    os.mkfifo(tmp_path / "pipe")
+
+    check_place(tmp_path / "new")
+    check_place(tmp_path / "file")
+    for name in ("folder", "pipe", "gone/new", "file/new"):
+        with pytest.raises(FileError) as caught:
+            check_place(tmp_path / name)
+        assert caught.value.next
+
+    assert names(tmp_path) == ["file", "folder", "pipe"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_a_secret_file_is_read_when_it_is_its_owners_alone(mode: int, tmp_path: Path) -> None:
+    """As a private key has to be."""
+    path = tmp_path / "key"
+    path.write_text("secret")
+    path.chmod(mode)
+
+    assert read_file(path, private=True) == b"secret"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o777])
+def test_a_secret_file_that_others_have_a_right_to_is_refused(mode: int, tmp_path: Path) -> None:
+    """Whoever can read it has the secret; whoever can write it decides which one is used."""
+    path = tmp_path / "key"
+    path.write_text("canary")
+    path.chmod(mode)
+
+    with pytest.raises(FileError) as caught:
+        read_file(path, private=True)
+
+    assert f"others may read or write it (mode {mode:04o})" in str(caught.value)
+    assert caught.value.next == f"chmod 600 {path}"
+
+
+def test_a_file_beyond_its_limit_is_refused(tmp_path: Path) -> None:
+    """A mistaken file, or one that grows while it is read."""
+    (tmp_path / "big").write_bytes(b"x" * 101)
+
+    assert read_file(tmp_path / "big", most=101) == b"x" * 101
+    with pytest.raises(FileError, match="it has over 100 bytes"):
+        read_file(tmp_path / "big", most=100)
