@@ -14,11 +14,10 @@ from reconciler.apply import look
 from reconciler.apply.session import RESUME, Doubt, NotDone, Session
 from reconciler.apply.workers import work_through
 from reconciler.core.observe import observed
-from reconciler.core.records import record_of
+from reconciler.core.records import proven, record_of
 from reconciler.errors import NotFound, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
-from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import Outcome
 from reconciler.service.client import Found
@@ -164,12 +163,4 @@ def _recorded(run: Session, change: Create | Update, found: Found, parent_id: st
     )
     before = run.records.get(address)
     record = record_of(entity, row, salt=run.salt, before=before, created=isinstance(change, Create))
-    old: Fields = before.sent if before else {}
-    kept = {
-        path: value
-        for path, value in record.sent.items()
-        if record.shown.get(path, "") == value
-        or (before and old.get(path) == value and before.shown.get(path) == record.shown.get(path))
-    }
-    shown = {path: value for path, value in record.shown.items() if path in kept}
-    return run.keep(structs.replace(record, sent=kept, shown=shown), row)
+    return run.keep(proven(record, before), row)

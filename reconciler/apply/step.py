@@ -20,7 +20,7 @@ from reconciler.apply.look import Gone
 from reconciler.apply.session import NotDone, Session
 from reconciler.apply.stop import Halt
 from reconciler.core.merge import create_body, update_body
-from reconciler.core.records import record_of
+from reconciler.core.records import proven, record_of
 from reconciler.core.retry import tries_max, wait_s
 from reconciler.errors import NotFound, ReconcilerError, ServiceError, Throttled, Unauthorized
 from reconciler.model.changes import Change, Create, Delete, Update
@@ -120,7 +120,9 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     row, note = await _read_back(run, attempt)
     if row is None:
         return await _applied(run, attempt, bare(run, attempt), note)
-    record = record_of(entity, row, salt=run.salt, before=run.records.get(change.address))
+    known = run.records.get(change.address)
+    just_sent = {field.path for field in change.fields} | KINDS[change.address.kind].write_only
+    record = proven(record_of(entity, row, salt=run.salt, before=known), known, just_sent=just_sent)
     sent = {field.path: entity.fields.get(field.path, "") for field in change.fields}
     notes = (_unseen(sent, row, change), _also(row_of(attempt, before).fields, row.fields, sent))
     return await _applied(run, attempt, record, " ".join(note for note in notes if note), row)

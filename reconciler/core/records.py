@@ -1,6 +1,8 @@
 """What is remembered of an entity: what was sent, what the service then showed, and how long that holds."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+
+from msgspec import structs
 
 from reconciler.core.diff import ignored
 from reconciler.core.normalize import declared, masked, trusted
@@ -41,6 +43,27 @@ def record_of(
         modified=trusted(row.modified, row.seen),
         protected=entity.controls.protect,
     )
+
+
+def proven(
+    record: RecordedEntity, before: RecordedEntity | None, *, just_sent: Collection[str] = ()
+) -> RecordedEntity:
+    """Return a record that claims as sent only what was `just_sent`, or what the service shows just so.
+
+    What it shows otherwise, and did not show so before, somebody else has written: the next plan has to
+    see it. `just_sent` are the paths of a write that was answered: there the service may have its own words.
+    """
+    old = before.sent if before else {}
+    shown_before = before.shown if before else {}
+    kept = {
+        path: value
+        for path, value in record.sent.items()
+        if path in just_sent
+        or record.shown.get(path, "") == value
+        or (old.get(path) == value and shown_before.get(path) == record.shown.get(path))
+    }
+    shown = {path: value for path, value in record.shown.items() if path in kept}
+    return structs.replace(record, sent=kept, shown=shown)
 
 
 def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> Iterator[RecordedEntity]:

@@ -100,6 +100,9 @@ class Network:
         self._sent = 0
         self.scripted: dict[int, str] = {}  # number of a write (from 1) -> the trouble that it meets
         self._writes = 0
+        self.meanwhile: Callable[[Request], None] | None = (
+            None  # called when a request arrives, before it counts
+        )
 
     def wire(self, process: Process) -> "Wire":
         """The way of one run to the service."""
@@ -172,6 +175,8 @@ class Network:
         return self._late_refusal(trouble) or found
 
     def _deal(self, request: Request) -> Answer:
+        if self.meanwhile is not None:
+            self.meanwhile(request)
         found = modelwire.answer(self.model, request.method, request.path, request.query, request.content)
         self.judge.arrived(request, found)
         if request.writes and not request.late and not request.copy:

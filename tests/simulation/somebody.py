@@ -2,10 +2,11 @@
 
 from random import Random
 
-from simulation.modelservice import SIDS, Model, Row, Write
+from simulation.modelservice import OFFSETS, SIDS, Body, Model, Row, Write
 from simulation.oracle import Oracle
 from simulation.people import DEVICES, NAMES
 
+ZONES = {offset: name for name, offset in OFFSETS.items()}
 EDITS = ("jobTitle", "department", "workSuburb", "firstName", "companyName", "riskBand")
 
 
@@ -45,8 +46,7 @@ class Somebody:
         row = self._one("contact")
         if row is None:
             return None
-        changed = {self._chance.choice(EDITS): f"by hand {self.edits}"}
-        return self._model.replace("contact", row.workspace, row.id, {**row.body, **changed})
+        return self._put(row, {self._chance.choice(EDITS): f"by hand {self.edits}"})
 
     def _custom(self) -> Write | None:
         row = self._one("contact")
@@ -54,8 +54,13 @@ class Somebody:
             return None
         kept = [one for one in row.body.get("customFields", []) if one["fieldName"] != "badge"]
         badge = {"fieldName": "badge", "fieldValue": f"{self.edits}", "searchKey": "custom_badge"}
-        body = {**row.body, "customFields": [*kept, badge]}
-        return self._model.replace("contact", row.workspace, row.id, body)
+        return self._put(row, {"customFields": [*kept, badge]})
+
+    def _put(self, row: Row, changed: Body) -> Write:
+        """Change a contact as a good client does: the service takes an offset in a PUT for nonsense."""
+        zone = str(row.body.get("timezone", ""))
+        named = {"timezone": ZONES[zone]} if zone in ZONES else {}
+        return self._model.replace("contact", row.workspace, row.id, {**row.body, **named, **changed})
 
     def _disable(self) -> Write | None:
         row = self._one("device")

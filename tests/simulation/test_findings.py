@@ -1,6 +1,7 @@
 """What lives under seeds have found in the program, each as the smallest case that shows it."""
 
-from simulation.modelservice import Switches
+from simulation.modelservice import SIDS, Switches
+from simulation.network import Request
 from simulation.people import desire, person
 from simulation.scenarios import Scenario, world
 
@@ -29,3 +30,26 @@ def test_a_write_that_waits_for_another_try_is_not_sent_after_a_401() -> None:
         assert end.writes == 1  # the one that was refused
         assert universe.oracle.violations == []
         assert not universe.model.rows
+
+
+def test_an_edit_of_a_declared_field_beside_an_update_is_seen_by_the_next_plan() -> None:
+    """Read back after the update of another field, it was taken for the service's own way of writing ours."""
+    scenario = Scenario(
+        desire(person("ann", jobTitle="Nurse")), first=desire(person("ann", jobTitle="Porter"))
+    )
+    with world(scenario) as universe:
+        (ann,) = universe.model.of("contact", SIDS["ops"])
+
+        def edit_between_plan_and_look(request: Request) -> None:
+            if universe.oracle.seats[request.process].plan is not None and request.method == "GET":
+                universe.network.meanwhile = None
+                universe.model.replace("contact", ann.workspace, ann.id, {**ann.body, "firstName": "by hand"})
+
+        universe.network.meanwhile = edit_between_plan_and_look
+        first = universe.go(scenario.wanted)
+        assert (first.word, ann.body["firstName"], ann.body["jobTitle"]) == ("done", "by hand", "Nurse")
+
+        second = universe.go(scenario.wanted)
+
+        assert (second.word, second.writes, ann.body["firstName"]) == ("done", 1, "Ann")
+        assert universe.oracle.violations == []
