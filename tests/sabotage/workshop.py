@@ -6,7 +6,8 @@ Belongs here: the copy, planting, running. Not here: which defects there are (de
 import os
 import shutil
 import subprocess
-import sys
+import sysconfig
+import venv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,25 +44,25 @@ class Workshop:
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis"))
             else:
                 shutil.copy2(source, target)
+        self._python = _interpreter(folder)
 
     def run(self, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         """Run these tests of the copy against the package of the copy."""
         without = [word for plugin in _WITHOUT for word in ("-p", f"no:{plugin}")]
         return subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", *without, *tests],
+            [self._python, "-m", "pytest", "-x", "-q", "--no-header", *without, *tests],
             cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder)},
             capture_output=True,
             text=True,
             check=False,
         )
 
     def module_file(self) -> Path:
-        """Where a process of this workshop finds the package."""
+        """Where a process finds the package that is started elsewhere, with nothing in its environment."""
         found = subprocess.run(
-            [sys.executable, "-c", "import reconciler; print(reconciler.__file__)"],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            [self._python, "-c", "import reconciler; print(reconciler.__file__)"],
+            cwd=self.folder.parent,
+            env={},
             capture_output=True,
             text=True,
             check=True,
@@ -89,6 +90,21 @@ class Workshop:
         path.write_text(text, encoding="utf-8")
         stamp = 1_700_000_000 + self._plantings
         os.utime(path, (stamp, stamp))
+
+
+def _interpreter(folder: Path) -> str:
+    """Return a Python that finds the package of the copy, and all else where this one does.
+
+    A variable would not do: tests start commands with an environment of their own.
+    """
+    builder = venv.EnvBuilder(symlinks=os.name != "nt")
+    home = folder / ".venv"
+    builder.create(home)
+    context = builder.ensure_directories(home)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
+    found = f"{folder}\n{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n"
+    packages.joinpath("copy.pth").write_text(found, encoding="utf-8")
+    return str(context.env_exe)
 
 
 def caught(result: "subprocess.CompletedProcess[str]") -> bool:
