@@ -16,6 +16,7 @@ from reconciler.model.snapshots import Desired
 
 quiet_s = 8_000.0  # longer than a lease of a clock that is an hour fast, and than anything that lands late
 resumes_max = 4
+OUT_OF_SCOPE = "a device of ours stays with a contact that was never ours"
 MOVED = "own writes moved a list under a look, and a second apply was needed"
 SWALLOWED = "edited between a write and reading it back, and taken for the service's own words"
 
@@ -89,6 +90,10 @@ def settled(universe: Universe, desired: Desired) -> None:
         if checked.broken_at:
             universe.oracle.broken(f"the history is broken at entry {checked.broken_at}: {checked.what}")
     for address in sorted(recorded.keys() ^ desired.entities.keys()):
+        above = address.above
+        if above is not None and above not in desired.entities and above not in recorded:
+            universe.oracle.known[OUT_OF_SCOPE] += 1  # no manifest speaks of its contact, which is not ours
+            continue
         universe.oracle.broken(f"{address} is declared or recorded, and not both")
     for address, entity in desired.entities.items():
         row = universe.model.rows.get(recorded[address].remote_id) if address in recorded else None

@@ -26,6 +26,9 @@ from reconciler.model.snapshots import Desired
 sends_max = 3  # of one change within one run
 SERVERS_OWN = frozenset({"mri", "lastModifiedTime", "type", "url", "locations", "id"})
 STOPS = frozenset({401})
+UNAWARE = "sent by a run that was frozen past its lease, before it could know"
+FROZEN_TWICE = "made twice, by a run that was frozen past its lease"
+OVERWRITTEN_FROZEN = "overwritten by a run that was frozen past its lease"
 OVERWRITTEN = "edited between look and write, and overwritten"
 OVERWRITTEN_LATE = "edited before a write landed late, and overwritten"
 
@@ -79,6 +82,7 @@ class Oracle:
         self._store = sqlite3.connect(store, isolation_level=None)
         self._commits = 0
         self._mails: dict[str, str] = {}  # contacts that were ever there -> their address
+        self._unaware: set[int] = set()  # requests that left after the lock was lost, of whoever was frozen
         self._basis: dict[int, Flat] = {}  # numbers of requests -> what their sender had read last
         self._taken_at = 0  # number of the commit by which the lock last changed hands
         self._holder = ""
@@ -125,7 +129,7 @@ class Oracle:
         what = f"{request} of {request.process.name} for {change.address}"
         one = modelwire.taken_apart(request.method, request.path, request.query).one
         self._basis[request.number] = seat.seen.get((request.task, one), {})
-        self._intended(seat, change, what)
+        self._intended(seat, request, change, what)
         seat.sends[change.address] += 1
         if seat.sends[change.address] > sends_max:
             self.broken(f"{what} was sent {seat.sends[change.address]} times")
@@ -168,17 +172,20 @@ class Oracle:
 
     # Rules of sending.
 
-    def _intended(self, seat: Seat, change: Change, what: str) -> None:
+    def _intended(self, seat: Seat, request: Request, change: Change, what: str) -> None:
         """An intent is durable, and the lock was still ours when it became so."""
+        held = any(run in seat.runs for (run,) in self._store.execute("SELECT run FROM locks"))
+        if not held and seat.intent_at <= self._taken_at:
+            self.known[UNAWARE] += 1  # its intent was durable before, and may be settled by now
+            self._unaware.add(request.number)
+            return
+        if not held:
+            self.broken(f"{what} left though the lock had been lost before its intent")
         rows = self._store.execute(
             "SELECT run, ending FROM journal WHERE address = ?", (str(change.address),)
         )
         if not any(run in seat.runs and ending == "" for run, ending in rows):
             self.broken(f"{what} left without an intent in the store")
-        if not any(run in seat.runs for (run,) in self._store.execute("SELECT run FROM locks")):
-            if seat.intent_at > self._taken_at:
-                self.broken(f"{what} left though the lock had been lost before its intent")
-            self.known["sent by a holder that could not know yet"] += 1
 
     def _change(self, seat: Seat, request: Request) -> Change | None:
         """The change of the run's plan that a request carries out."""
@@ -224,7 +231,8 @@ class Oracle:
 
     def _created(self, seat: Seat, request: Request, write: Write) -> None:
         by = "the network" if request.copy else seat.process.name
-        self.made[write.id] = Made(by, self._model.now(), request.late)
+        frozen = "frozen" if request.number in self._unaware else ""
+        self.made[write.id] = Made(by, self._model.now(), request.late or frozen)
         self.ours.add(write.id)
         assert write.after is not None
         key = natural(write.kind, write.after, write.parent)
@@ -242,6 +250,8 @@ class Oracle:
             self.known["made twice by the network"] += 1
         elif "late beyond" in (request.late, other.late):
             self.known["landed later than the settle window"] += 1
+        elif request.number in self._unaware or other.late == "frozen":
+            self.known[FROZEN_TWICE] += 1
         elif other.by == "somebody":
             looked = seat.looked_at.get((request.task, write.kind, write.workspace, write.parent), -1.0)
             if other.at + self._model.switches.lag_s < looked:
@@ -268,7 +278,8 @@ class Oracle:
             if path not in before and path not in sent:
                 continue  # the service's own addition to what was sent
             if before.get(path) != seen.get(path):
-                self.known[OVERWRITTEN_LATE if request.late else OVERWRITTEN] += 1
+                frozen = OVERWRITTEN_FROZEN if request.number in self._unaware else OVERWRITTEN
+                self.known[OVERWRITTEN_LATE if request.late else frozen] += 1
             elif path not in managed:
                 self.broken(f"{request} changed {path}, which it had read and nobody declared")
             elif seen.get(path) != planned.get(path):
