@@ -6,6 +6,7 @@ Not here: acting on them.
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -98,13 +99,19 @@ def load_profile(name: str, *, shown: str = "") -> Profile:
     shown = shown or Path(name).name
     if name.endswith(".yaml"):
         return _checked(_file_text(Path(name), shown), shown)
-    folder = files("reconciler.service") / "profiles"
     known = _known()
     if name not in known:
         raise SettingsError(
             f"service.profile {name[:40]!a} is not known.",
             next=f"use one of: {', '.join(known)}; or the path of a file that ends in .yaml.",
         )
+    return _shipped(name)
+
+
+@cache
+def _shipped(name: str) -> Profile:
+    # Every run asks for it more than once, and reading YAML takes longer than most calls.
+    folder = files("reconciler.service") / "profiles"
     return parse_profile((folder / f"{name}.yaml").read_text(encoding="utf-8"))
 
 

@@ -11,7 +11,7 @@ from simulation.oracle import FROZEN_TWICE, OVERWRITTEN, OVERWRITTEN_FROZEN, UNA
 from simulation.scenarios import SCENARIOS, Live, live, world
 from simulation.universe import Fate, lease_s
 
-CHUNKS, SEEDS = 10, 56  # 560 interleavings
+CHUNKS, SEEDS = 9, 56  # 504 interleavings
 CONTESTED = ("creates with devices", "updates", "deletes", "mixed", "adoption")
 
 
@@ -62,6 +62,8 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
         assert live(universe) == wanted, f"seed {seed}"
         assert universe.go(scenario.wanted).writes == 0, f"seed {seed}"
         assert universe.oracle.known[OVERWRITTEN] == 0, f"seed {seed}"
+        for kind, number in universe.faults.struck.items():
+            tally.count("faults injected", f"side by side: {kind}", number)
         return count, universe.oracle.known
 
 

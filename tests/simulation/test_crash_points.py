@@ -53,6 +53,7 @@ def at_every_point(scenario: Scenario, then: Callable[[Universe, Live], None]) -
             killed = universe.go(scenario.wanted, fate=Fate(kill_at_effect=effect))
             assert killed.word == "killed", (effect, killed.word)
             then(universe, wanted)
+    tally.count("faults injected", "crash points: killed at an effect", effects)
     return effects
 
 
