@@ -1,0 +1,35 @@
+"""Promises of the store that only show when two write at the same moment."""
+
+import threading
+import time
+from pathlib import Path
+
+from store.support import WORKSPACES, record, store_at
+
+from reconciler.errors import LockHeld
+from reconciler.model.snapshots import Recorded
+from reconciler.store.recorded import Batch
+
+WAIT_S = 0.3  # seconds; a write that waits for its turn has looked at everything before it by then
+
+
+def test_a_lock_that_is_lost_while_a_write_waits_for_its_turn_keeps_nothing_of_it(tmp_path: Path) -> None:
+    """Looked at before the transaction, it would be ours then, and another one's when the intent is kept."""
+    ended: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            mine.record([Batch(remember=(record(),))], WORKSPACES, lock=lock)
+        except LockHeld as error:
+            ended.append(error)
+
+    with store_at(tmp_path / "store.db") as mine, store_at(tmp_path / "store.db") as other:
+        with mine.lock("run-1") as lock:
+            writer = threading.Thread(target=write)
+            with other._database.writing() as connection:
+                writer.start()
+                time.sleep(WAIT_S)
+                connection.exec_driver_sql("UPDATE locks SET nonce = 'other', run = 'run-2'")
+            writer.join()
+        assert [type(error) for error in ended] == [LockHeld]
+        assert mine.recorded(WORKSPACES) == Recorded({}, salt=mine.salt)

@@ -1,0 +1,152 @@
+"""Promises of the verbs that hold by one line each: what was used, what is gone on with, and where."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from world import ALLOWED, Agreeing, World
+
+from reconciler import pipeline
+from reconciler.apply.stop import StopFlag
+from reconciler.errors import StalePlan, StoreError
+from reconciler.model.outcomes import Run
+from reconciler.model.plans import Options, Plan
+from reconciler.model.settings import WorkspaceRef
+from reconciler.sandbox.app import SandboxConfig
+
+JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane@example.com"}
+SAM = {"firstName": "Sam", "lastName": "Lee", "workEmailAddress1": "sam@example.com"}
+
+
+class Stopping(Agreeing):
+    """Agrees, and asks the run to stop before its first write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stop = StopFlag()
+
+    def agrees(self, _planned: pipeline.Planned) -> bool:
+        self.stop.signal()
+        return True
+
+
+def stopped(world: World) -> None:
+    """Begin a run that ends before it has sent anything, and can be gone on with."""
+    watch = Stopping()
+    run = applied(world, watch, watch.stop)
+    assert run is not None
+    assert run.outcome == "interrupted"
+    assert "POST" not in world.sent()
+
+
+def applied(world: World, watch: Agreeing, stop: StopFlag) -> Run | None:
+    return asyncio.run(
+        pipeline.apply(
+            world.settings,
+            pipeline.validate(world.settings, world.environ),
+            world.outside,
+            options=Options(),
+            consent=ALLOWED,
+            saved=None,
+            fail_fast=False,
+            stop=stop,
+            watch=watch,
+        )
+    )
+
+
+def test_a_saved_plan_is_used_though_what_it_says_is_still_so(tmp_path: Path) -> None:
+    """E11: what was approved is approved once, also where a second time would write nothing new."""
+    world = World(tmp_path)
+    world.write({"contacts": {"jane": JANE}})
+    world.apply()
+    saved = world.plan().plan
+    world.apply(saved=saved)
+    world.sent()
+
+    with pytest.raises(StalePlan, match="carried out before"):
+        world.apply(saved=saved)
+
+    assert set(world.sent()) == {"GET"}
+
+
+def test_an_undo_is_used_though_what_it_says_is_still_so(tmp_path: Path) -> None:
+    """The same for an undo; with nothing left to do it would be safe, and is refused all the same."""
+    world = World(tmp_path)
+    world.write({"contacts": {"jane": JANE}})
+    undos: list[Plan] = []
+    run = asyncio.run(
+        pipeline.apply(
+            world.settings,
+            pipeline.validate(world.settings, world.environ),
+            world.outside,
+            options=Options(),
+            consent=ALLOWED,
+            saved=None,
+            fail_fast=False,
+            stop=StopFlag(),
+            watch=Agreeing(),
+            keep_undo=undos.append,
+        )
+    )
+    assert run is not None
+
+    assert undone(world, undos[0]).outcome == "done"
+    world.sent()
+    with pytest.raises(StalePlan, match="carried out before"):
+        undone(world, undos[0])
+
+    assert set(world.sent()) <= {"GET"}
+
+
+def undone(world: World, saved: Plan) -> Run:
+    run = asyncio.run(
+        pipeline.undo(
+            world.settings,
+            saved,
+            world.outside,
+            consent=ALLOWED,
+            fail_fast=False,
+            stop=StopFlag(),
+            watch=Agreeing(),
+        )
+    )
+    assert run is not None
+    return run
+
+
+def test_a_run_is_not_gone_on_with_in_another_workspace_of_the_same_alias(tmp_path: Path) -> None:
+    """The plan was agreed to for the place that its alias meant then."""
+    config = SandboxConfig(workspaces=(("Ops", "AB12"), ("Lab", "CD34")))
+    world = World(tmp_path, config=config, workspaces={"ops": WorkspaceRef(name="Ops")})
+    world.write({"workspace": "ops", "contacts": {"jane": JANE, "sam": SAM}})
+    stopped(world)
+    world.settings = structs.replace(world.settings, workspaces={"ops": WorkspaceRef(name="Lab")})
+
+    with pytest.raises(StalePlan, match="ops is another one now"):
+        world.resume()
+
+    assert set(world.sent()) == {"GET"}
+
+
+def test_a_run_can_be_gone_on_with_until_its_successor_is_written_down(tmp_path: Path) -> None:
+    """What is left of it is nowhere else: it is let go of after the new run stands, not before."""
+    world = World(tmp_path)
+    world.write({"contacts": {"jane": JANE, "sam": SAM}})
+    stopped(world)
+    with sqlite3.connect(tmp_path / "store.db") as store:
+        store.execute("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'full'); END")
+    store.close()
+
+    with pytest.raises(StoreError):
+        world.resume()
+
+    with sqlite3.connect(tmp_path / "store.db") as store:
+        store.execute("DROP TRIGGER full")
+    store.close()
+    assert set(world.sent()) == {"GET"}
+    run = world.resume()
+    assert run is not None
+    assert run.count("applied") == 2
