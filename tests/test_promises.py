@@ -4,6 +4,8 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+import postgres
+import psycopg
 import pytest
 from msgspec import structs
 from world import ALLOWED, Agreeing, World
@@ -13,7 +15,7 @@ from reconciler.apply.stop import StopFlag
 from reconciler.errors import StalePlan, StoreError
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options, Plan
-from reconciler.model.settings import WorkspaceRef
+from reconciler.model.settings import Limits, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane@example.com"}
@@ -150,3 +152,14 @@ def test_a_run_can_be_gone_on_with_until_its_successor_is_written_down(tmp_path:
     run = world.resume()
     assert run is not None
     assert run.count("applied") == 2
+
+
+def test_every_verb_takes_its_turns_from_the_pace_of_a_shared_store(tmp_path: Path) -> None:
+    """Whoever uses the same store and credentials is counted together: plans too, which only read."""
+    limits = Limits(requests_per_second=100, settle_s=0)
+    with postgres.database() as url, psycopg.connect(url, autocommit=True) as store:
+        world = World(tmp_path, changes={"store": url}, service={"limits": limits})
+        world.write({"contacts": {"jane": JANE}})
+        for verb in (world.apply, world.plan):
+            verb()
+            assert store.execute("DELETE FROM reconciler.paces RETURNING rate").rowcount == 1

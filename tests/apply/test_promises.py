@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import httpx2
-from apply.bench import ORIGIN, Bench, Rule, Send, person, results
+from apply.bench import ORIGIN, Bench, Rule, Send, answered, person, results
 from store.support import Clock
 
 from reconciler.apply.ledger import Ledger
@@ -118,3 +118,19 @@ def test_an_intent_behind_a_commit_that_failed_is_not_written_though_the_next_on
         with store.lock("run") as lock:
             asyncio.run(work(Ledger(store, lock, OPS)))
         assert [run.entries for run in store.unfinished()] == [()]
+
+
+def test_a_field_that_was_written_again_and_not_read_back_is_not_remembered_as_it_was(tmp_path: Path) -> None:
+    """What we sent before is overwritten: remembered still, the next difference would be told as drift."""
+    bench = Bench(tmp_path)
+    jane = contact("ops", "jane")
+    bench.apply(person(jane, jobTitle="Analyst"))
+
+    bench.apply(
+        person(jane, jobTitle="Engineer"),
+        rules=[Rule("GET", answered(500), when=lambda: bench.wire.count()["PUT"] > 0)],
+    )
+
+    record = bench.recorded().entities[jane]
+    assert "jobTitle" not in {**record.sent, **record.shown}
+    assert record.sent["firstName"] == "Jane"

@@ -4,9 +4,10 @@ import threading
 import time
 from pathlib import Path
 
-from store.support import WORKSPACES, record, store_at
+import pytest
+from store.support import JANE, WORKSPACES, record, store_at
 
-from reconciler.errors import LockHeld
+from reconciler.errors import LockHeld, StoreError
 from reconciler.model.snapshots import Recorded
 from reconciler.store.recorded import Batch
 
@@ -33,3 +34,15 @@ def test_a_lock_that_is_lost_while_a_write_waits_for_its_turn_keeps_nothing_of_i
             writer.join()
         assert [type(error) for error in ended] == [LockHeld]
         assert mine.recorded(WORKSPACES) == Recorded({}, salt=mine.salt)
+
+
+def test_no_address_of_a_person_is_in_an_error_or_in_its_cause(tmp_path: Path) -> None:
+    """Addresses are the first parameters of every write; a database's own error would quote them."""
+    with store_at(tmp_path / "store.db") as store:
+        with store._database.writing() as connection:
+            connection.exec_driver_sql("DROP TABLE entities")
+        with pytest.raises(StoreError) as caught:
+            store.remember([record()], WORKSPACES)
+
+    assert caught.value.__cause__ is not None
+    assert JANE.name not in f"{caught.value} {caught.value.__cause__}"
