@@ -24,6 +24,11 @@ def cut_off(project: Project, service: Service, end: Callable[["subprocess.Popen
     time.sleep(0.5)  # what is under way at the service may take as long
 
 
+def creates(service: Service) -> int:
+    """How often anything was created; content that nobody can read back may be uploaded once more."""
+    return sum(1 for method, _ in service.writes() if method == "POST")
+
+
 def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(
     project: Project, slow_service: Service
 ) -> None:
@@ -39,7 +44,7 @@ def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(
     assert done.returncode == 0
     assert "what is in doubt is looked for first; nothing is sent twice." in done.stderr
     assert "   resumes " in done.stdout
-    assert len(slow_service.writes()) == PLANNED
+    assert creates(slow_service) == PLANNED
     assert sorted(slow_service.contacts()) == ["Ada", "Jane", "Sam"]
     after = project.run(slow_service, "plan", "--detailed-exitcode")
     assert (after.returncode, after.stderr) == (0, "")
@@ -54,7 +59,7 @@ def test_apply_says_that_it_settles_a_killed_run_first(project: Project, slow_se
     assert done.returncode == 0
     assert "did not finish: " in done.stderr
     assert json.loads(done.stdout)["outcome"] == "done"
-    assert len(slow_service.writes()) == PLANNED
+    assert creates(slow_service) == PLANNED
     assert project.run(slow_service, "resume").returncode == 0
 
 
