@@ -104,7 +104,7 @@ def settled(universe: Universe, desired: Desired) -> None:
             live = flat(row.body).get(path)
             if _holds(entity, path, row.body):
                 continue
-            if (row.id, path) in universe.oracle.swallowed:
+            if universe.oracle.swallowed.get((row.id, path)) == live:
                 universe.oracle.known[SWALLOWED] += 1
             else:
                 universe.oracle.broken(f"{address} {path} is {live!r} and not {entity.fields[path]!r}")

@@ -53,7 +53,7 @@ class Seat:
     sends: Counter[str] = field(default_factory=Counter)
     refused: bool = False  # the service does not accept its credentials, and it knows
     intent_at: int = 0  # number of its last commit
-    wrote: dict[str, Flat] = field(default_factory=dict)  # what its writes left, until it reads it back
+    wrote: dict[str, Flat] = field(default_factory=dict)  # what its writes left
 
 
 @dataclass(eq=False)
@@ -309,7 +309,7 @@ class Oracle:
             seat.looked_at[request.task, asked.kind, asked.workspace, ""] = now
             return
         seat.seen[request.task, asked.one] = shown = self._flat(asked.one)
-        for path, value in seat.wrote.pop(asked.one, {}).items():
+        for path, value in seat.wrote.get(asked.one, {}).items():
             if shown.get(path) != value:
                 self.swallowed[asked.one, path] = shown.get(path)
         if asked.kind == "contact":

@@ -130,7 +130,8 @@ class Universe:
 
     def note(self, what: str) -> None:
         """Let the trace know."""
-        self._trace.update(f"{self.loop.time():.6f} {what}\n".encode())
+        told = what.replace(str(self.folder), "")  # named anew for every world
+        self._trace.update(f"{self.loop.time():.6f} {told}\n".encode())
 
     # Runs.
 
