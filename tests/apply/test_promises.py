@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import httpx2
-from apply.bench import ORIGIN, Bench, Rule, Send, answered, person, results
+from apply.bench import ORIGIN, Bench, Rule, Send, answered, nap, person, results
+from msgspec import structs
 from store.support import Clock
 
 from reconciler.apply.ledger import Ledger
@@ -134,3 +135,69 @@ def test_a_field_that_was_written_again_and_not_read_back_is_not_remembered_as_i
     record = bench.recorded().entities[jane]
     assert "jobTitle" not in {**record.sent, **record.shown}
     assert record.sent["firstName"] == "Jane"
+
+
+def test_a_create_that_503_hides_is_looked_for_when_it_can_no_longer_land(tmp_path: Path) -> None:
+    """A gateway may pass on what it refuses: a look at once finds nothing, and a second try makes two."""
+    bench = patient(tmp_path)
+    bench.service = structs.replace(
+        bench.service, limits=structs.replace(bench.service.limits, settle_s=2 * LATE_S)
+    )
+    landing: list[asyncio.Task[None]] = []
+
+    async def later(send: Send) -> None:
+        await asyncio.sleep(LATE_S)
+        await send()
+
+    async def hidden(_: httpx2.Request, send: Send) -> httpx2.Response:
+        landing.append(asyncio.create_task(later(send)))
+        return httpx2.Response(503, stream=httpx2.ByteStream(b"{}"))
+
+    run = bench.apply(PEOPLE[0], rules=[Rule("POST", hidden, nth=1)])
+
+    assert list(results(run).values()) == ["applied"]
+    assert bench.wire.count()["POST"] == 1
+
+
+class Asleep(Store):
+    """A store on a machine that falls asleep within every commit."""
+
+    wake_up: Callable[[], None]
+
+    def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
+        super().record(batches, workspaces, lock=lock)
+        self.wake_up()
+
+
+class Sleepy(Bench):
+    """A bench on such a machine: the night is longer than the run may take."""
+
+    night_s = 0.0
+
+    def store(self) -> Store:
+        store = Asleep.open(
+            "sqlite:///store.db",
+            origin=ORIGIN,
+            stack="default",
+            now=self.now,
+            token=lambda: next(self._tokens),
+            root=str(self.folder),
+        )
+        store.wake_up = self.sleep
+        return store
+
+    def sleep(self) -> None:
+        """Sleep for ten times as long as a run may take."""
+        self.night_s += 10 * self.deadline_s
+
+
+def test_a_write_whose_intent_took_too_long_to_write_down_does_not_leave(tmp_path: Path) -> None:
+    """The run is over when the intent is durable: nothing is sent, and the intent says so."""
+    bench = Sleepy(tmp_path, concurrency=1)
+    bench.timing = Timing(monotonic=lambda: time.monotonic() + bench.night_s, sleep=nap, random=lambda: 0.0)
+
+    run = bench.apply(PEOPLE[0])
+
+    assert list(results(run).values()) == ["not attempted"]
+    assert bench.wire.writes() == []
+    assert bench.recorded().doubts == {}
