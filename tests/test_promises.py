@@ -12,7 +12,8 @@ from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
-from reconciler.errors import StalePlan, StoreError
+from reconciler.core.guard import Consent
+from reconciler.errors import StalePlan, StoreError, UnsafePlan
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Limits, WorkspaceRef
@@ -78,6 +79,30 @@ def test_an_undo_is_used_though_what_it_says_is_still_so(tmp_path: Path) -> None
     """The same for an undo; with nothing left to do it would be safe, and is refused all the same."""
     world = World(tmp_path)
     world.write({"contacts": {"jane": JANE}})
+    undo = applied_with_undo(world)
+
+    assert undone(world, undo).outcome == "done"
+    world.sent()
+    with pytest.raises(StalePlan, match="carried out before"):
+        undone(world, undo)
+
+    assert set(world.sent()) <= {"GET"}
+
+
+def test_an_undo_is_held_by_the_guard_like_any_other_plan(tmp_path: Path) -> None:
+    """What a run has made in its hundreds is not deleted in its hundreds without a word."""
+    world = World(tmp_path)
+    world.write({"contacts": {f"p{n}": {**SAM, "workEmailAddress1": f"p{n}@example.com"} for n in range(20)}})
+    undo = applied_with_undo(world)
+    world.sent()
+
+    with pytest.raises(UnsafePlan):
+        undone(world, undo, Consent())
+
+    assert set(world.sent()) <= {"GET"}
+
+
+def applied_with_undo(world: World) -> Plan:
     undos: list[Plan] = []
     run = asyncio.run(
         pipeline.apply(
@@ -94,22 +119,16 @@ def test_an_undo_is_used_though_what_it_says_is_still_so(tmp_path: Path) -> None
         )
     )
     assert run is not None
-
-    assert undone(world, undos[0]).outcome == "done"
-    world.sent()
-    with pytest.raises(StalePlan, match="carried out before"):
-        undone(world, undos[0])
-
-    assert set(world.sent()) <= {"GET"}
+    return undos[0]
 
 
-def undone(world: World, saved: Plan) -> Run:
+def undone(world: World, saved: Plan, consent: Consent = ALLOWED) -> Run:
     run = asyncio.run(
         pipeline.undo(
             world.settings,
             saved,
             world.outside,
-            consent=ALLOWED,
+            consent=consent,
             fail_fast=False,
             stop=StopFlag(),
             watch=Agreeing(),
