@@ -145,8 +145,20 @@ class Session:
         # As long as nothing more is known: a process that is killed right after this may hold the lock
         # until its lease is over, and what it sent may be under way for as long as a settle window.
         until = at + timedelta(seconds=lease_s + self.options.settle_s)
+        began = self.timing.monotonic()
         await self.ledger.before_call(_intent(change, parent_id, at, _full_second(until)))
         self._go_on()  # writing it down may have taken a while
+        self._awake(max((self.now() - at).total_seconds(), self.timing.monotonic() - began))
+
+    @staticmethod
+    def _awake(passed_s: float) -> None:
+        """Raise NotDone where so much time has passed that somebody else may hold the lock, and have looked.
+
+        Half of a lease: the other half is for the request, which is not sent when it is old either.
+        """
+        if passed_s > lease_s / 2:
+            what = f"this machine stood still for {passed_s:.0f} s; nothing was sent."
+            raise NotDone("not attempted", what, GO_ON)
 
     def _go_on(self) -> None:
         halt = self.over()

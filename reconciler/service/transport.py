@@ -40,6 +40,10 @@ log = logging.getLogger(__name__)
 read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
 connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
 
+# How old a write may be when it leaves. Seconds: whoever asked for it wrote that down before, and may have
+# been taken for dead since, after the 300 s of a lease; what is older is not sent at all.
+write_age_max_s = 120.0
+
 _NO_CAPS = ProfileLimits()
 
 for _name in ("httpx2", "httpcore2"):
@@ -120,6 +124,7 @@ class Transport:
             raise AssertionError(f"{call}: this client was opened to read")
         self._made += 1
         left_s = self._limits.timeout_s
+        asked_at = self._timing.monotonic()
         attempt = 0
         while True:
             attempt += 1
@@ -128,6 +133,7 @@ class Transport:
                     began = self._timing.monotonic()
                     left_s = self._within_run(call, left_s)
                     self._accepted(call)
+                    self._young(call, began - asked_at)
                     seen = await self._try(call, read, self._try_time(call, attempt, left_s))
             except TooLate:
                 raise self._after_run(call) from None
@@ -147,6 +153,17 @@ class Transport:
         if self._refused and call.method != "GET":
             what = f"{call}: not sent, because the service does not accept the user name and password."
             raise Unauthorized(what, next=self._refused, method=call.method, path=call.path)
+
+    @staticmethod
+    def _young(call: Call, age_s: float) -> None:
+        """Nothing happens unless a write has waited for its turn, or its next try, for too long."""
+        if call.method != "GET" and age_s > write_age_max_s:
+            raise Unavailable(
+                f"{call}: not sent, because it waited for its turn for {age_s:.0f} s.",
+                next="run it again; lower service.limits.concurrency where the service is slow.",
+                method=call.method,
+                path=call.path,
+            )
 
     def may_repeat(self) -> bool:
         """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts.

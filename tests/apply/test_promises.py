@@ -18,8 +18,9 @@ from reconciler.model.context import Context
 from reconciler.model.journal import Intent
 from reconciler.model.plans import Options, Plan, Target, Workspace
 from reconciler.service.timing import Timing
+from reconciler.service.transport import write_age_max_s
 from reconciler.store.database import Store, Workspaces
-from reconciler.store.lock import Lock
+from reconciler.store.lock import Lock, lease_s
 from reconciler.store.recorded import Batch
 
 PEOPLE = [person(contact("ops", f"person-{number}")) for number in range(6)]
@@ -170,9 +171,10 @@ class Asleep(Store):
 
 
 class Sleepy(Bench):
-    """A bench on such a machine: the night is longer than the run may take."""
+    """A bench on such a machine: each night takes `a_night_s`, on both of its clocks."""
 
     night_s = 0.0
+    a_night_s = 600.0
 
     def store(self) -> Store:
         store = Asleep.open(
@@ -187,8 +189,8 @@ class Sleepy(Bench):
         return store
 
     def sleep(self) -> None:
-        """Sleep for ten times as long as a run may take."""
-        self.night_s += 10 * self.deadline_s
+        """Sleep through a night."""
+        self.night_s += self.a_night_s
 
 
 def test_a_write_whose_intent_took_too_long_to_write_down_does_not_leave(tmp_path: Path) -> None:
@@ -201,3 +203,23 @@ def test_a_write_whose_intent_took_too_long_to_write_down_does_not_leave(tmp_pat
     assert list(results(run).values()) == ["not attempted"]
     assert bench.wire.writes() == []
     assert bench.recorded().doubts == {}
+
+
+def test_a_machine_that_stood_still_after_an_intent_sends_nothing(tmp_path: Path) -> None:
+    """The run has time left; its lock may be gone, and somebody may have looked for this write in vain."""
+    bench = Sleepy(tmp_path, concurrency=1)
+    bench.deadline_s = 1e6
+    bench.a_night_s = lease_s / 2 + 1
+    bench.timing = Timing(monotonic=lambda: time.monotonic() + bench.night_s, sleep=nap, random=lambda: 0.0)
+
+    run = bench.apply(PEOPLE[0])
+
+    assert list(results(run).values()) == ["not attempted"]
+    assert "stood still" in run.outcomes[0].what
+    assert bench.wire.writes() == []
+    assert bench.recorded().doubts == {}
+
+
+def test_an_intent_and_its_request_fit_into_one_lease() -> None:
+    """Whoever takes the lock over after a lease may believe that nothing of the holder is to come."""
+    assert lease_s / 2 + write_age_max_s < lease_s

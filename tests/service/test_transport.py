@@ -338,6 +338,22 @@ def test_nothing_is_sent_after_the_runs_deadline() -> None:
     assert len(wire.sent) == 1
 
 
+def test_a_write_that_waited_too_long_for_its_turn_is_not_sent() -> None:
+    """Its intent was written down before; meanwhile another run may have looked for it in vain."""
+    clock = Clock()
+    wire = Wire(good_get)
+
+    async def work(client: ServiceClient) -> None:
+        await client.contacts.get(ID)
+        with pytest.raises(Unavailable, match="not sent, because it waited for its turn for 200 s"):
+            await client.contacts.delete(ID)
+        await client.contacts.get(ID)
+
+    with_client(wire, work, clock=clock, settings=service(requests_per_second=0.005))
+
+    assert [request.method for request in wire.sent] == ["GET", "GET"]
+
+
 def test_requests_are_counted_by_method_when_they_were_sent() -> None:
     wire = Wire(NEVER_SENT["connect timeout"], LOST["500"], good_get, answer(204))
 
