@@ -10,7 +10,7 @@ import pytest
 import tally
 from simulation.story import Life, lived
 
-CHUNKS, SEEDS = 36, 25
+CHUNKS, SEEDS = 40, 25
 REPLAYED, REPLAYED_CHUNKS = 10, 10  # seeds of a chunk that are lived twice, and chunks that have such
 
 # What a fault can come to for the one whose run met it: it ended well all the same, or it was refused.
