@@ -27,6 +27,7 @@ from reconciler.service.clock import Watched
 from reconciler.service.connections import open_connections
 from reconciler.service.timing import Timing
 from reconciler.store.database import Store
+from reconciler.store.lock import gone
 
 _OF_THE_STORE = ("lock", "last run", "history")
 _OF_THE_SERVICE = ("credentials", "workspaces", "clock")
@@ -75,6 +76,8 @@ def _lock(store: Store) -> tuple[Finding, ...]:
     if holder is None:
         return (Finding("lock", "ok", "free"),)
     what = f"held by {holder.holder}, run {holder.run}, since {holder.since}"
+    if gone(holder):
+        return (Finding("lock", "warn", f"{what}; that process has ended", "reconciler resume"),)
     return (Finding("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
 
 

@@ -162,8 +162,8 @@ def verification_json(found: "Verification", anchor: Head | None) -> str:
     return report_json(about, 1 if found.broken_at else 0)
 
 
-def lock_lines(holder: "Holder | None", stack: str, now: datetime) -> tuple[Line, ...]:
-    """Say who holds the lock, for how long it may, and what to do when that run is gone."""
+def lock_lines(holder: "Holder | None", stack: str, now: datetime, *, gone: bool = False) -> tuple[Line, ...]:
+    """Say who holds the lock, for how long it may, and what to do; `gone`: its process has ended."""
     if holder is None:
         return (line(f"the lock of stack {stack} is free."),)
     rows = (
@@ -174,8 +174,11 @@ def lock_lines(holder: "Holder | None", stack: str, now: datetime) -> tuple[Line
         ("counter", f"{holder.counter:,}"),
         ("id", holder.id),
     )
-    shown = [line(f"the lock of stack {stack} is held.")]
+    ended = " by a process that has ended: the next run takes it" if gone else ""
+    shown = [line(f"the lock of stack {stack} is held{ended}.")]
     shown += [line("  ", (pad(name, _lock_columns), "dim"), value) for name, value in rows]
+    if gone:
+        return (*shown, line(("  next: ", "bold"), "reconciler resume"))
     shown += [
         line(("  next: ", "bold"), "wait until that run ends"),
         line(f"        if it is gone for good: reconciler unlock --force {holder.id}"),
@@ -183,9 +186,10 @@ def lock_lines(holder: "Holder | None", stack: str, now: datetime) -> tuple[Line
     return tuple(shown)
 
 
-def lock_json(holder: "Holder | None", stack: str, now: datetime) -> str:
-    """Return the same for programs: `held`, and `holder` or null."""
-    return report_json({"stack": stack, "held": holder is not None, "holder": _holder(holder, now)})
+def lock_json(holder: "Holder | None", stack: str, now: datetime, *, gone: bool) -> str:
+    """Return the same for programs: `held`, `gone`, and `holder` or null."""
+    about = {"stack": stack, "held": holder is not None, "gone": gone, "holder": _holder(holder, now)}
+    return report_json(about)
 
 
 def unlocked_lines(holder: "Holder", stack: str) -> tuple[Line, ...]:

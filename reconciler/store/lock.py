@@ -183,11 +183,14 @@ def _scope(owner: Owner) -> tuple[ColumnElement[bool], ...]:
     return (LOCKS.c.origin == owner.origin, LOCKS.c.stack == owner.stack)
 
 
+def gone(holder: Holder) -> bool:
+    """Whether its process has ended, on this very machine: the next run takes its lock at once."""
+    return bool(holder.seat) and holder.seat == _seat() and not _alive(holder.pid)
+
+
 def _over(holder: Holder, now: datetime) -> bool:
     """Whether a holder may be taken over from: its process is gone, or its lease is."""
-    if _time(holder.expires) <= now:
-        return True
-    return bool(holder.seat) and holder.seat == _seat() and not _alive(holder.pid)
+    return _time(holder.expires) <= now or gone(holder)
 
 
 def _alive(pid: int) -> bool:

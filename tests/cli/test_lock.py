@@ -1,6 +1,7 @@
 """lock as a process."""
 
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +38,26 @@ def test_a_held_lock_shows_holder_run_age_lease_and_id(project: Project, service
     assert 0 < as_json["lease_left_s"] <= 300
     assert 0 <= as_json["age_s"] < 60
     assert holder.nonce not in text.stdout
+
+
+def test_the_lock_of_a_killed_process_is_shown_as_one_that_the_next_run_takes(
+    project: Project, slow_service: Service
+) -> None:
+    """Nobody waits for a run that is gone, and nobody has to unlock by force what is free at once."""
+    with project.start(slow_service, "apply", "--yes", stdin=subprocess.DEVNULL) as process:
+        while not slow_service.writes():
+            time.sleep(0.02)
+        process.kill()
+
+    text = project.run(slow_service, "lock")
+    as_json = told(project.run(slow_service, "lock", "--format", "json"))
+    looked = project.run(slow_service, "doctor", "--offline")
+
+    assert "is held by a process that has ended: the next run takes it." in text.stdout
+    assert text.stdout.endswith("  next: reconciler resume\n")
+    assert "unlock" not in text.stdout
+    assert (as_json["held"], as_json["gone"]) == (True, True)
+    assert "that process has ended" in looked.stdout
 
 
 def test_the_lock_of_another_stack_is_another_one(project: Project, service: Service) -> None:

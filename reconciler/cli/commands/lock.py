@@ -27,11 +27,13 @@ def command(*, format: str, **given: Any) -> int:  # noqa: A002 - the option's n
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.cli.storing import now, opened  # noqa: PLC0415 - loads the store, which --help does not need
     from reconciler.report.history import lock_json, lock_lines  # noqa: PLC0415 - the same
+    from reconciler.store.lock import gone  # noqa: PLC0415 - the same
 
     with opened(given) as (store, settings):
         holder = store.holder()
+    ended = holder is not None and gone(holder)
     if format == "json":
-        output.json(lock_json(holder, settings.stack, now()))
+        output.json(lock_json(holder, settings.stack, now(), gone=ended))
     else:
-        output.lines(lock_lines(holder, settings.stack, now()))
+        output.lines(lock_lines(holder, settings.stack, now(), gone=ended))
     return 0
