@@ -95,12 +95,7 @@ def test_what_a_run_did_and_an_undo_undid_never_happened(
 ) -> None:
     """Also for fields that nobody declared and people that nobody manages; and only once."""
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder))
-        _populate(world, people)
-        world.write(first)
-        world.apply()
-        world.clock.pass_s(60)
-        world.apply()
+        world = _applied(Path(folder), first, people)
         before = state(world)
         world.write(data.draw(edited(first)))
         _, undo = apply_and_keep(world)
@@ -122,12 +117,7 @@ def test_after_an_undo_and_a_revert_there_is_nothing_to_do(
 ) -> None:
     """The records follow: nothing is cleared, deleted or sent again because an undo went through."""
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder))
-        _populate(world, people)
-        world.write(first)
-        world.apply()
-        world.clock.pass_s(60)
-        world.apply()
+        world = _applied(Path(folder), first, people)
         world.write(data.draw(edited(first)))
         _, undo = apply_and_keep(world)
         if undo.changes or undo.gone:
@@ -146,12 +136,7 @@ def test_without_a_revert_the_next_apply_does_it_again(
 ) -> None:
     """Git still says it: whoever undoes has to revert the commit as well."""
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder))
-        _populate(world, people)
-        world.write(first)
-        world.apply()
-        world.clock.pass_s(60)
-        world.apply()
+        world = _applied(Path(folder), first, people)
         world.write(data.draw(edited(first)))
         _, undo = apply_and_keep(world)
         world.apply()
@@ -162,6 +147,17 @@ def test_without_a_revert_the_next_apply_does_it_again(
         world.apply()
 
         assert nameless(state(world)) == nameless(wanted)
+
+
+def _applied(folder: Path, first: dict[str, Any], people: list[dict[str, Any]]) -> World:
+    """Return a world in which strangers live, and the manifest was applied to its end."""
+    world = World(folder)
+    _populate(world, people)
+    world.write(first)
+    world.apply()
+    world.clock.pass_s(60)
+    world.apply()
+    return world
 
 
 def _populate(world: World, people: list[dict[str, Any]]) -> None:
