@@ -196,11 +196,13 @@ class Sleepy(Bench):
 def test_a_write_whose_intent_took_too_long_to_write_down_does_not_leave(tmp_path: Path) -> None:
     """The run is over when the intent is durable: nothing is sent, and the intent says so."""
     bench = Sleepy(tmp_path, concurrency=1)
+    bench.a_night_s = lease_s / 3  # longer than the run may take, and too short to lose the lock
     bench.timing = Timing(monotonic=lambda: time.monotonic() + bench.night_s, sleep=nap, random=lambda: 0.0)
 
     run = bench.apply(PEOPLE[0])
 
     assert list(results(run).values()) == ["not attempted"]
+    assert "deadline" in run.outcomes[0].what
     assert bench.wire.writes() == []
     assert bench.recorded().doubts == {}
 
