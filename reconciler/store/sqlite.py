@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from time import monotonic, sleep
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
@@ -17,6 +18,8 @@ from reconciler.errors import StoreError
 # How long a statement waits for another process that is writing. Seconds: a commit takes
 # milliseconds, so five seconds of waiting mean that something is stuck.
 busy_timeout_s = 5.0
+
+_between_tries_s = 0.01  # where SQLite does not wait by itself; changing the mode takes about as long
 
 # What SQLite says (by the start of its error's name), what that means, and what helps.
 _MEANINGS = (
@@ -154,10 +157,28 @@ def _opener(path: Path, *, writing: bool) -> Callable[[], sqlite3.Connection]:
 
 def _tune(connection: sqlite3.Connection, *, writing: bool) -> None:
     if writing:
-        connection.execute("PRAGMA journal_mode = WAL")  # a plan can be made while an apply writes
+        _keep_a_log(connection)
     else:
         connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """Let a plan be made while an apply writes. Raises sqlite3.Error.
+
+    The first of several programs that open a new file changes its mode, and SQLite does not let the others
+    wait for that: it says at once that the file is locked.
+    """
+    until = monotonic() + busy_timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > until:
+                raise
+            sleep(_between_tries_s)
+        else:
+            return
 
 
 def _reading_mode(path: Path) -> str:
