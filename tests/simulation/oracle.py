@@ -84,6 +84,7 @@ class Oracle:
         self._mails: dict[str, str] = {}  # contacts that were ever there -> their address
         self._unaware: set[int] = set()  # requests that left after the lock was lost, of whoever was frozen
         self._basis: dict[int, Flat] = {}  # numbers of requests -> what their sender had read last
+        self._looked: dict[int, float] = {}  # numbers of requests -> when their sender had last looked
         self._taken_at = 0  # number of the commit by which the lock last changed hands
         self._holder = ""
 
@@ -127,8 +128,11 @@ class Oracle:
             self.broken(f"{request} of {request.process.name} is in no plan of its")
             return
         what = f"{request} of {request.process.name} for {change.address}"
-        one = modelwire.taken_apart(request.method, request.path, request.query).one
-        self._basis[request.number] = seat.seen.get((request.task, one), {})
+        asked = modelwire.taken_apart(request.method, request.path, request.query)
+        self._basis[request.number] = seat.seen.get((request.task, asked.one), {})
+        # As it leaves: a request may be on its way for seconds, and its sender looks for others meanwhile.
+        place = (request.task, asked.kind, asked.workspace, asked.parent)
+        self._looked[request.number] = seat.looked_at.get(place, -1.0)
         self._intended(seat, request, change, what)
         seat.sends[change.address] += 1
         if seat.sends[change.address] > sends_max:
@@ -253,8 +257,7 @@ class Oracle:
         elif request.number in self._unaware or other.late == "frozen":
             self.known[FROZEN_TWICE] += 1
         elif other.by == "somebody":
-            looked = seat.looked_at.get((request.task, write.kind, write.workspace, write.parent), -1.0)
-            if other.at + self._model.switches.lag_s < looked:
+            if other.at + self._model.switches.lag_s < self._looked[request.number]:
                 self.broken(f"{request} made a second {write.kind} of what somebody had made before the look")
             self.known["somebody made the same between look and write"] += 1
         else:
