@@ -272,6 +272,8 @@ class Oracle:
         assert write.after is not None
         change = self._change(seat, request)
         managed = {field.path for field in change.fields} if isinstance(change, Update) else set()
+        if isinstance(change, Update) and change.adopts:
+            self.ours.add(write.id)  # it carries our mark from now on, where there is one, recorded or not
         before, after = flat(write.before), flat(write.after)
         sent = flat(modelwire._body(self._model, request.content))
         seen, planned = self._basis[request.number], seat.at_plan.get(write.id, {})
