@@ -17,18 +17,23 @@ from reconciler.service.client import Found
 
 @dataclass(slots=True)
 class Attempt:
-    """How far a change has come: nothing sent; sent, and not answered; done. `at` is its intent's time."""
+    """How far a change has come: nothing sent; sent, and not answered; done. `at` is its intent's time.
+
+    `unsure` are the words with which the service put it off, for as long as nobody has looked whether it
+    was done all the same.
+    """
 
     change: Change
     stage: Literal["looking", "sending", "done"] = "looking"
     parent_id: str = ""
     at: datetime | None = None
     remote_id: str = ""
+    unsure: str = ""
     ending: Outcome | None = None  # on its way into the store, together with what it did
 
     def done(self, remote_id: str) -> None:
         """The service has done it."""
-        self.stage, self.remote_id = "done", remote_id
+        self.stage, self.remote_id, self.unsure = "done", remote_id, ""
 
     def outcome(self, result: Result, what: str = "", next: str = "") -> Outcome:  # noqa: A002 - the word that users read
         """How this change ended."""

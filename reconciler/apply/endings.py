@@ -11,7 +11,7 @@ from msgspec import structs
 
 from reconciler.apply.attempt import Attempt, bare
 from reconciler.apply.look import PLAN_AGAIN
-from reconciler.apply.session import GO_ON, RESUME, Doubt, Session
+from reconciler.apply.session import GO_ON, RESUME, Doubt, NotDone, Session
 from reconciler.apply.settle import taken_along
 from reconciler.apply.stop import Halt
 from reconciler.errors import InDoubt, LockHeld, NotFound, ReconcilerError, StoreError, Unauthorized
@@ -40,9 +40,18 @@ def failed(run: Session, attempt: Attempt, error: ReconcilerError) -> Outcome:
             return _unrecorded(run, attempt, error)
         case Unauthorized():
             run.halt(Halt("credentials", str(error), error.next))
-        case NotFound() if isinstance(attempt.change, Update):
+        case NotFound() if isinstance(attempt.change, Update) and not attempt.unsure:
             return noted(run, attempt.outcome("conflict", "it was deleted a moment ago.", PLAN_AGAIN))
+    if attempt.unsure:  # the look that was to tell has failed
+        return _doubted(run, attempt, attempt.unsure)
     return noted(run, attempt.outcome("failed", str(error), error.next))
+
+
+def not_done(run: Session, attempt: Attempt, ended: NotDone) -> Outcome:
+    """Return the outcome of a change for which nothing was sent, or about which a look could not tell."""
+    if attempt.unsure:
+        return _doubted(run, attempt, f"{attempt.unsure} Now {ended.what}")
+    return noted(run, attempt.outcome(ended.result, ended.what, ended.next))
 
 
 def _unrecorded(run: Session, attempt: Attempt, error: StoreError) -> Outcome:

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from reconciler.apply import look, settle
 from reconciler.apply.attempt import Attempt, bare, row_of
-from reconciler.apply.endings import cut_off, failed, mistaken, noted
+from reconciler.apply.endings import cut_off, failed, mistaken, not_done
 from reconciler.apply.look import Gone
 from reconciler.apply.session import NotDone, Session
 from reconciler.apply.stop import Halt
@@ -38,7 +38,7 @@ async def step(run: Session, change: Change) -> Outcome:
         attempt.parent_id = run.parent_id(change)
         return await _tried(run, attempt)
     except NotDone as ended:
-        return noted(run, attempt.outcome(ended.result, ended.what, ended.next))
+        return not_done(run, attempt, ended)
     except asyncio.CancelledError:
         return cut_off(run, attempt)
     except ReconcilerError as error:
@@ -53,16 +53,19 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         try:
             return await _written(run, attempt)
         except Throttled as error:
-            if attempt.stage != "sending" or tries == tries_max or not run.client.may_repeat():
+            if attempt.stage != "sending":
                 raise
-            await run.pause(_patience_s(run, attempt.change, tries, error))
-            if run.over():
-                raise
+            put_off, attempt.unsure = error, str(error)
+        await run.pause(_patience_s(run, attempt.change, tries, put_off))
+        if run.over():
+            raise put_off
         landed = await settle.landed(run, attempt.change, attempt.parent_id)
         if landed:
             attempt.done(landed.remote_id)
             return await _kept(run, attempt, landed.batch, attempt.outcome("applied", landed.what))
-        attempt.stage = "looking"
+        attempt.stage, attempt.unsure = "looking", ""
+        if tries == tries_max or not run.client.may_repeat():
+            raise put_off
     raise AssertionError("the last try returns or raises")
 
 

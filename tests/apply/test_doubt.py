@@ -8,6 +8,7 @@ from apply.bench import (
     SAM,
     Bench,
     Rule,
+    Send,
     answered,
     edit,
     jane_is_made,
@@ -22,7 +23,7 @@ from apply.bench import (
 )
 
 from reconciler.core.merge import create_body
-from reconciler.core.retry import retry_burst, retry_share
+from reconciler.core.retry import retry_burst, retry_share, tries_max
 from reconciler.model.address import contact, device
 from reconciler.service.timing import Timing
 
@@ -261,6 +262,52 @@ def test_a_write_that_is_throttled_again_and_again_fails_after_three_tries(tmp_p
     assert only(run).result == "failed"
     assert bench.wire.count()["POST"] == 3
     assert bench.live() == []
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_throttled_create_is_in_doubt_when_the_run_ends_before_the_look(
+    status: int, tmp_path: Path
+) -> None:
+    """Whoever says "slower" may have done it: called failed, it would be made again by the next run."""
+    bench = Bench(tmp_path)
+
+    async def done_and_stopped(_: httpx2.Request, send: Send) -> httpx2.Response:
+        await send()
+        bench.stop.signal()
+        return httpx2.Response(status, stream=httpx2.ByteStream(b"{}"))
+
+    run = bench.apply(person(), rules=[Rule("POST", done_and_stopped)])
+
+    assert only(run).result == "in doubt"
+    assert set(bench.recorded().doubts) == {JANE}
+    assert len(bench.live()) == 1
+
+
+def test_a_throttled_create_is_in_doubt_when_the_look_fails(tmp_path: Path) -> None:
+    """The same: nobody has seen that it is not there."""
+    bench = Bench(tmp_path)
+    posted = Rule("POST", answered(429, done=True))
+
+    run = bench.apply(person(), rules=[posted, Rule("GET", answered(500), when=lambda: posted.seen > 0)])
+
+    assert (only(run).result, run.exit_code) == ("in doubt", 8)
+    assert set(bench.recorded().doubts) == {JANE}
+    assert (len(bench.live()), bench.wire.count()["POST"]) == (1, 1)
+
+
+def test_a_create_that_is_throttled_the_last_time_is_looked_for_too(tmp_path: Path) -> None:
+    """Done in the third try and refused in words: found, and recorded."""
+    bench = Bench(tmp_path)
+
+    async def done_the_third_time(_: httpx2.Request, send: Send) -> httpx2.Response:
+        if bench.wire.count()["POST"] == tries_max:
+            await send()
+        return httpx2.Response(429, stream=httpx2.ByteStream(b"{}"))
+
+    run = bench.apply(person(), rules=[Rule("POST", done_the_third_time)])
+
+    assert only(run).result == "applied"
+    assert (len(bench.live()), set(bench.recorded().entities)) == (1, {JANE})
 
 
 def test_a_service_that_takes_no_write_sees_a_tenth_more_of_them_and_no_storm(tmp_path: Path) -> None:
