@@ -171,6 +171,8 @@ def test_ctrl_c_is_130() -> None:
 
     code = (
         "import signal, sys; from reconciler.cli import main; "
+        # A job in the background, as a build may be, is born deaf to Ctrl-C.
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
         "main.Commands.get_command = lambda *_: signal.raise_signal(signal.SIGINT); "
         "sys.exit(main.run(['plan']))"
     )
