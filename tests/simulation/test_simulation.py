@@ -47,3 +47,4 @@ def told(lives: list[Life]) -> None:
     tally.count("requests", "simulation", sum(life.requests for life in lives))
     for section in ("duplicates", "lost updates", "unplanned deletes"):
         tally.count(section, "simulation", 0)
+    tally.note("seeds of the simulation", f"0 to {CHUNKS * SEEDS - 1}; script/soak --seeds FROM:TO")
