@@ -7,11 +7,15 @@ from collections.abc import Callable
 
 from cli.hands import Project, Service
 
-PLANNED = 5  # creates of the quickstart
+PLANNED = 4  # creates of the quickstart, its file left out
 
 
 def cut_off(project: Project, service: Service, end: Callable[["subprocess.Popen[str]"], None]) -> None:
-    """Apply, and end it so after its first write."""
+    """Apply, and end it so after its first write.
+
+    Without the file: cut off in its creation its content is unknown, and uploaded once more by a new plan.
+    """
+    project.manifest.write_text(project.manifest.read_text().partition("\nresources:\n")[0] + "\n")
     with project.start(
         service, "apply", "--yes", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -22,11 +26,6 @@ def cut_off(project: Project, service: Service, end: Callable[["subprocess.Popen
         end(process)
         process.communicate(timeout=30)
     time.sleep(0.5)  # what is under way at the service may take as long
-
-
-def creates(service: Service) -> int:
-    """How often anything was created; content that nobody can read back may be uploaded once more."""
-    return sum(1 for method, _ in service.writes() if method == "POST")
 
 
 def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(
@@ -44,7 +43,7 @@ def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(
     assert done.returncode == 0
     assert "what is in doubt is looked for first; nothing is sent twice." in done.stderr
     assert "   resumes " in done.stdout
-    assert creates(slow_service) == PLANNED
+    assert len(slow_service.writes()) == PLANNED
     assert sorted(slow_service.contacts()) == ["Ada", "Jane", "Sam"]
     after = project.run(slow_service, "plan", "--detailed-exitcode")
     assert (after.returncode, after.stderr) == (0, "")
@@ -59,7 +58,7 @@ def test_apply_says_that_it_settles_a_killed_run_first(project: Project, slow_se
     assert done.returncode == 0
     assert "did not finish: " in done.stderr
     assert json.loads(done.stdout)["outcome"] == "done"
-    assert creates(slow_service) == PLANNED
+    assert len(slow_service.writes()) == PLANNED
     assert project.run(slow_service, "resume").returncode == 0
 
 
