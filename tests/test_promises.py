@@ -15,7 +15,7 @@ from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent
 from reconciler.errors import StalePlan, StoreError, UnsafePlan
 from reconciler.model.outcomes import Run
-from reconciler.model.plans import Options, Plan
+from reconciler.model.plans import Options
 from reconciler.model.settings import Limits, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 
@@ -79,12 +79,12 @@ def test_an_undo_is_used_though_what_it_says_is_still_so(tmp_path: Path) -> None
     """The same for an undo; with nothing left to do it would be safe, and is refused all the same."""
     world = World(tmp_path)
     world.write({"contacts": {"jane": JANE}})
-    undo = applied_with_undo(world)
+    undo = world.apply_with_undo()
 
-    assert undone(world, undo).outcome == "done"
+    assert world.undo(undo).outcome == "done"
     world.sent()
     with pytest.raises(StalePlan, match="carried out before"):
-        undone(world, undo)
+        world.undo(undo)
 
     assert set(world.sent()) <= {"GET"}
 
@@ -93,49 +93,13 @@ def test_an_undo_is_held_by_the_guard_like_any_other_plan(tmp_path: Path) -> Non
     """What a run has made in its hundreds is not deleted in its hundreds without a word."""
     world = World(tmp_path)
     world.write({"contacts": {f"p{n}": {**SAM, "workEmailAddress1": f"p{n}@example.com"} for n in range(20)}})
-    undo = applied_with_undo(world)
+    undo = world.apply_with_undo()
     world.sent()
 
     with pytest.raises(UnsafePlan):
-        undone(world, undo, Consent())
+        world.undo(undo, consent=Consent())
 
     assert set(world.sent()) <= {"GET"}
-
-
-def applied_with_undo(world: World) -> Plan:
-    undos: list[Plan] = []
-    run = asyncio.run(
-        pipeline.apply(
-            world.settings,
-            pipeline.validate(world.settings, world.environ),
-            world.outside,
-            options=Options(),
-            consent=ALLOWED,
-            saved=None,
-            fail_fast=False,
-            stop=StopFlag(),
-            watch=Agreeing(),
-            keep_undo=undos.append,
-        )
-    )
-    assert run is not None
-    return undos[0]
-
-
-def undone(world: World, saved: Plan, consent: Consent = ALLOWED) -> Run:
-    run = asyncio.run(
-        pipeline.undo(
-            world.settings,
-            saved,
-            world.outside,
-            consent=consent,
-            fail_fast=False,
-            stop=StopFlag(),
-            watch=Agreeing(),
-        )
-    )
-    assert run is not None
-    return run
 
 
 def test_a_run_is_not_gone_on_with_in_another_workspace_of_the_same_alias(tmp_path: Path) -> None:

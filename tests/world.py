@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -148,7 +148,12 @@ class World:
         return planned
 
     def apply(
-        self, *, options: Options | None = None, consent: Consent = ALLOWED, saved: Plan | None = None
+        self,
+        *,
+        options: Options | None = None,
+        consent: Consent = ALLOWED,
+        saved: Plan | None = None,
+        keep_undo: Callable[[Plan], None] | None = None,
     ) -> tuple[pipeline.Planned, Run]:
         """Apply, agreeing to whatever the plan is."""
         desired = pipeline.validate(self.settings, self.environ)
@@ -164,12 +169,43 @@ class World:
                 fail_fast=False,
                 stop=StopFlag(),
                 watch=watch,
+                keep_undo=keep_undo,
             )
         )
         assert run is not None
         assert watch.plan is not None
         assert sorted(o.address for o in watch.outcomes) == sorted(o.address for o in run.outcomes)
         return watch.plan, run
+
+    def apply_with_undo(self) -> Plan:
+        """Apply, let a minute pass, and return the undo of the run."""
+        kept: list[Plan] = []
+        self.apply(keep_undo=kept.append)
+        self.clock.pass_s(60)
+        return kept[0]
+
+    def undo(
+        self,
+        saved: Plan,
+        *,
+        consent: Consent = ALLOWED,
+        stop: StopFlag | None = None,
+        watch: Agreeing | None = None,
+    ) -> Run:
+        """Carry out the undo of a run."""
+        run = asyncio.run(
+            pipeline.undo(
+                self.settings,
+                saved,
+                self.outside,
+                consent=consent,
+                fail_fast=False,
+                stop=stop or StopFlag(),
+                watch=watch or Agreeing(),
+            )
+        )
+        assert run is not None
+        return run
 
     def resume(self, watch: Agreeing | None = None) -> Run | None:
         """Go on with what is unfinished, as the command does."""

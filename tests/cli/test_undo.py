@@ -14,15 +14,14 @@ from cli.hands import Project, Service
 from hostile.plan_worlds import staged
 from pyrage import x25519
 from sealing import edit
-from world import ALLOWED, Agreeing, World
+from world import Agreeing, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
 from reconciler.cli.planfile import read_plan
 from reconciler.core.guard import Consent
 from reconciler.errors import StalePlan, UnsafePlan
-from reconciler.model.outcomes import Outcome, Run
-from reconciler.model.plans import Options, Plan
+from reconciler.model.outcomes import Outcome
 
 CREATED = 5  # creates of the quickstart
 
@@ -316,50 +315,6 @@ class Stopping(Agreeing):
         self.stop.signal()
 
 
-def undo_of(world: World) -> Plan:
-    kept: list[Plan] = []
-    run = asyncio.run(
-        pipeline.apply(
-            world.settings,
-            pipeline.validate(world.settings, {}),
-            world.outside,
-            options=Options(),
-            consent=ALLOWED,
-            saved=None,
-            fail_fast=False,
-            stop=StopFlag(),
-            watch=Agreeing(),
-            keep_undo=kept.append,
-        )
-    )
-    assert run is not None
-    world.clock.pass_s(60)
-    return kept[0]
-
-
-def undo(
-    world: World,
-    saved: Plan,
-    *,
-    consent: Consent = ALLOWED,
-    stop: StopFlag | None = None,
-    watch: Agreeing | None = None,
-) -> Run:
-    run = asyncio.run(
-        pipeline.undo(
-            world.settings,
-            saved,
-            world.outside,
-            consent=consent,
-            fail_fast=False,
-            stop=stop or StopFlag(),
-            watch=watch or Agreeing(),
-        )
-    )
-    assert run is not None
-    return run
-
-
 def count(world: World) -> int:
     async def contacts(client: Any) -> int:
         return len(await client.contacts.list())
@@ -376,12 +331,12 @@ def test_an_undo_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
     """By the rest of itself: no plan of the manifests says what that is."""
     world = World(tmp_path)
     world.write({"contacts": {f"p{number}": person(f"p{number}") for number in range(12)}})
-    saved, stop = undo_of(world), StopFlag()
+    saved, stop = world.apply_with_undo(), StopFlag()
 
-    first = undo(world, saved, stop=stop, watch=Stopping(stop))
+    first = world.undo(saved, stop=stop, watch=Stopping(stop))
     left = count(world)
     with pytest.raises(StalePlan, match="carried out before"):
-        undo(world, saved)
+        world.undo(saved)
     rest = asyncio.run(
         pipeline.resume(
             world.settings,
@@ -404,21 +359,21 @@ def test_the_guard_refuses_an_undo_by_what_is_owned_now(tmp_path: Path) -> None:
     """Whatever the file says of it; consent is a number for it as well."""
     world = World(tmp_path)
     world.write({"contacts": {f"p{number}": person(f"p{number}") for number in range(10)}})
-    saved = undo_of(world)
+    saved = world.apply_with_undo()
     world.sent()
 
     with pytest.raises(UnsafePlan) as caught:
-        undo(world, saved, consent=Consent(deletes=9))
+        world.undo(saved, consent=Consent(deletes=9))
 
     assert caught.value.reasons == ("the plan deletes 10 of 10 contacts in default: none would be left.",)
     assert set(world.sent()) <= {"GET"}
-    assert undo(world, saved, consent=Consent(deletes=10)).outcome == "done"
+    assert world.undo(saved, consent=Consent(deletes=10)).outcome == "done"
 
 
 def test_an_undo_is_no_plan_of_the_manifests(tmp_path: Path) -> None:
     """A program that hands it to the wrong verb writes nothing."""
     stage = staged(tmp_path)
-    saved = undo_of(stage.world)
+    saved = stage.world.apply_with_undo()
     stage.world.sent()
 
     with pytest.raises(StalePlan, match="undoes a run"):
@@ -431,12 +386,12 @@ def test_an_undo_expires(tmp_path: Path) -> None:
     """Like every plan: what was right to undo yesterday may not be today."""
     world = World(tmp_path)
     world.write({"contacts": {"ada": person("ada")}})
-    saved = undo_of(world)
+    saved = world.apply_with_undo()
     world.clock.pass_s(25 * 3600)
     world.sent()
 
     with pytest.raises(StalePlan, match="the plan expired at"):
-        undo(world, saved)
+        world.undo(saved)
 
     assert world.sent() == {}
 
@@ -451,9 +406,9 @@ def test_people_that_a_run_adopted_are_not_deleted_after_its_undo(tmp_path: Path
 
     world.behind_our_back(there)
     world.write({"contacts": {"ada": person("ada"), "bob": person("bob", jobTitle="Analyst")}})
-    saved = undo_of(world)
+    saved = world.apply_with_undo()
 
-    assert undo(world, saved).outcome == "done"
+    assert world.undo(saved).outcome == "done"
     world.write({"contacts": {}})
     planned = world.plan()
 
