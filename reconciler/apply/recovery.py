@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from msgspec import Struct, structs
 
@@ -75,15 +76,16 @@ async def settle_unfinished(
     until none of it can land any more; asked to stop, it leaves the rest as it is. Everything it
     returns is durable. Raises LockHeld, StoreError, Unauthorized.
     """
-    doubts = [intent for one in unfinished for intent in recover(one).in_doubt]
-    if not doubts:
+    doubts = {one.run: recover(one).in_doubt for one in unfinished}
+    if not any(doubts.values()):
         return ()
-    runs = [_session(one, desired, how) for one in unfinished]
-    if not await _waited_out(runs[0], doubts, how):
+    runs = {one.run: _session(one, desired, how) for one in unfinished}
+    anybody = runs[unfinished[0].run]
+    if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values())), how):
         return ()
     outcomes: list[Outcome] = []
-    for one, run in zip(unfinished, runs, strict=True):
-        outcomes += await _settled(run, one)
+    for name, run in runs.items():
+        outcomes += await _settled(run, name, doubts[name])
     return tuple(outcomes)
 
 
@@ -97,16 +99,13 @@ async def _waited_out(run: Session, intents: Iterable[Intent], how: Settling) ->
     return run.over() is None
 
 
-async def _settled(run: Session, unfinished: Unfinished) -> list[Outcome]:
+async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[Outcome]:
     changes = {change.address: change for change in run.plan.changes}
-    doubts = [
-        _Doubt(intent, _change(run, changes.get(intent.address), intent))
-        for intent in recover(unfinished).in_doubt
-    ]
+    doubts = [_Doubt(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
     outcomes: dict[Address, Outcome | None] = {}
 
     async def look_at(doubt: _Doubt) -> None:
-        outcomes[doubt.intent.address] = await _looked_at(run, unfinished.run, doubt)
+        outcomes[doubt.intent.address] = await _looked_at(run, name, doubt)
 
     try:
         await work_through(run, doubts, look_at)
