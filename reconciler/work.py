@@ -232,7 +232,8 @@ async def carry_out(
         if outcome.address not in own:
             watch.ended(outcome)
     resumes = unfinished[-1].run if command == "resume" else ""
-    result = structs.replace(with_settled(result, settled), context=context, resumes=resumes)
+    result = with_settled(result, settled)
+    result = structs.replace(result, context=context, resumes=resumes, notices=planned.plan.notices)
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         store.end(result)
         return structs.replace(result, audit_head=str(store.head() or ""))

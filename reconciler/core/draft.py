@@ -14,9 +14,10 @@ from reconciler.core.match import Key
 from reconciler.core.order import ordered
 from reconciler.core.select import Selection
 from reconciler.errors import ManifestError, Problem
-from reconciler.model.address import Address
+from reconciler.model.address import Address, parse
 from reconciler.model.changes import Change
 from reconciler.model.entities import Entity
+from reconciler.model.notices import Notice
 from reconciler.model.plans import Adoption, Options, Plan, Skip, Target
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
@@ -79,6 +80,7 @@ class Draft:
         self.changes: list[Change] = []
         self.adoptions: list[Adoption] = []
         self.skips: list[Skip] = []
+        self.notices: list[Notice] = list(desired.notices)
         self.gone: list[Address] = []
         self.renames: dict[Address, Address] = {}
         self.contested: list[tuple[Address, ...]] = []
@@ -112,6 +114,14 @@ class Draft:
         if problems:
             raise ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
 
+    def _concerns(self, notice: Notice) -> bool:
+        """Whether the notice is about something that the run is about."""
+        address = parse(notice.subject)
+        entity = self.desired.entities.get(address) if address else None
+        if entity is not None:
+            return self.takes(entity)
+        return address is None or self.selection.takes(address, {})
+
     def _outside(self) -> dict[str, int]:
         """Count what is recorded where no manifest speaks of its kind any more: left as it is (rule S1)."""
         scopes = [Scope.of(address) for address in self.recorded.entities if address.kind != "device"]
@@ -135,6 +145,7 @@ class Draft:
             outside=self._outside(),
             unmanaged=dict(sorted(self.unmanaged.items())),
             owned=dict(sorted(self.owned.items())),
+            notices=tuple(sorted(filter(self._concerns, self.notices), key=structs.astuple)),
             reads=tuple(sorted(self.live.reads, key=structs.astuple)),
             created_at=self.moment.now,
             expires_at=self.moment.expires,

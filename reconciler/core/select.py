@@ -61,7 +61,9 @@ def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[D
     # What was renamed is live under its old name: unread, it would be taken for gone and made twice.
     chosen |= set(former_names(entities.values()).values())
     records = {a: r for a, r in recorded.entities.items() if a in chosen}
-    return Desired(entities, desired.scopes & scopes), structs.replace(recorded, entities=records)
+    return structs.replace(desired, entities=entities, scopes=desired.scopes & scopes), structs.replace(
+        recorded, entities=records
+    )
 
 
 def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.context import Context
+from reconciler.model.notices import Notice
 
 Result = Literal["applied", "skipped", "conflict", "failed", "in doubt", "not attempted"]
 
@@ -27,6 +28,7 @@ class Run(Struct, frozen=True):
     `run` is a UUID. Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what
     ended the run early, if anything did. `resumes` is the earlier run that this one went on with,
     `audit_head` the end of the history after this run: kept elsewhere, it proves that nothing was cut off.
+    `notices` are those of the plan; as text they are shown with the plan, before the run begins.
     """
 
     run: str
@@ -42,6 +44,7 @@ class Run(Struct, frozen=True):
     context: Context = Context()
     audit_head: str = ""
     resumes: str = ""
+    notices: tuple[Notice, ...] = ()
 
     def count(self, result: Result) -> int:
         """How many changes ended so."""

@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, action
+from reconciler.model.notices import Notice
 from reconciler.model.snapshots import Read, Scope
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 class Workspace(Struct, frozen=True, order=True):
@@ -100,6 +101,7 @@ class Plan(Struct, frozen=True):
     ] = {}  # scope as text -> recorded entities there, though no manifest speaks of it
     unmanaged: Mapping[str, int] = {}  # scope as text -> live entities that are not ours
     owned: Mapping[str, int] = {}  # scope as text -> entities that were ours before this plan
+    notices: tuple[Notice, ...] = ()  # what a person should know beside the changes; nothing is done about it
     reads: tuple[Read, ...] = ()
     created_at: str = ""
     expires_at: str = ""

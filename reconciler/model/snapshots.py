@@ -8,6 +8,7 @@ from msgspec import Struct
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
+from reconciler.model.notices import Notice
 
 
 class Scope(Struct, frozen=True, order=True, gc=False):
@@ -27,10 +28,14 @@ class Scope(Struct, frozen=True, order=True, gc=False):
 
 
 class Desired(Struct, frozen=True):
-    """What should be. `scopes` are the kinds and workspaces some manifest speaks of (rule S1)."""
+    """What should be. `scopes` are the kinds and workspaces some manifest speaks of (rule S1).
+
+    `notices` are warnings about what is declared; the plan shows them.
+    """
 
     entities: Mapping[Address, Entity]
     scopes: frozenset[Scope]
+    notices: tuple[Notice, ...] = ()
 
 
 class LiveEntity(Struct, frozen=True, gc=False):

@@ -101,6 +101,7 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
         ("unchanged", "Another number of entities is as declared."),
         ("outside", "Another number of entities is recorded out of scope."),
         ("owned", "Another number of entities was ours before."),
+        ("notices", "The notices are not the same."),
         ("reads", "Something else was read, or not completely."),
     ):
         if getattr(before, name) != getattr(after, name):

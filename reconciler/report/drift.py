@@ -13,7 +13,7 @@ from reconciler.model.address import Address
 from reconciler.model.changes import Create, FieldChange, Update
 from reconciler.model.plans import Plan
 from reconciler.report.fields import Row, columns, row_lines, rows
-from reconciler.report.lines import BLANK, Line, count, fold, line, pad, sentence, width
+from reconciler.report.lines import BLANK, Line, count, fold, line, notice_lines, pad, sentence, width
 from reconciler.report.values import Shown
 
 DriftCause = Literal["drifted", "both", "gone", "taken over"]
@@ -75,8 +75,9 @@ def _fields(change: Update) -> Iterator[Drift]:
 def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now."""
     found = drifts(plan)
+    told = notice_lines(plan.notices, full=full)
     if not found:
-        return (line(("No drift: live is as we left it.", "bold")),)
+        return (line(("No drift: live is as we left it.", "bold")), *([BLANK, *told] if told else []))
     listed, rest = fold(found, full=full)
     tables = [_rows(drift, full=full) for drift in listed]
     shared = columns([row for table in tables for row in table], full=full)
@@ -87,7 +88,8 @@ def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
         lines += [line("    ", drift.what)] if drift.what else []
         lines += [each for row in table for each in row_lines(row, shared)]
     repair = "reconciler plan   (shows what would be written; a manifest edit keeps what is live)"
-    return *lines, *rest, BLANK, *sentence("", "Nothing was written.", repair)
+    about = [BLANK, *told] if told else []
+    return *lines, *rest, *about, BLANK, *sentence("", "Nothing was written.", repair)
 
 
 def _rows(drift: Drift, *, full: bool) -> list[Row]:

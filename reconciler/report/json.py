@@ -48,6 +48,7 @@ def _counts(plan: Plan) -> dict[str, int]:
         "renamed": len(plan.renames),
         "forgotten": len(plan.gone),
         "skipped": len(plan.skips),
+        "notices": len(plan.notices),
         "protected": sum(1 for skip in plan.skips if skip.reason == "protected"),
         "unmanaged": sum(plan.unmanaged.values()),
         "calls": sum(read.calls for read in plan.reads),
@@ -64,7 +65,12 @@ def run_json(run: Run) -> str:
 def drift_json(plan: Plan) -> str:
     """Return what others changed. The exit code is 2 where there is drift, else 0."""
     found = drifts(plan)
-    about = {"target": plan.target, "created_at": plan.created_at, "drifts": found}
+    about = {
+        "target": plan.target,
+        "created_at": plan.created_at,
+        "drifts": found,
+        "notices": plan.notices,
+    }
     return _document(2 if found else 0, about)
 
 

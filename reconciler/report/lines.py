@@ -9,6 +9,7 @@ from unicodedata import category, east_asian_width
 
 from msgspec import Struct
 
+from reconciler.model.notices import Notice
 from reconciler.report.inert import inert
 
 Style = Literal["", "create", "update", "delete", "warn", "dim", "bold"]
@@ -93,6 +94,16 @@ def fold(items: Sequence[T], *, full: bool) -> tuple[Sequence[T], tuple[Line, ..
         return items, ()
     rest = f"  … and {len(items) - fold_to:,} more (--full shows them)"
     return items[:fold_to], (line((rest, "dim")),)
+
+
+def notice_lines(notices: Sequence[Notice], *, full: bool) -> list[Line]:
+    """Return what a person should know beside the changes: what it is and where, then what to do."""
+    listed, rest = fold(notices, full=full)
+    lines: list[Line] = []
+    for one in listed:
+        place = f" ({one.place})" if one.place else ""
+        lines += sentence("! ", f"{one.subject}: {one.what}{place}", one.next)
+    return [*lines, *rest]
 
 
 def sentence(

@@ -23,6 +23,7 @@ from reconciler.report.lines import (
     flow,
     fold,
     line,
+    notice_lines,
     pad,
     plain,
     sentence,
@@ -59,6 +60,7 @@ def plan_lines(
         _creates(plan, full=full, sizes=sizes or {}),
         _bookkeeping(plan, full=full),
         _skips(plan.skips, full=full),
+        notice_lines(plan.notices, full=full),
         [*_reads(plan.reads, full=full), *_outside(plan)],
         _refusals(verdict),
     ]
@@ -102,6 +104,7 @@ def _counts(plan: Plan) -> list[Line]:
         (len(plan.gone), "forgotten", ""),
         (skipped.pop("protected", 0), "protected", ""),
         *((number, reason, "warn") for reason, number in sorted(skipped.items())),
+        (len(plan.notices), "notice" if len(plan.notices) == 1 else "notices", "warn"),
         (sum(plan.unmanaged.values()), "not ours", "dim"),
     ]
     parts: list[tuple[str, Style]] = [] if plan.changes else [("no changes", "")]

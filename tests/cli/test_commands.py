@@ -169,9 +169,9 @@ def test_a_disk_without_room_leaves_the_old_plan(project: Project, service: Serv
 NO_PLANS = {
     "": "this is not a plan file.",
     "[]": "this is not a plan file.",
-    "{}": "this plan has the version 0; this program reads 1.",
-    '{"version": 99}': "this plan has the version 99; this program reads 1.",
-    '{"version": 1}': "this is not a whole plan.",
+    "{}": "this plan has the version 0; this program reads 2.",
+    '{"version": 99}': "this plan has the version 99; this program reads 2.",
+    '{"version": 2}': "this is not a whole plan.",
     '{"version": 1, "plan": {}}': "this is the report of `plan --format json`, not a plan file.",
     '{"version": 1, "outcomes": []}': "this is the report of a run, not a plan file.",
     "\ud83d": "this is not a plan file.",

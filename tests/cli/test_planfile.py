@@ -95,8 +95,8 @@ RETYPED: Mapping[str, Callable[[bytes], bytes]] = {
     "tabs": lambda data: data.replace(b"  ", b"\t"),
     "other line ends": lambda data: data.replace(b"\n", b"\r\n"),
     "an escape": lambda data: data.replace(b'"version"', b'"v\\u0065rsion"'),
-    "a key twice": lambda data: data.replace(b'"version": 1', b'"version": 1,\n  "version": 1'),
-    "another number": lambda data: data.replace(b'"version": 1', b'"version": 1.0'),
+    "a key twice": lambda data: data.replace(b'"version": 2', b'"version": 2,\n  "version": 2'),
+    "another number": lambda data: data.replace(b'"version": 2', b'"version": 2.0'),
 }
 
 

@@ -56,7 +56,7 @@ def field(**new: object) -> Plan:
 
 
 DIFFERENT: Mapping[str, Callable[[], Plan]] = {
-    "version": lambda: structs.replace(PLAN, version=2),
+    "version": lambda: structs.replace(PLAN, version=3),
     "origin": lambda: structs.replace(
         PLAN, target=structs.replace(TARGET, origin="https://other.example.com")
     ),

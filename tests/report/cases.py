@@ -2,6 +2,7 @@
 
 from reconciler.model.address import contact, device, resource
 from reconciler.model.changes import Create, Delete, FieldChange, Update
+from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Adoption, Options, Plan, Reason, Skip, Target, Verdict, Workspace
 from reconciler.model.snapshots import Read, Scope
@@ -109,6 +110,14 @@ TAKEN_OVER = Skip(
     "declare it to manage it again, or leave it to whoever changed it",
 )
 
+TYPO = Notice(
+    "value",
+    "contact/ops/sam-lee",
+    "workMobilePhone1 looks improbable: no operator has this prefix.",
+    "correct it, or set checks.phones to off",
+    "manifests/ops.yaml:31",
+)
+
 MIXED = Plan(
     target=TARGET,
     options=Options(),
@@ -119,6 +128,7 @@ MIXED = Plan(
     skips=(PROTECTED, TAKEN_OVER, DISABLED),
     gone=(resource("ops", "last-year"),),
     renames={contact("ops", "j-smith"): contact("ops", "jo-smith")},
+    notices=(TYPO,),
     unchanged={"contacts in ops": 410, "resources in ops": 2},
     unmanaged={"contacts in ops": 57},
     reads=(SCAN, GETS, LIST),

@@ -1,6 +1,6 @@
 """Generated plans and runs: every shape the model allows, with text as hostile as text can be."""
 
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from reconciler.model.address import Address
 from reconciler.model.changes import Cause, Create, Delete, FieldChange, Update
 from reconciler.model.context import Context
+from reconciler.model.notices import Notice, NoticeKind
 from reconciler.model.outcomes import WORDS, Outcome, Result, Run
 from reconciler.model.plans import (
     Adoption,
@@ -109,6 +110,14 @@ reasons_to_skip: st.SearchStrategy[SkipReason] = st.sampled_from(
     ]
 )
 skips = st.builds(Skip, address=addresses(), reason=reasons_to_skip, what=texts, next=texts)
+notices = st.builds(
+    Notice,
+    kind=st.sampled_from(get_args(NoticeKind)),
+    subject=addresses() | texts,
+    what=texts,
+    next=texts,
+    place=texts,
+)
 scopes = st.builds(Scope, kind=kinds, workspace=workspaces)
 counts = st.dictionaries(scopes.map(str), st.integers(0, 100_000), max_size=3)
 reads = st.builds(
@@ -148,6 +157,7 @@ def plans(of: st.SearchStrategy[Any] = changes, *, max_size: int = 6) -> st.Sear
         outside=counts,
         unmanaged=counts,
         owned=counts,
+        notices=st.lists(notices, max_size=2).map(tuple),
         reads=st.lists(reads, max_size=3).map(tuple),
         created_at=times,
         expires_at=times,
@@ -214,4 +224,5 @@ def runs(draw: st.DrawFn) -> Run:
         ),
         stopped=draw(texts),
         context=draw(contexts),
+        notices=tuple(draw(st.lists(notices, max_size=2))),
     )

@@ -178,7 +178,7 @@ def save(store: Store, plan: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"version":1', '"version":2'),
+        ('"version":2', '"version":3'),
         ("jane-doe", "jane-roe"),
         ("AB12", "CD34"),
         (encode(PLAN).decode(), "{}"),

@@ -1,0 +1,26 @@
+"""Notice: something that a person should know and that no change of a plan expresses."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+# What a notice is about. A new kind is one word here and in schemas/plan.schema.json and run.schema.json.
+NoticeKind = Literal[
+    "value",  # a declared value that is accepted and looks wrong
+    "twin",  # a live entity that is not ours has the identity of one that is declared or recorded
+    "left behind",  # recorded as ours, live, and no manifest says any more whether it should be there
+]
+
+
+class Notice(Struct, frozen=True):
+    """One fact, in a sentence about `subject`.
+
+    `subject` is an address wherever there is one. `what` never holds a secret. `next` says what can be done,
+    `place` is the file and line of a manifest; both may be empty.
+    """
+
+    kind: NoticeKind
+    subject: str
+    what: str
+    next: str = ""
+    place: str = ""
