@@ -125,7 +125,7 @@ async def apply(
         await settle(work, unfinished, watch)
         salt = saved.salt if saved else ""
         planned = await work.plan(options, consent, salt=salt)
-        if saved and (why := outdated(saved, planned.plan, outside.now(), hours=settings.plan_expires_h)):
+        if saved and (why := outdated(saved, planned.plan, work.lock.now(), hours=settings.plan_expires_h)):
             watch.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
         watch.planned(planned)
@@ -170,7 +170,7 @@ async def resume(
         if not unfinished:
             return None
         last = unfinished[-1]
-        if why := spent(last, outside.now()):
+        if why := spent(last, work.lock.now()):
             raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_AFRESH)
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read is spent
         if last.plan.options.undo_of:
@@ -239,10 +239,10 @@ async def undo(
     as any other, and what is not as the run left it is a conflict. The run is None where `watch` disagreed.
     Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
-    if why := expired(saved, outside.now(), hours=settings.plan_expires_h):
-        raise StalePlan(why, next=_AFRESH)
     nothing = desired_of(saved, Recorded({}))
     async with writing(settings, nothing, outside, stop, fail_fast=fail_fast) as work:
+        if why := expired(saved, work.lock.now(), hours=settings.plan_expires_h):
+            raise StalePlan(why, next=_AFRESH)
         unfinished = work.store.unfinished()
         await settle(work, unfinished, watch)
         if not proved(saved, work.store.salt):

@@ -110,7 +110,7 @@ class Work:
     client: ServiceClient
     run: str
     began: float  # on the monotonic clock
-    locked_at: datetime
+    locked_at: float  # on the monotonic clock; whoever held the lock before sends nothing after that
     fail_fast: bool
 
     async def plan(self, options: Options, consent: Consent, *, salt: str) -> Planned:
@@ -155,7 +155,7 @@ async def writing(
     """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld."""
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     with open_store(settings, outside, create=True) as store, store.lock(run) as lock:
-        locked_at = outside.now()
+        locked_at = timing.monotonic()
         async with open_client(
             settings.service,
             timing=timing,
@@ -188,7 +188,7 @@ async def settle(work: Work, unfinished: tuple[Unfinished, ...], watch: Watch) -
         locked_at=work.locked_at,
         options=work.options(),
         timing=outside.timing,
-        now=outside.now,
+        now=work.lock.now,
         stop=work.stop,
         offload=outside.offload,
     )
@@ -241,7 +241,7 @@ async def carry_out(
 
 
 def _moment(work: Work) -> Moment:
-    now = work.outside.now()
+    now = work.lock.now()
     expires = now + timedelta(hours=work.settings.plan_expires_h)
     return Moment(work.outside.token(), _text(now), _text(expires))
 
@@ -265,14 +265,14 @@ async def _applied(
             lock=work.lock,
             options=work.options(),
             timing=outside.timing,
-            now=outside.now,
+            now=work.lock.now,
             stop=work.stop,
             on_outcome=ended,
             offload=outside.offload,
             shown=shown,
         )
     except BaseException:
-        now = _text(outside.now())
+        now = _text(work.lock.now())
         with suppress(StoreError):
             work.store.end(cut_short(made, heard, run=work.run, at=now))
         raise
@@ -314,7 +314,7 @@ async def make(
         rules=rules,
         concurrency=settings.service.limits.concurrency,
     )
-    now = outside.now()
+    now = store.now()
     expires = now + timedelta(hours=settings.plan_expires_h)
     made = make_plan(
         desired,
@@ -388,6 +388,7 @@ def open_store(settings: Settings, outside: Outside, *, create: bool) -> Store:
         stack=settings.stack,
         now=outside.now,
         token=outside.token,
+        monotonic=outside.timing.monotonic,
         root=settings.root,
         create=create,
     )

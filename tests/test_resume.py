@@ -5,6 +5,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,35 @@ def test_what_is_in_doubt_is_waited_out_before_it_is_looked_for(tmp_path: Path) 
     world.resume()
 
     assert (world.clock.now - began).total_seconds() >= 10
+    converged(world)
+
+
+@pytest.mark.parametrize("apart_s", [-43_200, -5, 5, 43_200])
+@pytest.mark.parametrize("then", ["resume", "apply"])
+def test_another_clock_or_one_that_was_set_shortens_no_wait(tmp_path: Path, then: str, apart_s: int) -> None:
+    """What the killed run wrote down is in the times of another clock than the next run reads.
+
+    Nothing follows from them: one whole window is waited by the monotonic clock, and then it looks.
+    """
+    world = built(tmp_path, concurrency=1, settle_s=10)
+    wire = halfway(world)
+    right, began = world.outside.now, world.clock.now
+    world.outside = replace(world.outside, now=lambda: right() + timedelta(seconds=apart_s))
+
+    class Timed(Killed):
+        first_after_s = -1.0
+
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            if self.first_after_s < 0:
+                self.first_after_s = (world.clock.now - began).total_seconds()
+            return await super().handle_async_request(request)
+
+    second = Timed(world)
+    run = world.resume() if then == "resume" else world.apply()[1]
+
+    assert run is not None
+    assert second.first_after_s >= 10
+    assert writes(wire, second) == WRITES
     converged(world)
 
 

@@ -68,11 +68,11 @@ def _unkept(outcome: Outcome, why: str, hint: str) -> Outcome:
 
 def _doubted(run: Session, attempt: Attempt, what: str) -> Outcome:
     """Write down that it may still land; what becomes of it is settled at the end of the run."""
-    now = run.now()
-    doubt = Doubt(attempt.change, attempt.parent_id, attempt.at or now, now, what)
+    lost_at = run.timing.monotonic()
+    doubt = Doubt(attempt.change, attempt.parent_id, attempt.at or run.now(), lost_at, what)
     run.doubts.append(doubt)
     run.ledger.later(Batch(intents=(run.doubted(doubt),)))
-    hint = f"{RESUME}, after {run.until(now)}; nothing is sent twice"
+    hint = f"{RESUME}: it waits, looks again, and sends nothing twice"
     return attempt.outcome("in doubt", what, hint)
 
 

@@ -45,14 +45,15 @@ class Settling:
     """What it takes to settle: the way to the service, the store and its lock, and time.
 
     `target` is where planning now would go: it stands in for a plan that cannot be read.
-    `locked_at` is when the lock became ours; whoever held it before sends nothing from then on.
+    `locked_at` is when the lock became ours, on the monotonic clock of `timing`; whoever held it before
+    sends nothing from then on. `now` is the store's time, and only for people to read.
     """
 
     target: Target
     client: ServiceClient
     store: Store
     lock: Lock
-    locked_at: datetime
+    locked_at: float
     options: ApplyOptions
     timing: Timing
     now: Callable[[], datetime]
@@ -91,7 +92,8 @@ async def settle_unfinished(
 
 async def _waited_out(run: Session, intents: Iterable[Intent], how: Settling) -> bool:
     """Whether none of these can land any more, and we may still look. The lock's lease is kept alive."""
-    left_s = wait_s(intents, now=run.now(), locked_at=how.locked_at, settle_s=run.options.settle_s)
+    locked_for_s = run.timing.monotonic() - how.locked_at
+    left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=run.options.settle_s)
     while left_s > 0 and run.over() is None:
         await run.pause(min(left_s, settle.slice_s))
         left_s -= settle.slice_s

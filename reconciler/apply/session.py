@@ -53,19 +53,24 @@ class NotDone(Exception):
 class Doubt(Struct, frozen=True):
     """A write that was sent and whose answer is unknown. `parent_id` is the contact of a device.
 
-    `at` is its intent's time, `lost_at` when its answer was given up: a settle window later it cannot land.
+    `at` is its intent's time. `lost_at` is when its answer was given up, on the monotonic clock: one settle
+    window later it can no longer land.
     """
 
     change: Change
     parent_id: str
     at: datetime
-    lost_at: datetime
+    lost_at: float
     what: str
 
 
 @dataclass(slots=True)
 class Session:
-    """One run. `salt` is the store's; `records` are what we own, by the addresses of the plan."""
+    """One run. `salt` is the store's; `records` are what we own, by the addresses of the plan.
+
+    `now` is the store's time, for what people read. What decides is measured by `timing.monotonic`: a clock
+    that is set while the run lasts changes nothing.
+    """
 
     plan: Plan
     desired: Desired
@@ -142,13 +147,13 @@ class Session:
     async def before_call(self, change: Change, parent_id: str, at: datetime) -> None:
         """Nothing is sent before this has returned. Raises NotDone, LockHeld, StoreError."""
         self._go_on()
-        # As long as nothing more is known: a process that is killed right after this may hold the lock
-        # until its lease is over, and what it sent may be under way for as long as a settle window.
-        until = at + timedelta(seconds=lease_s + self.options.settle_s)
+        # For people: a process that is killed right after this may hold the lock until its lease is over,
+        # and what it sent may be under way for as long as a settle window. Nothing is decided by it.
+        until = self._until(lease_s + self.options.settle_s)
         began = self.timing.monotonic()
-        await self.ledger.before_call(_intent(change, parent_id, at, _full_second(until)))
+        await self.ledger.before_call(_intent(change, parent_id, at, until))
         self._go_on()  # writing it down may have taken a while
-        self._awake(max((self.now() - at).total_seconds(), self.timing.monotonic() - began))
+        self._awake(self.timing.monotonic() - began)
 
     @staticmethod
     def _awake(passed_s: float) -> None:
@@ -167,7 +172,7 @@ class Session:
 
     def doubted(self, doubt: Doubt) -> Intent:
         """The line of the journal that stands from now on for a write whose answer is known to be lost."""
-        return _intent(doubt.change, doubt.parent_id, doubt.at, self.until(doubt.lost_at))
+        return _intent(doubt.change, doubt.parent_id, doubt.at, self._until(self.options.settle_s))
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not past the moment in which the run is asked to stop."""
@@ -181,9 +186,9 @@ class Session:
                 with suppress(asyncio.CancelledError):
                     await task
 
-    def until(self, moment: datetime) -> str:
-        """Until when a write that was in doubt at `moment` may still land (ISO 8601, UTC; whole seconds)."""
-        return _full_second(moment + timedelta(seconds=self.options.settle_s))
+    def _until(self, seconds: float) -> str:
+        """Return the store's time in so many seconds (ISO 8601, UTC; whole seconds, rounded up)."""
+        return _full_second(self.now() + timedelta(seconds=seconds))
 
 
 def _intent(change: Change, parent_id: str, at: datetime, until: str) -> Intent:
@@ -192,7 +197,7 @@ def _intent(change: Change, parent_id: str, at: datetime, until: str) -> Intent:
 
 
 def _full_second(moment: datetime) -> str:
-    """Round up: what may still land must not look over a fraction too early."""
+    """Return the moment as text, rounded up to a whole second."""
     return (moment + timedelta(microseconds=999_999)).isoformat(timespec="seconds")
 
 

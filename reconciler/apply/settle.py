@@ -5,7 +5,6 @@ land is waited out first, looked for once, and adopted or left in doubt. Only GE
 """
 
 import asyncio
-from datetime import timedelta
 from typing import assert_never
 
 from msgspec import Struct, structs
@@ -79,7 +78,7 @@ def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
 async def _waited_out(run: Session) -> bool:
     """Whether the settle window of every doubt is over now, and the run may still look."""
     last = max(doubt.lost_at for doubt in run.doubts)
-    left_s = (last + timedelta(seconds=run.options.settle_s) - run.now()).total_seconds()
+    left_s = last + run.options.settle_s - run.timing.monotonic()
     while _may_look(run) and left_s > 0:
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s
@@ -110,14 +109,14 @@ async def _settled(run: Session, doubt: Doubt) -> Outcome:
         return _open(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
     except ReconcilerError as error:
         return _open(run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}"))
-    return _open(run, structs.replace(doubt, lost_at=run.now()))
+    return _open(run, doubt)
 
 
 def _open(run: Session, doubt: Doubt) -> Outcome:
-    """Return the outcome of what stays in doubt, and write down until when it may still land."""
+    """Return the outcome of what stays in doubt. Its intent stays open until a run has waited and looked."""
     change = doubt.change
     known = "" if isinstance(change, Create) else change.remote_id
-    hint = f"{RESUME}, after {run.until(doubt.lost_at)}: it looks again, and nothing is sent twice"
+    hint = f"{RESUME}: it waits, looks again, and sends nothing twice"
     outcome = Outcome(change.address, action(change), "in doubt", doubt.what, hint, known)
     run.ledger.later(Batch(intents=(run.doubted(doubt),), ended=(outcome,)))
     return outcome

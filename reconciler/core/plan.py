@@ -12,7 +12,7 @@ from msgspec import structs
 from reconciler.core.diff import diff
 from reconciler.core.draft import Draft, Moment, Rules
 from reconciler.core.match import Found, Matches, former_names, match
-from reconciler.core.normalize import declared, instant, masked
+from reconciler.core.normalize import declared, masked
 from reconciler.core.orphans import find_orphans
 from reconciler.errors import Malformed
 from reconciler.model.address import Address, device
@@ -168,10 +168,11 @@ def _found(draft: Draft, entity: Entity, found: Found, records: Mapping[Address,
 
 def _absent(draft: Draft, entity: Entity, *, recorded: bool) -> None:
     address = entity.address
-    until = draft.recorded.doubts.get(address, "")
-    if until and _later(until, draft.moment.now):
-        what = "was sent by an earlier run and its answer was lost; it may still appear."
-        draft.skip(entity, Skip(address, "in doubt", what, f"plan again after {until}"))
+    if address in draft.recorded.doubts:
+        # However long ago: no clock says that it cannot have landed, only a look by who holds the lock.
+        what = "was sent by an earlier run and its answer is not known; it may still appear."
+        step = "reconciler resume, or apply: it waits, looks, and settles this first"
+        draft.skip(entity, Skip(address, "in doubt", what, step))
         return
     if draft.takes(entity):
         draft.new.add(address)
@@ -194,8 +195,3 @@ def _renamed(draft: Draft, old: Address, new: Address, *, selected: bool) -> Non
             draft.moved[address] = one
             if selected:
                 draft.renames[one] = address
-
-
-def _later(one: str, other: str) -> bool:
-    first, second = instant(one), instant(other)
-    return first is not None and second is not None and first > second

@@ -8,13 +8,11 @@ Decisions only. Reading the journal is store/journal.py, looking at the service 
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
 
 from reconciler.core.fingerprint import fingerprint, placeless
 from reconciler.core.guard import Consent
-from reconciler.core.normalize import instant
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create
 from reconciler.model.journal import Entry, Intent
@@ -73,15 +71,14 @@ def recover(unfinished: Unfinished) -> Recovery:
     return Recovery(tuple(settled), tuple(in_doubt), tuple(never_sent))
 
 
-def wait_s(intents: Iterable[Intent], *, now: datetime, locked_at: datetime, settle_s: float) -> float:
-    """Return how many seconds it takes until none of these can land any more; 0 when none can now.
+def wait_s(intents: Iterable[Intent], *, locked_for_s: float, settle_s: float) -> float:
+    """Return how many seconds it takes until none of these can land any more; 0 when there are none.
 
-    A process that was killed sends nothing after we have taken its lock, so what it sent has landed
-    `settle_s` after that at the latest, and earlier where the intent says so.
+    `locked_for_s` is how long we have held the lock, on this process's monotonic clock. Whoever held it
+    before sends nothing after that, so what was sent has landed one settle window later. The times in the
+    intents do not shorten the wait: another machine's clock wrote them, or this one's before it was set.
     """
-    latest = locked_at + timedelta(seconds=settle_s)
-    ends = [min(latest, instant(intent.until) or latest) for intent in intents]
-    return max(0.0, (max(ends) - now).total_seconds()) if ends else 0.0
+    return max(0.0, settle_s - locked_for_s) if any(True for _ in intents) else 0.0
 
 
 def rest(old: Plan, fresh: Plan) -> Rest:

@@ -18,8 +18,9 @@ Ending = Result | Literal["", "absent"]
 class Intent(Struct, frozen=True):
     """A write that may leave us as soon as this is durable, and not before (rule A3).
 
-    `at` is when it was written down, `until` the moment after which it can no longer land as far as
-    is known; both ISO 8601 in UTC. `parent_id` is the contact of a device.
+    `at` is when it was written down, `until` the moment until which it was expected to land; both ISO 8601
+    in UTC on the store's clock, and for people: nothing is decided by them. `parent_id` is the contact of a
+    device.
     """
 
     address: Address

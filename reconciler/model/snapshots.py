@@ -100,8 +100,9 @@ class RecordedEntity(Struct, frozen=True):
 class Recorded(Struct, frozen=True):
     """What earlier runs left for this service origin, stack and workspaces.
 
-    `salt` keys the digests of secrets. `doubts` maps an address whose create is in doubt to the
-    time (ISO 8601, UTC) until which it must not be created again.
+    `salt` keys the digests of secrets. `doubts` holds the addresses whose create is in doubt, each with
+    the time (ISO 8601, UTC) until which it was expected to land. None of them is created again before a
+    run that holds the lock has waited and looked, whatever a clock says.
     """
 
     entities: Mapping[Address, RecordedEntity]

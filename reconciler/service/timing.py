@@ -9,10 +9,31 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def elapsed() -> float:
+    """Return seconds that only rise, those included in which this machine slept.
+
+    Not `time.monotonic`: on Linux and macOS it stands still while the machine sleeps. A lease and a settle
+    window do not, and a write that waited through a night must be known to be old.
+    """
+    return _elapsed()
+
+
+def _clock() -> Callable[[], float]:
+    for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):  # Linux; macOS, whose own counts sleep
+        number = getattr(time, name, None)
+        if number is not None:
+            return partial(time.clock_gettime, number)
+    return time.monotonic
+
+
+_elapsed = _clock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +48,4 @@ class Timing:
     @classmethod
     def real(cls) -> "Timing":
         """The system's own."""
-        return cls(monotonic=time.monotonic, sleep=asyncio.sleep, random=random.random)
+        return cls(monotonic=elapsed, sleep=asyncio.sleep, random=random.random)

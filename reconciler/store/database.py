@@ -5,6 +5,7 @@ create. It holds no secret (values arrive masked), and people's data, so its fil
 Each method is one transaction: after a crash at any point all of it is there, or none.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -53,11 +54,13 @@ class Store:
         *,
         now: Callable[[], datetime],
         token: Callable[[], str],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._owner = owner
         self._now = now
         self._token = token
+        self._monotonic = monotonic
         self._author = audit.Author(database.salt, audit.operator())
 
     @classmethod
@@ -69,6 +72,7 @@ class Store:
         stack: str,
         now: Callable[[], datetime],
         token: Callable[[], str],
+        monotonic: Callable[[], float] = time.monotonic,
         root: str = "",
         create: bool = True,
     ) -> Self:
@@ -76,10 +80,11 @@ class Store:
 
         `sqlite:///path`, relative to `root`, or `postgresql://user@host/database` (docs/settings.md).
         With `create=False` nothing is made and nothing can be written; a store that does not exist
-        is empty. `token` gives random text. Raises SettingsError, StoreError.
+        is empty. `token` gives random text, `monotonic` seconds from any zero. Raises SettingsError,
+        StoreError.
         """
         database = open_database(url, root=root, create=create, token=token, now=now)
-        return cls(database, Owner(origin, stack), now=now, token=token)
+        return cls(database, Owner(origin, stack), now=now, token=token, monotonic=monotonic)
 
     def __enter__(self) -> Self:
         return self
@@ -105,6 +110,13 @@ class Store:
     def salt(self) -> str:
         """The key of the digests that stand for secrets here; empty for a store that does not exist."""
         return self._database.salt
+
+    def now(self) -> datetime:
+        """Return the store's time, in UTC: that of the server, which all who share it agree on."""
+        if self._empty or not self.shared:
+            return self._now()
+        with self._database.reading() as connection:
+            return self._database.now(connection)
 
     def recorded(self, workspaces: Workspaces) -> Recorded:
         """Return what is recorded for these workspaces, each as long as its alias has the same id.
@@ -236,7 +248,7 @@ class Store:
     @contextmanager
     def lock(self, run: str) -> Iterator[Lock]:
         """Be the one writer of this origin and stack. Raises LockHeld; let go of on every way out."""
-        lock = Lock(self._database, self._owner, run=run, nonce=self._token())
+        lock = Lock(self._database, self._owner, run=run, nonce=self._token(), monotonic=self._monotonic)
         lock.take()
         try:
             yield lock

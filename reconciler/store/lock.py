@@ -8,6 +8,7 @@ every write. Nothing is decided here about what is written.
 import os
 import socket
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -55,18 +56,32 @@ class Holder(Struct, frozen=True):
 class Lock:
     """A lock of one origin and stack, for one run. `check` says whether it is still ours.
 
-    All times are the store's (`Database.now`), so that machines with wrong clocks agree.
+    All times are the store's (`Database.now`), so that machines with wrong clocks agree. Between two looks
+    at that clock `monotonic` goes on from the last one.
     """
 
-    def __init__(self, database: Database, owner: Owner, *, run: str, nonce: str) -> None:
+    def __init__(
+        self, database: Database, owner: Owner, *, run: str, nonce: str, monotonic: Callable[[], float]
+    ) -> None:
         self._database = database
         self._owner = owner
         self._mine = _myself(run, nonce)
+        self._monotonic = monotonic
+        self._seen: tuple[datetime, float] | None = None  # the store's time, and ours at that moment
 
     @property
     def counter(self) -> int:
         """How often the lock had been taken when it became ours, that time included; only ever rises."""
         return self._mine.counter
+
+    def now(self) -> datetime:
+        """Return the store's time, in UTC: as it was last seen, and what has passed here since.
+
+        Nothing is asked of the store. Only for a lock that was taken.
+        """
+        assert self._seen is not None, "the lock was never taken"  # noqa: S101 - our own mistake
+        moment, at = self._seen
+        return moment + timedelta(seconds=self._monotonic() - at)
 
     def take(self) -> None:
         """Become the one writer. Raises LockHeld, naming the holder, where somebody else is."""
@@ -93,7 +108,7 @@ class Lock:
 
     def _taken(self, connection: Connection) -> Holder:
         # Writers take turns: nobody comes between this look and what is written after it.
-        row, now = _row(connection, self._owner), self._database.now(connection)
+        row, now = _row(connection, self._owner), self._time(connection)
         if row is not None and row.nonce and not _over(row, now):
             raise self._held(row, now)
         mine = structs.replace(
@@ -109,7 +124,7 @@ class Lock:
 
     def _due(self, connection: Connection) -> bool:
         """Whether the lease has to be renewed. Raises LockHeld where the lock is not ours any more."""
-        row, now = _row(connection, self._owner), self._database.now(connection)
+        row, now = _row(connection, self._owner), self._time(connection)
         if row is None or row.nonce != self._mine.nonce:
             raise self._lost(row, now)
         # More than a lease is left where the clock was put back: nobody else could ever take over then.
@@ -117,8 +132,14 @@ class Lock:
         return not lease_s / 2 <= left_s <= lease_s
 
     def _renew(self, connection: Connection) -> None:
-        expires = _text(self._database.now(connection) + timedelta(seconds=lease_s))
+        expires = _text(self._time(connection) + timedelta(seconds=lease_s))
         connection.execute(LOCKS.update().where(*_scope(self._owner)).values(expires=expires))
+
+    def _time(self, connection: Connection) -> datetime:
+        """Return the store's time, and remember when that was by our own clock."""
+        now = self._database.now(connection)
+        self._seen = (now, self._monotonic())
+        return now
 
     def _held(self, other: Holder, now: datetime) -> LockHeld:
         return LockHeld(

@@ -326,7 +326,7 @@ class Bench:
             client=client,
             store=store,
             lock=lock,
-            locked_at=self.now(),
+            locked_at=self.timing.monotonic(),
             options=self.options("settling"),
             timing=self.timing,
             now=self.now,

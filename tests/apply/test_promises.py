@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import httpx2
+import pytest
 from apply.bench import ORIGIN, Bench, Rule, Send, answered, nap, person, results
 from msgspec import structs
 from store.support import Clock
@@ -220,6 +221,35 @@ def test_a_machine_that_stood_still_after_an_intent_sends_nothing(tmp_path: Path
     assert "stood still" in run.outcomes[0].what
     assert bench.wire.writes() == []
     assert bench.recorded().doubts == {}
+
+
+class Setting(Bench):
+    """A bench whose machine has its clock set forward, or back, within every commit."""
+
+    by_s = 0.0
+
+    def store(self) -> Store:
+        store = Asleep.open(
+            "sqlite:///store.db",
+            origin=ORIGIN,
+            stack="default",
+            now=self.now,
+            token=lambda: next(self._tokens),
+            root=str(self.folder),
+        )
+        store.wake_up = lambda: self.pass_(self.by_s)
+        return store
+
+
+@pytest.mark.parametrize("by_s", [-86_400.0, lease_s / 2 + 10])
+def test_a_clock_that_is_set_within_a_run_keeps_nothing_from_being_done(tmp_path: Path, by_s: float) -> None:
+    """Only the monotonic clock says how long something took."""
+    bench = Setting(tmp_path, concurrency=1)
+    bench.by_s = by_s
+
+    run = bench.apply(*PEOPLE)
+
+    assert list(results(run).values()) == ["applied"] * len(PEOPLE)
 
 
 def test_an_intent_and_its_request_fit_into_one_lease() -> None:

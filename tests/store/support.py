@@ -2,7 +2,8 @@
 
 import itertools
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,6 +44,7 @@ def store_at(
     origin: str = ORIGIN,
     create: bool = True,
     prefix: str = "token",
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> Store:
     """Open the store at a URL, or in a file."""
     count = itertools.count(1)
@@ -52,6 +54,7 @@ def store_at(
         stack=stack,
         now=clock or Clock(),
         token=lambda: f"{prefix}-{next(count)}",
+        monotonic=monotonic,
         create=create,
     )
 

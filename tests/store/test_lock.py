@@ -304,6 +304,17 @@ def test_a_clock_that_is_put_back_does_not_make_a_lease_endless(clock: Clock, tm
             lock.check()
 
 
+def test_the_time_of_the_store_goes_on_by_the_monotonic_clock(store_url: str) -> None:
+    """Learnt when the lock is taken: a clock that is set here afterwards is not asked."""
+    clock, passed = Clock(), [0.0]
+    with store_at(store_url, clock=clock, monotonic=lambda: passed[0]) as store, store.lock("run-1") as lock:
+        began = lock.now()
+        clock.pass_(-86_400)
+        passed[0] += 7.0
+        assert (lock.now() - began).total_seconds() == 7.0
+        assert abs((store.now() - began).total_seconds()) < 60 or not store.shared
+
+
 @pytest.mark.parametrize("years", [-50, 50])
 def test_machines_with_wrong_clocks_agree_on_a_shared_store(postgres_url: str, years: int) -> None:
     """The lease lives on the server's clock: nobody takes over because his own is fast, or waits for ever."""
