@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from reconciler.core import normalize
+from reconciler.core import normalize, ticket
 from reconciler.core.diff import paths
 from reconciler.core.match import Index
 from reconciler.core.observe import observed
@@ -105,6 +105,7 @@ class _ScopeReader:
         self.calls = 0
         self.complete = True
         self.seen = -1  # rows of a scan
+        self.tickets = 0  # rows of a scan that belong to the lock in the service, and are nobody's
         self.owners = {record.remote_id: address for address, record in wanted.records.items()}
         self.declared = Index(wanted.entities.values(), wanted.rules.keys(self.kind.name))
         # Only a contact's rows can be brief; those of a resource are whole but for what is never shown.
@@ -125,6 +126,7 @@ class _ScopeReader:
         if direct or self._told(first.rows) == BRIEF:
             rows += await self._searched(rows, marks=direct)
         total = self.seen if first.total is None else first.total
+        total -= self.tickets or sum(map(self._is_ticket, first.rows))
         naive = total + -(-total // _size(first)) if total > 0 else 0
         how = "search" if direct else "scan"
         read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
@@ -165,6 +167,7 @@ class _ScopeReader:
             async for page in self._pages({}, first):
                 found |= {row.remote_id: row for row in page.rows}
         self.seen = len(found)
+        self.tickets = sum(map(self._is_ticket, found.values()))
         strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
         return await self._known(found.values(), self._told(first.rows), strangers=strangers)
 
@@ -294,13 +297,18 @@ class _ScopeReader:
     def _needs(self, entity: Entity) -> frozenset[str]:
         return frozenset(entity.fields) - self.kind.write_only
 
+    def _is_ticket(self, found: Found) -> bool:
+        return self.kind.name == "resource" and ticket.reserved(found.body.get("name"))
+
     def _entity(self, found: Found) -> LiveEntity:
         return observed(
             self.kind.name, self.wanted.scope.workspace, found.remote_id, found.body, seen=found.date
         )
 
     def _entities(self, found: Found) -> list[LiveEntity]:
-        """Return a whole entity, and a contact's devices after it."""
+        """Return a whole entity, and a contact's devices after it; nothing for a ticket of the lock."""
+        if self._is_ticket(found):
+            return []  # the one place: what is not read is not planned, adopted or pruned
         workspace = self.wanted.scope.workspace
         devices = [
             observed("device", workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id)

@@ -302,3 +302,31 @@ def test_our_mark_is_found_without_a_store(tmp_path: Path) -> None:
 
     assert [(type(c), str(c.address)) for c in planned.plan.changes] == [(Delete, "contact/default/p2")]
     assert structs.asdict(planned.verdict) == {"reasons": ()}
+
+
+@pytest.mark.parametrize("others", [0, 30])
+def test_a_ticket_of_the_lock_is_neither_planned_nor_counted(tmp_path: Path, others: int) -> None:
+    """Another run's lock is nobody's resource: to adopt or to prune it would let two runs write at once."""
+    world = World(tmp_path)
+    name = "reconciler-lock.20260301t120000z.20260301t120500z.0123456789ab"
+    name += ".00000000-0000-4000-8000-000000000001.jane.default.json"
+
+    async def make(client: Any) -> None:
+        body = {"scope": "private", "mimeType": "application/json", "derefUri": "e30="}
+        for number in range(others):
+            await client.resources.create({"name": f"other-{number}.json", **body})
+        await client.resources.create({"name": name, **body})
+
+    world.behind_our_back(make)
+    rota = {"name": "rota.csv", "scope": "private", "mimeType": "text/csv", "content": {"rows": [{"a": "1"}]}}
+    world.write({"resources": {"rota": rota}})
+    planned = world.plan()
+
+    assert [str(change.address) for change in planned.plan.changes] == ["resource/default/rota"]
+    assert planned.plan.unmanaged.get("resources in default", 0) == others
+    world.apply()
+    world.write({"resources": {}})
+    assert world.apply()[1].outcome == "done"
+    assert any(path == "/resources" for _, path in world.wire.sent)
+    again = world.plan()
+    assert (again.plan.changes, again.plan.adoptions) == ((), ())

@@ -11,6 +11,7 @@ from msgspec import Struct
 from reconciler.core.diff import ignored
 from reconciler.core.normalize import identity_key
 from reconciler.core.suggest import did_you_mean
+from reconciler.core.ticket import PREFIX, reserved
 from reconciler.errors import Problem
 from reconciler.model import address
 from reconciler.model.address import Address
@@ -209,6 +210,14 @@ def media_types(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
             yield one.problem("mimeType", what, f"use one of {', '.join(PRIVATE_TYPES)}, or scope public")
 
 
+def lock_names(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+    """No resource has a name that belongs to the lock in the service."""
+    for one in group.values():
+        if one.document.kind == "resource" and reserved(one.entity.fields.get("name")):
+            what = f"names that begin with {PREFIX} belong to the lock that runs keep in the service."
+            yield one.problem("name", what, "give the resource another name")
+
+
 CHECKS: tuple[Check, ...] = (
     required,
     identified,
@@ -219,6 +228,7 @@ CHECKS: tuple[Check, ...] = (
     renames,
     spellings,
     media_types,
+    lock_names,
 )
 
 

@@ -467,6 +467,15 @@ def test_a_status_that_is_none_is_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["reconciler-lock.csv", "Reconciler-Lock.json"])
+def test_a_resource_cannot_have_the_name_of_a_lock(name: str) -> None:
+    """Such a resource is never read, so every plan would create it once more."""
+    problems = check(entry("resource", "list", {**LIST, "name": name}))
+
+    what = "names that begin with reconciler-lock. belong to the lock that runs keep in the service."
+    assert problems == [("a.yaml:2:5", f"resource/ops/list: {what}")]
+
+
 @pytest.mark.parametrize(
     ("scope", "mime", "wrong"),
     [

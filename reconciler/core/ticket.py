@@ -1,0 +1,164 @@
+"""The lock in the service: what a ticket says, which ticket goes first, when it ends, why two never go.
+
+Belongs here: the decisions, on the service's clock. Not here: calls, waiting (apply/turn.py).
+
+The service offers neither versions nor a compare-and-swap, so a lock in it can only be a bakery lock: whoever
+wants to write creates a resource (its *ticket*), waits, and reads the list of all tickets. Only the name of a
+resource can be read back, so the ticket is the name.
+
+    made      the service's clock before the ticket was sent; it never is later than the creation
+    born_by   a moment of that clock at which the ticket was there already, from the answer to its creation
+    window    how long a list may lag behind a write (service.limits.settle_s)
+
+A ticket is *punctual* when it was created at most `spread_s` after its `made`. Two rules:
+
+A ticket decides by a list that was made at `max(made + spread_s, born_by) + window` or later (`due`):
+
+1. A punctual ticket goes on when it is the lowest of the living ones on that list, by (made, nonce).
+2. Any other ticket goes on when it is the only living one on that list.
+
+Why no two go on while both live. Write m(X) for `made`, t(X) for the true moment of creation, L(X) for the
+moment at which the list was made by which X decides. Always m(X) <= t(X) and L(X) >= t(X) + window, so of any
+two tickets the one created later sees the other one.
+
+- Both punctual, A lower: L(B) >= m(B) + spread + window >= m(A) + spread + window >= t(A) + window.
+  So B sees A, which is lower, and waits, whichever was created first.
+- A punctual, B not. If B sees A, B is not alone and waits. If B does not see A, then A was created later and
+  sees B, and t(A) > L(B) - window >= m(B) + spread; so m(A) >= t(A) - spread > m(B), B is lower, A waits.
+- Neither punctual: the one created later sees the other one, is not alone, and waits.
+
+All of it rests on one assumption: what was created is listed `window` seconds later, at the latest. Where a
+list lags longer, two may go on. The clock is that of the service's answers (Date); its servers may differ by
+no more than what is left of `spread_s` after a round trip.
+"""
+
+import re
+from collections.abc import Collection
+from datetime import UTC, datetime
+from math import ceil
+
+from msgspec import Struct, structs
+
+PREFIX = "reconciler-lock."
+
+# Seconds between a ticket's `made` and its creation. Date headers have whole seconds, so a second is lost at
+# each end; the rest is for two round trips. A slower ticket still works, when it is alone.
+spread_s = 4
+
+nonce_length = 12  # of 32 hexadecimal digits: 48 bits
+_holder_length = 40
+_MOMENT = "%Y%m%dt%H%M%Sz"
+
+# In lower case, and without characters that a service might rewrite in the name of a file.
+_NAME = re.compile(
+    re.escape(PREFIX) + r"(?P<made>[0-9]{8}t[0-9]{6}z)\.(?P<until>[0-9]{8}t[0-9]{6}z)"
+    r"\.(?P<nonce>[0-9a-f]{12})\.(?P<run>[0-9a-f-]{36})\.(?P<holder>[a-z0-9_-]{1,40})"
+    r"\.(?P<stack>[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?)\.json",
+    re.ASCII,
+)
+
+
+class Ticket(Struct, frozen=True):
+    """One ticket. `made` and `until` are seconds since 1970 by the service's clock."""
+
+    stack: str
+    made: int
+    until: int
+    nonce: str
+    run: str
+    holder: str
+
+    @property
+    def name(self) -> str:
+        """The name of the resource, which says everything: `read` reverses it."""
+        made, until = (_text(moment) for moment in (self.made, self.until))
+        return f"{PREFIX}{made}.{until}.{self.nonce}.{self.run}.{self.holder}.{self.stack}.json"
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Lower goes first."""
+        return (self.made, self.nonce)
+
+
+def reserved(name: object) -> bool:
+    """Whether a resource's name belongs to the lock: never declared, planned, adopted, pruned or counted."""
+    return isinstance(name, str) and name.strip().casefold().startswith(PREFIX)
+
+
+def read(name: str) -> Ticket | None:
+    """Return the ticket that a resource's name is, or None for any other name."""
+    found = _NAME.fullmatch(name.strip().casefold())
+    if found is None:
+        return None
+    try:
+        made, until = _seconds(found["made"]), _seconds(found["until"])
+    except ValueError:
+        return None
+    return Ticket(found["stack"], made, until, found["nonce"], found["run"], found["holder"])
+
+
+def drawn(stack: str, *, run: str, holder: str, nonce: str, told: int, lease_s: float) -> Ticket:
+    """Return a new ticket; `told` is what the service's clock last said, before the ticket is sent."""
+    shown = re.sub(r"[^a-z0-9]+", "-", holder.casefold()).strip("-")[:_holder_length] or "somebody"
+    return Ticket(stack, told, told + ceil(lease_s), nonce[:nonce_length], run.casefold(), shown)
+
+
+def renewed(ticket: Ticket, told: int, lease_s: float) -> Ticket:
+    """Return the same ticket with a whole lease from `told` on. Its place in the order stays."""
+    return structs.replace(ticket, until=told + ceil(lease_s))
+
+
+def due(mine: Ticket, born_by: int, window_s: float) -> int:
+    """Return the moment of the service's clock from which on a list decides over `mine`."""
+    return max(mine.made + spread_s, born_by) + ceil(window_s)
+
+
+def alive(ticket: Ticket, told: int, window_s: float) -> bool:
+    """Whether a ticket counts at `told`. One that was renewed may still be listed with its old end."""
+    return told <= ticket.until + window_s
+
+
+def ahead(
+    mine: Ticket,
+    born_by: int,
+    listed: Collection[Ticket],
+    told: int,
+    *,
+    window_s: float,
+    over: frozenset[str] = frozenset(),
+) -> Ticket | None:
+    """Return the ticket that `mine` has to wait for, or None where `mine` goes on.
+
+    `listed` are the tickets of a list that was read at `told`, not before `due`. `over` are runs that are
+    known to write no more, whatever their tickets say. Tickets of other stacks do not count.
+    """
+    others = [
+        one
+        for one in listed
+        if one.stack == mine.stack
+        and one.nonce != mine.nonce
+        and one.run not in over
+        and one.run != mine.run  # an earlier ticket of this very run, whose answer was lost
+        and alive(one, told, window_s)
+    ]
+    punctual = born_by - mine.made <= spread_s
+    before = others if not punctual else [one for one in others if one.order < mine.order]
+    return min(before, key=lambda one: one.order, default=None)
+
+
+def sends_until(until: int, told: int, sent_at: float, lease_s: float) -> float:
+    """Return the moment of the local monotonic clock from which on the holder sends nothing more.
+
+    `told` is the Date of an answer to a call that was sent at `sent_at`, so the service's clock shows at most
+    `told + 1 + (now - sent_at)`. Half of the lease stays for what was sent just before.
+    """
+    return sent_at + (until - told - 1) - lease_s / 2
+
+
+def _text(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime(_MOMENT)
+
+
+def _seconds(text: str) -> int:
+    digits = text.replace("t", "").replace("z", "")
+    return int(datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp())
