@@ -139,6 +139,22 @@ def device_limit(group: Group, rules: ResolveRules) -> Iterator[Problem]:
             yield one.problem("", what, "remove one, or raise `device_limit` in the settings if the app does")
 
 
+def push_tokens(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+    """No push token stands under two contacts of a workspace: pushes to either would reach one phone."""
+    seen: dict[tuple[str, str], Declared] = {}
+    for one in group.values():
+        token, address = one.entity.fields.get("pushToken", ""), one.entity.address
+        if address.kind != "device" or not token:
+            continue
+        first = seen.setdefault((address.workspace, identity_key("pushToken", token)), one)
+        if first.entity.address.parent != address.parent:
+            # The token itself is a secret: it is never shown.
+            what = f"pushToken is the same as at {first.entity.address}, {first.place('pushToken')}."
+            yield one.problem(
+                "pushToken", what, "a phone belongs to one contact: remove one of the two devices"
+            )
+
+
 def options(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
     """Messaging options name fields that the contact has."""
     for one in group.values():
@@ -223,6 +239,7 @@ CHECKS: tuple[Check, ...] = (
     identified,
     unique,
     device_limit,
+    push_tokens,
     options,
     custom,
     renames,

@@ -5,6 +5,7 @@ State and small questions only; which changes are made is decided in `plan.py` (
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
 from msgspec import Struct, structs
 
@@ -122,15 +123,8 @@ class Draft:
             return self.takes(entity)
         return address is None or self.selection.takes(address, {})
 
-    def _outside(self) -> dict[str, int]:
-        """Count what is recorded where no manifest speaks of its kind any more: left as it is (rule S1)."""
-        scopes = [Scope.of(address) for address in self.recorded.entities if address.kind != "device"]
-        return dict(
-            sorted(Counter(str(scope) for scope in scopes if scope not in self.desired.scopes).items())
-        )
-
-    def finish(self, target: Target) -> Plan:
-        """Return the plan with everything in its order, and its fingerprint."""
+    def finish(self, target: Target, outside: Mapping[str, int]) -> Plan:
+        """Return the plan with everything in its order, and its fingerprint. `outside` is as in Plan."""
         plan = Plan(
             target=target,
             options=self.options,
@@ -142,7 +136,7 @@ class Draft:
             gone=tuple(sorted(self.gone)),
             renames=dict(sorted(self.renames.items())),
             unchanged=dict(sorted(self.unchanged.items())),
-            outside=self._outside(),
+            outside=outside,
             unmanaged=dict(sorted(self.unmanaged.items())),
             owned=dict(sorted(self.owned.items())),
             notices=tuple(sorted(filter(self._concerns, self.notices), key=structs.astuple)),

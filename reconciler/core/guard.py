@@ -107,6 +107,13 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
 
 def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
     total = sum(1 for change in plan.changes if _recreates(change))
+    step = f"look whether they are really gone; if this is meant, apply with --allow-creates {total}"
+    if total > limits.creates_max:
+        what = (
+            f"{total} entities that we recorded seem to be gone and would be created again "
+            f"(the limit is {limits.creates_max})."
+        )
+        yield Reason("G2", "", total, limits.creates_max, what, step)
     for scope in _scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if _recreates(change))
         owned = plan.owned.get(str(scope), 0)
@@ -116,7 +123,6 @@ def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
                 f"{_of(count, owned, scope)} that we recorded seem to be gone and would be created again "
                 f"({_percent(count, owned)}; the limit is {limits.creates_max_percent} %)."
             )
-            step = f"look whether they are really gone; if this is meant, apply with --allow-creates {total}"
             yield Reason("G2", str(scope), count, limit, what, step)
 
 

@@ -14,6 +14,7 @@ from reconciler.core.draft import Draft, Moment, Rules
 from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.normalize import declared, masked
 from reconciler.core.orphans import find_orphans
+from reconciler.core.outside import left_behind, outside
 from reconciler.errors import Malformed
 from reconciler.model.address import Address, device
 from reconciler.model.changes import Create, Update
@@ -49,7 +50,8 @@ def make_plan(
         if entity.devices_in_scope:
             _plan_devices(draft, entity)
     draft.refuse_contested()
-    return draft.finish(target)
+    draft.notices += left_behind(draft)
+    return draft.finish(target, outside(draft))
 
 
 def _plan_scope(draft: Draft, scope: Scope) -> None:

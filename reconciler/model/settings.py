@@ -83,6 +83,7 @@ class GuardLimits(Struct, frozen=True):
 
     deletes_max: int = 25
     deletes_max_percent: int = 20
+    creates_max: int = 10
     creates_max_percent: int = 20
     updates_max: int = 25
     updates_max_percent: int = 50

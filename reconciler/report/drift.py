@@ -13,7 +13,18 @@ from reconciler.model.address import Address
 from reconciler.model.changes import Create, FieldChange, Update
 from reconciler.model.plans import Plan
 from reconciler.report.fields import Row, columns, row_lines, rows
-from reconciler.report.lines import BLANK, Line, count, fold, line, notice_lines, pad, sentence, width
+from reconciler.report.lines import (
+    BLANK,
+    Line,
+    count,
+    fold,
+    line,
+    notice_lines,
+    outside_lines,
+    pad,
+    sentence,
+    width,
+)
 from reconciler.report.values import Shown
 
 DriftCause = Literal["drifted", "both", "gone", "taken over"]
@@ -75,7 +86,7 @@ def _fields(change: Update) -> Iterator[Drift]:
 def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now."""
     found = drifts(plan)
-    told = notice_lines(plan.notices, full=full)
+    told = [*notice_lines(plan.notices, full=full), *outside_lines(plan.outside)]
     if not found:
         return (line(("No drift: live is as we left it.", "bold")), *([BLANK, *told] if told else []))
     listed, rest = fold(found, full=full)

@@ -70,6 +70,7 @@ def drift_json(plan: Plan) -> str:
         "created_at": plan.created_at,
         "drifts": found,
         "notices": plan.notices,
+        "outside": plan.outside,
     }
     return _document(2 if found else 0, about)
 

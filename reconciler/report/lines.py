@@ -3,7 +3,7 @@
 Belongs here: the value, its plain form, widths and folding. Not here: what a plan or a run is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 from unicodedata import category, east_asian_width
 
@@ -104,6 +104,14 @@ def notice_lines(notices: Sequence[Notice], *, full: bool) -> list[Line]:
         place = f" ({one.place})" if one.place else ""
         lines += sentence("! ", f"{one.subject}: {one.what}{place}", one.next)
     return [*lines, *rest]
+
+
+def outside_lines(outside: Mapping[str, int]) -> list[Line]:
+    """Say what is ours where no manifest speaks of its kind; an empty `contacts: {}` would mean deletes."""
+    return [
+        line((f"{scope}: {number:,} recorded, and no manifest speaks of them; left as they are", "warn"))
+        for scope, number in outside.items()
+    ]
 
 
 def sentence(

@@ -24,6 +24,7 @@ from reconciler.report.lines import (
     fold,
     line,
     notice_lines,
+    outside_lines,
     pad,
     plain,
     sentence,
@@ -61,7 +62,7 @@ def plan_lines(
         _bookkeeping(plan, full=full),
         _skips(plan.skips, full=full),
         notice_lines(plan.notices, full=full),
-        [*_reads(plan.reads, full=full), *_outside(plan)],
+        [*_reads(plan.reads, full=full), *outside_lines(plan.outside)],
         _refusals(verdict),
     ]
     body: list[Line] = [_head(plan, seconds), *_selection(plan), BLANK, *counts, BLANK]
@@ -209,14 +210,6 @@ def _read(read: Read) -> Line:
     parts.append(f"{read.avoided:,} avoided" if read.avoided else "")
     unread = "" if read.complete else ", not complete"
     return line((f"{read.scope}: {', '.join(filter(None, parts))}", "dim"), (unread, "warn"))
-
-
-def _outside(plan: Plan) -> list[Line]:
-    """Say what is ours where no manifest speaks of its kind; an empty `contacts: {}` would mean deletes."""
-    return [
-        line((f"{scope}: {number:,} recorded, and no manifest speaks of them; left as they are", "warn"))
-        for scope, number in plan.outside.items()
-    ]
 
 
 def _refusals(verdict: Verdict) -> list[Line]:

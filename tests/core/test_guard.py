@@ -133,7 +133,7 @@ def test_consent_to_deletes_is_a_number(allowed: int, *, refused: bool) -> None:
 
 @pytest.mark.parametrize(
     ("count", "owned", "refused"),
-    [(1, 5, False), (1, 4, True), (2, 10, False), (3, 10, True), (20, 100, False), (21, 100, True)],
+    [(1, 5, False), (1, 4, True), (2, 10, False), (3, 10, True), (10, 50, False), (10, 49, True)],
 )
 def test_re_creates_above_a_fifth_are_refused(count: int, owned: int, *, refused: bool) -> None:
     """G2: what we recorded seems to be gone; the read was probably short."""
@@ -141,6 +141,23 @@ def test_re_creates_above_a_fifth_are_refused(count: int, owned: int, *, refused
 
     assert [one.rule for one in found] == (["G2"] if refused else [])
     assert all(f"--allow-creates {count}" in one.next for one in found)
+
+
+@pytest.mark.parametrize(("count", "refused"), [(10, False), (11, True), (20, True)])
+def test_more_than_ten_re_creates_are_refused(count: int, *, refused: bool) -> None:
+    """G2: however small their share is; 20 of 100 that a short read hides would be 20 people twice."""
+    found = reasons(plan(*creates(count), owned=10_000))
+
+    assert [(one.rule, one.scope, one.limit) for one in found] == ([("G2", "", 10)] if refused else [])
+    assert all(f"--allow-creates {count}" in one.next for one in found)
+
+
+def test_consent_lifts_both_limits_of_re_creates() -> None:
+    """G3: one number for both, and one too few lifts neither."""
+    made = plan(*creates(30), owned=100)
+
+    assert len(reasons(made, Consent(creates=29))) == 2
+    assert reasons(made, Consent(creates=30)) == []
 
 
 def test_creates_of_what_was_never_there_are_not_refused() -> None:

@@ -283,7 +283,7 @@ def test_devices_are_unique_within_their_contact_and_app() -> None:
     devices = [
         entry("device", "one", PIXEL, parent="jane", line=10),
         entry("device", "two", PIXEL, parent="jane", line=20),
-        entry("device", "one", PIXEL, parent="sam", line=50),
+        entry("device", "one", {**PIXEL, "pushToken": "another"}, parent="sam", line=50),
     ]
 
     assert check(jane, sam, *devices) == [
@@ -292,6 +292,20 @@ def test_devices_are_unique_within_their_contact_and_app() -> None:
             "device/ops/jane/two: appId and deviceName are the same as at device/ops/jane/one, a.yaml:12.",
         )
     ]
+
+
+def test_one_push_token_stands_under_one_contact_and_is_never_shown() -> None:
+    """A phone that was moved in one place only would be reached through both people."""
+    devices = [
+        entry("device", "one", PIXEL, parent="jane", line=10),
+        entry("device", "two", {**PIXEL, "deviceName": "Other"}, parent="sam", line=50),
+    ]
+
+    ((place, what),) = check(person("jane"), person("sam", line=40), *devices)
+
+    assert "device/ops/sam/two: pushToken is the same as at device/ops/jane/one, a.yaml:" in what
+    assert place.startswith("a.yaml:5")
+    assert PIXEL["pushToken"] not in what
 
 
 @pytest.mark.parametrize("path", sorted(PIXEL))
@@ -447,7 +461,7 @@ def test_a_rename_that_cannot_be_is_refused(documents: tuple[Document, ...], wha
 def test_devices_are_renamed_within_their_contact() -> None:
     """The former name of a device is one of the same contact."""
     devices = [
-        entry("device", "pixel", PIXEL, parent="sam", line=30),
+        entry("device", "pixel", {**PIXEL, "pushToken": "another"}, parent="sam", line=30),
         entry("device", "new", PIXEL, parent="jane", line=10, controls=Controls(renamed_from="pixel")),
     ]
 
