@@ -1,5 +1,5 @@
 """`python -m reconciler` is the command `reconciler`."""
 
-from reconciler.cli.main import main
+from reconciler.cli.entry import main
 
 main()

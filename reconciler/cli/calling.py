@@ -43,7 +43,7 @@ async def once(signals: Signals, call: Coroutine[Any, Any, T], what: str, look: 
     The first signal lets it finish, the second ends it. Where nobody knows whether it was done: InDoubt,
     which says `what` it was, and the command that lets somebody `look`.
     """
-    signals.apply_begins()
+    signals.apply_begins(f"in doubt whether {what} stopped at once.\n  next: {look}\n".encode())
     call_ends = asyncio.ensure_future(call)
     told_to_end = asyncio.ensure_future(signals.stop.wait_now())
     await asyncio.wait({call_ends, told_to_end}, return_when=asyncio.FIRST_COMPLETED)

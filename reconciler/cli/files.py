@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from reconciler.cli import signals
 from reconciler.errors import FileError
 
 read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60 MB
@@ -37,6 +38,7 @@ def write_private(path: Path, data: bytes, *, sync: Callable[[int], None] = os.f
     """
     _require_file(path)
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
+    is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
     try:
         _write_new(temporary, data, sync)
         temporary.replace(path)
@@ -48,6 +50,8 @@ def write_private(path: Path, data: bytes, *, sync: Callable[[int], None] = os.f
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        is_over()
 
 
 def _require_file(path: Path) -> None:

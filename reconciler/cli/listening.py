@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from socket import socket
 
-from reconciler.cli import output
+from reconciler.cli import output, signals
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.model.messages import Reply
 from reconciler.receiver.app import ReceiverConfig, Refused, create_receiver, pass_on
@@ -80,6 +80,7 @@ def run(asked: Listening) -> None:
 
 
 def _ready(where: str, asked: Listening) -> None:
+    signals.react(signals.left_to_others)
     config = asked.config
     way = f"the header {config.header}" if config.how == "header" else "the query (auth=...)"
     key = f"with its key in {way}" if config.key else "without a key: whoever reaches it is believed"

@@ -2,17 +2,18 @@
 
 Belongs here: the table of commands and what happens to everything they raise. Not here: what a
 command does. Start-up is a promise (docs/performance.md), so a command's module is imported only
-when it is used or its help is shown, and this module imports nothing but click.
+when it is used or its help is shown, and this module imports nothing but click. Where the process
+begins is entry.py.
 """
 
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from itertools import pairwise
-from typing import NoReturn
 
 import click
+
+from reconciler.cli.signals import interrupted, wants_json
 
 # Name, and the line in `reconciler --help`: shown without importing the module, so it stands here.
 COMMANDS = {
@@ -46,7 +47,6 @@ Exit codes:
 """
 
 usage_error = 64  # EX_USAGE of sysexits.h: no other result of ours shares it
-interrupted = 130  # 128 + SIGINT, as shells report it
 
 
 class Commands(click.Group):
@@ -120,7 +120,7 @@ def cli(ctx: click.Context) -> int:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
     from reconciler.cli import output  # noqa: PLC0415 - keeps `import reconciler.cli.main` at click alone
-    from reconciler.errors import ReconcilerError  # noqa: PLC0415 - the same
+    from reconciler.errors import Interrupted, ReconcilerError  # noqa: PLC0415 - the same
 
     as_json = wants_json(arguments)
     try:
@@ -133,7 +133,8 @@ def run(arguments: Sequence[str]) -> int:
         output.failure(error, as_json=as_json)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        output.note("interrupted.")
+        stopped = Interrupted("stopped before anything was written.", next="run it again")
+        output.failure(stopped, as_json=as_json)
         return interrupted
     except BrokenPipeError:
         output.silence(sys.stdout)
@@ -143,11 +144,6 @@ def run(arguments: Sequence[str]) -> int:
         raise
 
 
-def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether the command line asks for JSON: known also where the rest of it cannot be understood."""
-    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
-
-
 def _sentence(error: click.UsageError) -> str:
     sentence = error.format_message()
     return sentence[:1].lower() + sentence[1:]
@@ -155,8 +151,3 @@ def _sentence(error: click.UsageError) -> str:
 
 def _where_help_is(error: click.UsageError) -> str:
     return f"{error.ctx.command_path if error.ctx else 'reconciler'} --help"
-
-
-def main() -> NoReturn:
-    """Run the process's own command line and exit with its code."""
-    sys.exit(run(sys.argv[1:]))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
+from reconciler.cli import signals
 from reconciler.errors import FileError, InputError, Problem, ReconcilerError, ServiceError, UnsafePlan
 from reconciler.report.inert import inert, is_hidden
 
@@ -148,7 +149,7 @@ def confirm(question: str) -> bool:
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Let signals end a wait for a person: an event loop's own handlers run only when it runs."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
     before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield
@@ -157,12 +158,22 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _nothing() -> None:
+    """Stand in for what is to be taken back, where there is nothing."""
+
+
+def _give_cursor_back() -> None:
+    """Clear the line and show the cursor, which a progress bar hides, where a signal ends the process."""
+    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"\r\x1b[2K\x1b[?25h")
+
+
 class Bars:
     """Progress on stderr, one bar for each thing that advances; on a terminal only, else nothing."""
 
     def __init__(self) -> None:
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
+        self._gone = _nothing
 
     def advance(self, what: str, done: int, total: int | None) -> None:
         """Show that `done` of `total` are done; without a total the bar only shows that work goes on."""
@@ -180,12 +191,15 @@ class Bars:
         if self._bars is not None:
             self._bars.stop()
         self._bars, self._tasks = None, {}
+        self._gone()
+        self._gone = _nothing
 
     def _started(self) -> "Progress":
         from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - 60 ms
 
         columns = (TextColumn("{task.description}", markup=False), BarColumn())
         bars = Progress(*columns, console=_console(sys.stderr), transient=True)
+        self._gone = signals.before_the_end(_give_cursor_back)
         bars.start()
         return bars
 
@@ -206,6 +220,7 @@ class Live:
     def __init__(self) -> None:
         self.shown = is_terminal(sys.stderr)
         self._display: RichLive | None = None
+        self._gone = _nothing
 
     def update(self, rendered: "Sequence[Line]") -> None:
         """Show these lines now."""
@@ -215,6 +230,7 @@ class Live:
         from rich.text import Text  # noqa: PLC0415 - the same
 
         if self._display is None:
+            self._gone = signals.before_the_end(_give_cursor_back)
             self._display = RichLive(console=_console(sys.stderr), auto_refresh=False, transient=True)
             self._display.start()
         rows = (
@@ -227,6 +243,8 @@ class Live:
         if self._display is not None:
             self._display.stop()
         self._display = None
+        self._gone()
+        self._gone = _nothing
 
 
 @contextmanager
@@ -295,6 +313,8 @@ def _send(stream: TextIO | None, text: str) -> None:
     """Write and flush. A reader who left is no error: the command's own result stands."""
     if stream is None:
         return
+    if stream is sys.stdout:
+        signals.shown()
     try:
         stream.write(_encodable(stream, text))
         stream.flush()

@@ -6,15 +6,16 @@ Only this wiring belongs here. What is done is in pipeline.py, what is shown in 
 import asyncio
 import os
 import secrets
-import signal
 import sys
 import uuid
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from reconciler.apply.stop import StopFlag
+from reconciler.cli import signals
 from reconciler.cli.context import read_context
 from reconciler.cli.settings import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
@@ -23,6 +24,9 @@ from reconciler.pipeline import Outside
 from reconciler.service.timing import Timing
 
 T = TypeVar("T")
+
+_IN_DOUBT = b"stopped at once: what was under way is in doubt.\n  next: reconciler resume\n"
+_UNTOLD = b"stopped before the report was told.\n  next: reconciler history\n"
 
 token_bytes = 16  # 128 bits: no two runs or plans of this world share one
 
@@ -46,37 +50,46 @@ def outside(settings: Settings) -> Outside:
 
 
 class Signals:
-    """What SIGINT and SIGTERM do: end everything before `apply_begins`, stop it cleanly from then on.
+    """What signals do: end everything before `apply_begins`, stop it cleanly from then on.
 
-    When an apply has ended they do nothing any more: its report must get out.
+    When an apply has ended the first does nothing any more: its report must get out. The second one of a
+    process ends it within `signals.at_once_s`, also where a thread hangs that nobody can end.
     """
 
     def __init__(self) -> None:
         self.stop = StopFlag()
         self._applying = False
         self._task: asyncio.Task[Any] | None = None
+        self._count = 0
 
-    def apply_begins(self) -> None:
-        """From now on writes are under way: the first signal finishes them, the second ends at once."""
+    def apply_begins(self, words: bytes = _IN_DOUBT) -> None:
+        """From now on writes are under way: the first signal finishes them, the second ends at once.
+
+        `words` are said where that end does not come by itself.
+        """
         self._applying = True
+        signals.react(self._heard, words)
 
     def listen(self) -> None:
-        """Take both signals of this process, for the task that calls."""
+        """Take the signals of this process, for the task that calls."""
         self._task = asyncio.current_task()
-        if sys.platform == "win32":  # its loops take no signals: Ctrl-C stays a KeyboardInterrupt
-            return
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._arrived)
+        signals.claim()  # or only uvloop would hear them, and not while something hangs in it
+        signals.react(self._heard)
 
     def work_ended(self) -> None:
-        """Let nothing cut off the report of what was written."""
-        if not self._applying or sys.platform == "win32":
-            return
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_IGN)
+        """Let nothing cut off the report of what was written; where nothing was, end at the next signal."""
+        if self._applying:
+            signals.react(signals.TooLate(self._count), _UNTOLD)
+        else:
+            signals.react(signals.starting)
+
+    def _heard(self, _number: int) -> float | None:
+        """Pass a signal on to the loop. Runs in the thread of the signals."""
+        self._count += 1
+        with suppress(RuntimeError):  # the loop has just been closed: the end is near anyway
+            assert self._task is not None  # noqa: S101 - `listen` comes first
+            self._task.get_loop().call_soon_threadsafe(self._arrived)
+        return signals.at_once_s if self._count > 1 else None
 
     def _arrived(self) -> None:
         if self._applying:
@@ -87,13 +100,11 @@ class Signals:
 
 def finish(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
     """Return what `work` returns, run in an event loop of its own. Raises what a user can meet, plainly."""
-    signals = Signals()
+    heard = Signals()
 
     async def listening() -> T:
-        signals.listen()
-        result = await work(signals)
-        signals.work_ended()
-        return result
+        heard.listen()
+        return await work(heard)
 
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -106,6 +117,8 @@ def finish(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
         if told is None or others is not None:
             raise
         raise next(_leaves(told)) from None
+    finally:
+        heard.work_ended()
 
 
 def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import reconciler
+from reconciler.cli import signals
 from reconciler.errors import FileError, ReconcilerError, Unavailable
 
 _CREDENTIALS = {"SVC_USER": "demo", "SVC_PASSWORD": "demo", "SVC_API_KEY": "demo-key"}  # the sandbox's own
@@ -41,10 +42,10 @@ class Prompter:
         self._asked = False
         self._child: subprocess.Popen[bytes] | None = None
 
-    def arrived(self, number: int, _frame: object) -> None:
+    def arrived(self, number: int) -> None:
         """Note the signal. A terminal sends Ctrl-C to the commands itself; everything else we pass on."""
         self._asked = True
-        if number == signal.SIGTERM and self._child is not None:
+        if number != signal.SIGINT and self._child is not None:
             self._child.terminate()
 
     def wait_for(self, child: "subprocess.Popen[bytes]") -> int:
@@ -127,7 +128,7 @@ class Stage:
 def staged() -> Iterator[Stage]:
     """Yield a stage. The sandbox is stopped and the folder gone at the end, also after a signal."""
     prompter = Prompter()
-    before = {number: signal.signal(number, prompter.arrived) for number in (signal.SIGINT, signal.SIGTERM)}
+    signals.react(prompter.arrived)
     try:
         with TemporaryDirectory(prefix="reconciler-demo-") as temporary:
             folder = Path(temporary) / "quickstart"
@@ -135,8 +136,7 @@ def staged() -> Iterator[Stage]:
             with _sandbox(folder, prompter) as address:
                 yield Stage(address, folder, prompter)
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signals.react(signals.starting)
 
 
 def _example(name: str) -> Path:

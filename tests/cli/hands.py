@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -116,3 +117,12 @@ class Project:
         ) as process:
             out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def heard(process: "subprocess.Popen[str]") -> bool:
+    """Whether the process handles SIGTERM by now: before that it is not our program that runs."""
+    caught = 0
+    while process.poll() is None and not caught >> (signal.SIGTERM - 1) & 1:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        caught = int(status.partition("SigCgt:")[2].split(maxsplit=1)[0], 16)
+    return process.poll() is None

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from reconciler import __version__
-from reconciler.cli.main import COMMANDS, cli, wants_json
+from reconciler.cli.main import COMMANDS, cli
+from reconciler.cli.signals import wants_json
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -45,6 +46,7 @@ def test_version_imports_next_to_nothing() -> None:
         "reconciler.cli",
         "reconciler.cli.main",
         "reconciler.cli.output",
+        "reconciler.cli.signals",
         "reconciler.errors",
         "reconciler.report",
         "reconciler.report.inert",
@@ -179,4 +181,5 @@ def test_ctrl_c_is_130() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
     )
-    assert (done.returncode, done.stderr.strip()) == (130, "interrupted.")
+    said = "stopped before anything was written.\n  next: run it again"
+    assert (done.returncode, done.stderr.strip()) == (130, said)

@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from reconciler.cli import output
+from reconciler.cli import output, signals
 from reconciler.errors import FileError, InputError, ReconcilerError
 
 default_port = 8480
@@ -132,6 +132,7 @@ def command(
 
 
 def _ready(address: str, workspaces: tuple[tuple[str, str], ...]) -> None:
+    signals.react(signals.left_to_others)
     named = "".join(f"\n  workspace {name} has the id {found}" for name, found in workspaces)
     output.data(f"sandbox ready at {address}")
     output.note(

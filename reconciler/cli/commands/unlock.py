@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli import options, output
+from reconciler.cli import options, output, signals
 from reconciler.errors import LockHeld
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def command(*, lock_id: str | None, format: str, **given: Any) -> int:  # noqa: 
     if holder is not None:
         if holder.id != lock_id:
             raise _another(lock_id, holder, settings.stack)
+        signals.react(signals.TooLate())  # what was done is told
         with opened(given, create=True) as (store, _):
             taken = store.unlock(lock_id)
     if format == "json":

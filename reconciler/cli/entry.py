@@ -1,0 +1,71 @@
+"""Where the process begins and ends: its three streams, its signals, then the command, then its exit code.
+
+Belongs here: what has to be so before anything else is loaded. Not here: commands (main.py), what a
+signal does (signals.py).
+"""
+
+import os
+import sys
+
+from reconciler.cli import signals
+
+TYPE_CHECKING = False  # importing it from `typing` would take 4 ms
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_NO_OUTPUT = (
+    b"standard output is closed: the result of the command could not be shown, so nothing was done.\n"
+    b"  next: send it to a file, or to /dev/null where nobody reads it\n"
+)
+
+
+def main() -> "NoReturn":
+    """Run the process's own command line and exit with its code."""
+    writable = is_writable(1)
+    fill_closed()
+    signals.take()
+    if not writable:
+        os.write(2, _NO_OUTPUT)
+        os._exit(1)
+    from reconciler.cli.main import run  # noqa: PLC0415 - signals are to be heard before this takes its time
+
+    try:
+        code = run(sys.argv[1:])
+    except Exception:  # noqa: BLE001 - our own mistake: the traceback is shown as the interpreter would
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    _end(code)
+
+
+def is_writable(descriptor: int) -> bool:
+    """Whether a descriptor is open, and for writing. Nothing is written."""
+    try:
+        os.write(descriptor, b"")
+    except OSError:
+        return False
+    return True
+
+
+def fill_closed() -> None:
+    """Put the null device in the place of each of the three streams that is closed.
+
+    Otherwise the next file that is opened takes its place: a database, or the pipe of an event loop, to
+    which somebody then prints. The interpreter's own `sys.stdout` stays None.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest free number is taken, which is this one: those below it are open by now.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+def _end(code: int) -> "NoReturn":
+    """Leave without waiting for threads: one may hang in a name server or a database that never answers."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):  # told already, or nobody is left who could be told
+            continue
+    os._exit(code)
