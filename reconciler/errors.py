@@ -3,7 +3,7 @@
     ReconcilerError
       InputError          ManifestError, SettingsError, UnknownAddress       the author edits       3
       Refused             UnsafePlan, StalePlan, LockHeld                    a person decides       7, 5, 4
-      ServiceError        Temporary(wait_s): Throttled, Unavailable          we try again           1
+      ServiceError        Temporary(wait_s): Throttled, Unavailable, Cached  we try again           1
                           Permanent: Unauthorized, NotFound, Rejected,
                           Malformed                                          we stop this change    1
                           InDoubt                                            looked at, never sent
@@ -144,6 +144,10 @@ class Throttled(Temporary):
 
 class Unavailable(Temporary):
     """No answer, or an answer that speaks of passing trouble. Nothing is known to have been done."""
+
+
+class Cached(Temporary):
+    """A cache answers in the service's place: what it says may be long past, and nothing is decided by it."""
 
 
 class Permanent(ServiceError):

@@ -22,7 +22,7 @@ from reconciler.service.answers import Call
 from reconciler.service.auth import credential_hash
 from reconciler.service.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.connections import Connections, open_connections
-from reconciler.service.found import Found, Page, Rows
+from reconciler.service.found import Done, Found, Page, Rows
 from reconciler.service.limiter import Pace
 from reconciler.service.messages import Messages, ReadMessages
 from reconciler.service.profile import Profile, load_profile
@@ -33,6 +33,7 @@ from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 __all__ = [
     "Collection",
     "Connections",
+    "Done",
     "Found",
     "Pace",
     "Page",
@@ -245,18 +246,21 @@ class Collection(ReadCollection):
 
     async def replace(
         self, remote_id: str, body: Mapping[str, Any], *, workspace: str = "", parent: str = ""
-    ) -> None:
-        """The entity is what `body` says; what it leaves out is gone. Raises NotFound, InDoubt, Throttled."""
+    ) -> Done:
+        """The entity is what `body` says; what it leaves out is gone. Raises NotFound, InDoubt, Throttled.
+
+        Where the service only accepted it (202), the value returned says so.
+        """
         self._may("update")
         path = self._path(workspace, parent, remote_id)
         call = Call("PUT", path, self.kind.media, body=self._encoded(body))
-        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+        return await self._transport.call(call, lambda answer: shapes.done(call, answer))
 
-    async def delete(self, remote_id: str, *, workspace: str = "", parent: str = "") -> None:
-        """The entity is gone. Raises NotFound, InDoubt, Throttled."""
+    async def delete(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Done:
+        """The entity is gone, or will be after a 202. Raises NotFound, InDoubt, Throttled."""
         self._may("delete")
         call = Call("DELETE", self._path(workspace, parent, remote_id), self.kind.media)
-        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+        return await self._transport.call(call, lambda answer: shapes.done(call, answer))
 
     def _encoded(self, body: Mapping[str, Any]) -> bytes:
         written = self._profile.written(body) if self.kind is CONTACT else body

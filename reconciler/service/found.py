@@ -1,4 +1,4 @@
-"""What reading gives: an entity as found, a page of them, and all pages of a list.
+"""What calls give: an entity as found, a page of them, all pages of a list, and a write that was done.
 
 Belongs here: those values, and the id of a found entity. Not here: fetching pages (paging.py).
 """
@@ -6,6 +6,7 @@ Belongs here: those values, and the id of a found entity. Not here: fetching pag
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any, Self
 
 from reconciler.core.retry import http_date
@@ -23,6 +24,18 @@ class Found:
     remote_id: str
     body: dict[str, Any] = field(repr=False)
     date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The success of a PUT or DELETE. `accepted`: a 202, taken and perhaps not carried out yet."""
+
+    status: int
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the service says only that it will do it."""
+        return self.status == HTTPStatus.ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ Not here: whether the call is repeated (core/retry.py), reading good answers (me
 First row that fits wins. `sources`: spec N = the specification's section, facts N = docs/service.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from reconciler.core.retry import Failure, retry_after_s
 from reconciler.errors import (
+    Cached,
     InDoubt,
     Malformed,
     NotFound,
@@ -139,6 +140,17 @@ TABLE: tuple[Row, ...] = (
 )
 
 
+# Method -> the statuses that are its success -> source. Every other 2xx is an unknown shape: 203 was
+# changed on its way, 206 is a part, 207 several results, 226 a difference.
+# What a call makes of its success is its own business: 202 does not say that a contact was created.
+SUCCESSES: Mapping[str, Mapping[int, str]] = {
+    "GET": {200: "spec 4, facts 1"},
+    "POST": {201: "facts 2 to 7", 200: "facts 1: read liberally", 202: "spec 4.5: messages"},
+    "PUT": {204: "spec 4.1, facts 2", 200: "facts 4", 202: "RFC 9110, 15.3.3: accepted, not done"},
+    "DELETE": {204: "facts 2", 200: "facts 6", 202: "RFC 9110, 15.3.3: accepted, not done"},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A failed try: its row of A8, the error to raise if it stays so, and the wait that was asked for."""
@@ -185,6 +197,24 @@ def broken(call: Call, seen: Broken) -> Seen:
             status=seen.status,
         ),
     )
+
+
+def no_success(call: Call, answer: Answer) -> Seen:
+    """What a 2xx means that is no success of this method (see SUCCESSES): the answer is lost."""
+    what = f"{answer.status} is no success of a {call.method}"
+    return Seen(Failure.LOST, malformed(call, what, status=answer.status))
+
+
+def cached(call: Call, answer: Answer, why: str) -> Seen:
+    """What an answer from a cache means: nothing. It is asked for again, at an address that is new."""
+    error = Cached(
+        f"{call}: a cache between this machine and the service answers, and not the service: {why}.",
+        next="let the proxy or gateway before service.base_url store no answers (docs/service.md, Caches).",
+        method=call.method,
+        path=call.path,
+        status=answer.status,
+    )
+    return Seen(Failure.LOST, error)
 
 
 def malformed(call: Call, what: str, *, status: int = 200) -> Malformed:

@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.model.kinds import CONTACT, DEVICE, Kind
 from reconciler.service import media, paging, refusals, urls
 from reconciler.service.answers import Answer, Call
-from reconciler.service.found import Found, Page, cut_queries, iso_date, remote_id
+from reconciler.service.found import Done, Found, Page, cut_queries, iso_date, remote_id
 from reconciler.service.profile import Profile
 
 _created_statuses = (200, 201)  # facts 2 to 4: 201; 200 is read liberally. 202 promises nothing yet
@@ -90,10 +90,11 @@ def created(call: Call, answer: Answer, plural: str) -> Found:
     return Found(found, body, _date(answer))
 
 
-def done(call: Call, answer: Answer) -> None:
+def done(call: Call, answer: Answer) -> Done:
     """A write that needs no more than its status; a body, if there is one, must be no error."""
     if answer.body.strip() and media.is_error(decoded(call, answer)):
         raise _error_document(call, answer)
+    return Done(answer.status)
 
 
 def decoded(call: Call, answer: Answer) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import httpx2
 from reconciler.core import retry
 from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.model.settings import Limits, Service
-from reconciler.service import media, refusals, urls
+from reconciler.service import caches, media, refusals, urls
 from reconciler.service.answers import Answer, Broken, Call
 from reconciler.service.auth import Credentials
 from reconciler.service.connections import Connections
@@ -93,6 +93,7 @@ class Transport:
         )
         self._made = 0
         self._repeats = 0
+        self._clock = caches.ServiceClock()
         self._refused = ""  # what to do next, once the service has refused our name and password
 
     def encode(self, kind: str, document: Mapping[str, Any]) -> bytes:
@@ -199,18 +200,36 @@ class Transport:
         self, call: Call, read: Callable[[Answer], T], timeout_s: float
     ) -> "_Done[T] | refusals.Seen":
         request = self._request(call, timeout_s)
+        asked_at = self._timing.monotonic()
         answer = await exchange(self._connections, request, timeout_s=timeout_s)
         if isinstance(answer, Broken):
             if answer.failure is not retry.Failure.NEVER_SENT:
                 self.calls[call.method] += 1
             return refusals.broken(call, answer)
         self.calls[call.method] += 1
+        remembered = self._remembered(call, answer, asked_at)
+        if remembered:
+            return refusals.cached(call, answer, remembered)
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - the class of success
             return refusals.judge(call, answer, conceal=self._credentials.conceal)
+        if answer.status not in refusals.SUCCESSES[call.method]:
+            return refusals.no_success(call, answer)
         try:
             return _Done(read(replace(answer, form=self.form)))
         except Malformed as error:
             return refusals.Seen(retry.Failure.LOST, error)
+
+    def _remembered(self, call: Call, answer: Answer, asked_at: float) -> str:
+        """Why what a GET brought is a cache's answer and not the service's of now, or ""."""
+        date = answer.headers.get("date", "")
+        behind_s = self._clock.behind_s(date, asked_at)
+        self._clock.note(date, self._timing.monotonic())
+        # What may be believed: a success, and a 404. Every other answer ends in an error anyway.
+        believed = 200 <= answer.status < 300 or answer.status == HTTPStatus.NOT_FOUND  # noqa: PLR2004 - the class of success
+        if call.method != "GET" or not believed:
+            return ""
+        late = f"its Date is {behind_s:.0f} s behind the service's clock" if behind_s else ""
+        return caches.told(answer.headers) or late
 
     def _request(self, call: Call, timeout_s: float) -> httpx2.Request:
         """The request as it leaves us. The key joins the URL here, and nothing above ever sees that URL."""
@@ -221,7 +240,8 @@ class Transport:
         if sent_to != (self._base.scheme, target) or url.host != self._base.host.strip("[]"):
             raise AssertionError(f"{call}: the address was rewritten on its way")
         accepted = media.media_type(self._vendor, call.media, self.form)
-        headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *self._credentials.headers]
+        aside = caches.ASIDE if call.method == "GET" else ()
+        headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *aside, *self._credentials.headers]
         if call.body is not None:
             headers.append(("Content-Type", accepted))
         connect_s = timeout_s * connect_share

@@ -320,6 +320,7 @@ def test_a_service_that_takes_no_write_sees_a_tenth_more_of_them_and_no_storm(tm
 
     async def skip(seconds: float) -> None:
         passed[0] += seconds
+        bench.pass_(seconds)
         await asyncio.sleep(0)
 
     bench.timing = Timing(monotonic=lambda: passed[0], sleep=skip, random=lambda: 0.0)

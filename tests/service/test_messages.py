@@ -825,9 +825,12 @@ class World:
     """A sandbox, its control interface, and a clock that runs only while somebody waits."""
 
     def __init__(self, **options: Any) -> None:
-        self.app = create_app(sandbox_config(**options))
-        self.wire = httpx2.ASGITransport(app=self.app)
         self.clock = Clock()
+        began = self.clock.now
+        # The service's clock goes on with ours: an answer whose Date stands still comes from a cache.
+        now = lambda: datetime.now(UTC) + timedelta(seconds=self.clock.now - began)  # noqa: E731 - one expression
+        self.app = create_app(sandbox_config(**{"clock": now, **options}))
+        self.wire = httpx2.ASGITransport(app=self.app)
 
     async def control(self, path: str, **body: object) -> None:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=self.app), base_url=BASE) as control:
