@@ -207,8 +207,11 @@ class Bench:
 
     def __init__(self, folder: Path, *, mark: str = "", settle_s: float = 0.0, concurrency: int = 8) -> None:
         self.offset = timedelta()
+        self.set_by = timedelta()  # how far the machine's clock has been set away from the service's
         self.wire = Wire(
-            httpx2.ASGITransport(app=create_app(SandboxConfig(workspaces=(("Ops", "AB12"),), clock=self.now)))
+            httpx2.ASGITransport(
+                app=create_app(SandboxConfig(workspaces=(("Ops", "AB12"),), clock=self.service_now))
+            )
         )
         self.folder = folder
         self.rules = Rules(stack="default", mark=mark)
@@ -226,6 +229,9 @@ class Bench:
         self._tokens = (f"token-{number}" for number in itertools.count(1))
 
     def now(self) -> datetime:
+        return self.service_now() + self.set_by
+
+    def service_now(self) -> datetime:
         return datetime.now(UTC) + self.offset
 
     def pass_(self, seconds: float) -> None:
