@@ -1,6 +1,6 @@
 """A copy of the project in which one defect at a time is planted, and the tests that must notice it.
 
-Belongs here: the copy, planting, running. Not here: which defects there are (defects.py).
+Belongs here: the copy, planting, running. Not here: the defects (defects/), and their places (anchors.py).
 """
 
 import os
@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sysconfig
 import venv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from sabotage.anchors import Package
+from sabotage.defects import Defect
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,17 +22,6 @@ _COPIED = ("reconciler", "tests", "schemas", "examples", "docs", "README.md", "p
 _QUICKLY = ("--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
 minutes_max = 5  # a defect that makes a test hang is a row to be written otherwise
 _tests_failed = 1  # pytest's own exit code; everything above is not a verdict of a test
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """One mistake that somebody could make: `old` becomes `new` in `file`, and `tests` must turn red."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
 
 
 class Workshop:
@@ -45,6 +36,7 @@ class Workshop:
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis"))
             else:
                 shutil.copy2(source, target)
+        self._package = Package(folder)
         self._python = _interpreter(folder)
 
     def run(self, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":
@@ -73,24 +65,21 @@ class Workshop:
     @contextmanager
     def planted(self, defect: Defect) -> Iterator[None]:
         """Hold the defect in the copy."""
-        path = self.folder / defect.file
-        text = path.read_text(encoding="utf-8")
-        assert text.count(defect.old) == 1, (
-            f"{defect.name}: its place in {defect.file} is there {text.count(defect.old)} times, not once; "
-            "the row has to follow the code"
-        )
-        self._write(path, text.replace(defect.old, defect.new))
+        planted = defect.planted(self._package, self.folder)
+        before = {path: (self.folder / path).read_text(encoding="utf-8") for path in planted}
+        self._write(planted)
         try:
             yield
         finally:
-            self._write(path, text)
+            self._write(before)
 
-    def _write(self, path: Path, text: str) -> None:
-        # Compiled files are believed by the second of their source: every writing gets one of its own.
-        self._plantings += 1
-        path.write_text(text, encoding="utf-8")
-        stamp = 1_700_000_000 + self._plantings
-        os.utime(path, (stamp, stamp))
+    def _write(self, texts: Mapping[str, str]) -> None:
+        for name, text in texts.items():
+            # Compiled files are believed by the second of their source: every writing gets one of its own.
+            self._plantings += 1
+            (self.folder / name).write_text(text, encoding="utf-8")
+            stamp = 1_700_000_000 + self._plantings
+            os.utime(self.folder / name, (stamp, stamp))
 
 
 def _interpreter(folder: Path) -> str:
