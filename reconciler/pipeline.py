@@ -11,7 +11,7 @@ What several verbs do alike is in work.py.
 """
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -23,7 +23,7 @@ from reconciler.core.recover import Unfinished, rest
 from reconciler.core.resolve import ResolveRules, resolve
 from reconciler.core.seal import expired, outdated
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
-from reconciler.errors import ManifestError, StalePlan
+from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.manifest.load import load
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
@@ -61,6 +61,7 @@ __all__ = [
     "validate",
 ]
 
+_SHOWN_MAX = 1000  # mistakes of one run; nobody reads more, and a terminal keeps no more
 _AFRESH = "reconciler plan, then reconciler apply"
 
 
@@ -75,13 +76,18 @@ def validate(settings: Settings, environ: Mapping[str, str]) -> Desired:
             extra_contact_fields=settings.contact_fields,
         )
         resolved = resolve(loaded.manifests, _resolve_rules(settings))
-    problems = sorted(
-        {*loaded.problems, *resolved.problems}, key=lambda one: (one.file, one.line, one.column)
-    )
+    problems = {*loaded.problems, *resolved.problems}
     if problems:
-        count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-        raise ManifestError(f"the manifests cannot be used: {count}.", problems=tuple(problems))
+        raise _unusable(problems)
     return resolved.desired
+
+
+def _unusable(problems: Collection[Problem]) -> ManifestError:
+    """Return the error with the first mistakes in file order, and the number of all."""
+    shown = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))[:_SHOWN_MAX]
+    count = "1 mistake" if len(problems) == 1 else f"{len(problems):,} mistakes"
+    cut = f"; the first {_SHOWN_MAX:,} are shown" if len(problems) > _SHOWN_MAX else ""
+    return ManifestError(f"the manifests cannot be used: {count}{cut}.", problems=tuple(shown))
 
 
 async def plan(

@@ -46,11 +46,15 @@ class ResolveRules(Struct, frozen=True):
 
 
 class Declared(Struct, frozen=True):
-    """An entity with the document it was made of. `marked`: the author wrote the mark's field."""
+    """An entity with the document it was made of. `marked`: the author wrote the mark's field.
+
+    `owner` is the contact of a device.
+    """
 
     entity: Entity
     document: Document
     marked: bool = False
+    owner: "Declared | None" = None
 
     def place(self, path: str = "") -> Place:
         """Return the place of a field's key, or of the entry where the field came from elsewhere."""
@@ -62,7 +66,17 @@ class Declared(Struct, frozen=True):
         return Problem(place.file, place.line, place.column, f"{self.entity.address}: {what}", hint)
 
 
-Group = Mapping[Address, Declared]
+class Group(Struct, frozen=True):
+    """Everything that is declared, in file order, and the first entity of each address."""
+
+    every: tuple[Declared, ...]
+    first: Mapping[Address, Declared]
+
+    def values(self) -> tuple[Declared, ...]:
+        """Return every entity, also those whose address is taken: their fields are checked too."""
+        return self.every
+
+
 Check = Callable[[Group, ResolveRules], Iterator[Problem]]
 
 
@@ -72,7 +86,7 @@ def required(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
         kind = KINDS[one.document.kind]
         fields = one.entity.fields
         for path in kind.required:
-            if not fields.get(path):
+            if not fields.get(path) and not one.document.unsure(path):
                 state = "empty" if path in fields else "missing"
                 hint = f"give it a value here or under `defaults: {kind.plural}:`"
                 if path in ("content", "name"):
@@ -88,6 +102,8 @@ def identified(group: Group, rules: ResolveRules) -> Iterator[Problem]:
         if any(all(fields.get(path) and not ignored(one.entity, path) for path in key) for key in keys[kind]):
             continue
         needed = [path for key in keys[kind] for path in key]
+        if any(one.document.unsure(path) for path in needed):
+            continue  # said already
         hidden = [path for path in needed if fields.get(path) and ignored(one.entity, path)]
         if hidden:
             what = f"meta.ignore names {hidden[0]}, by which the {kind} is recognized."
@@ -115,7 +131,7 @@ def unique(group: Group, rules: ResolveRules) -> Iterator[Problem]:
                 continue
             same = (*where, *key, *map(identity_key, key, values))
             first = seen.setdefault(same, one)
-            if first is not one:
+            if first is not one and first.entity.address != entity.address:  # else said already
                 names = f"{' and '.join(key)} {'is' if len(key) == 1 else 'are'}"
                 what = f"{names} the same as at {first.entity.address}, {first.place(key[0])}."
                 hint = "correct one of them, or choose other fields in `identity` of the settings"
@@ -127,12 +143,12 @@ _ALWAYS: Mapping[str, tuple[tuple[str, ...], ...]] = {"resource": (("name",),)}
 
 def device_limit(group: Group, rules: ResolveRules) -> Iterator[Problem]:
     """No contact has more devices of one app than the service allows."""
-    counts: dict[tuple[str, str, str], int] = {}
+    counts: dict[tuple[int, str], int] = {}
     for one in group.values():
         app = one.entity.fields.get("appId", "")
         if one.document.kind != "device" or not app:
             continue
-        where = (one.entity.address.workspace, one.entity.address.parent, identity_key("appId", app))
+        where = (id(one.owner), identity_key("appId", app))
         counts[where] = counts.get(where, 0) + 1
         if counts[where] > rules.device_limit:
             what = f"this is device {counts[where]} of one app; a contact may have {rules.device_limit}."
@@ -163,11 +179,10 @@ def options(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
             if not path.startswith(_OPTIONS) or not value or value is True:
                 continue
             text = str(value)
-            if not fields.get(text[:1].lower() + text[1:]):
+            named = text[:1].lower() + text[1:]
+            if not fields.get(named) and not one.document.unsure(named):
                 there = [name[:1].upper() + name[1:] for name in fields if "." not in name and fields[name]]
-                hint = did_you_mean(
-                    text, there, f"declare {text[:1].lower() + text[1:]}, or name another field"
-                )
+                hint = did_you_mean(text, there, f"declare {named}, or name another field")
                 yield one.problem(path, f"{path} names {text}, which this contact does not declare.", hint)
 
 
@@ -196,8 +211,8 @@ def renames(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
         first = claimed.setdefault(before, one)
         if before == now:
             yield one.problem("", "meta.renamedFrom is its own name.", "write the earlier name, or remove it")
-        elif before in group:
-            what = f"meta.renamedFrom: {before} is still declared, {group[before].place()}."
+        elif before in group.first:
+            what = f"meta.renamedFrom: {before} is still declared, {group.first[before].place()}."
             yield one.problem("", what, "remove the old entry, or this line")
         elif first is not one:
             what = f"meta.renamedFrom: {first.entity.address} was {before} too, {first.place()}."

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core.crosscheck import CHECKS, Declared, ResolveRules, address_of
+from reconciler.core.crosscheck import CHECKS, Declared, Group, ResolveRules, address_of
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.model.address import Address
@@ -36,22 +36,33 @@ def resolve(manifests: Iterable[Manifest], rules: ResolveRules) -> Resolved:
     problems = list(_unknown_workspaces(ordered, rules))
     every = [one for manifest in ordered for one in _declared(manifest, rules)]
     every.sort(key=lambda one: (one.document.place.file, one.document.place.line, one.document.place.column))
-    group: dict[Address, Declared] = {}
+    first: dict[Address, Declared] = {}
     for one in every:
-        first = group.setdefault(one.entity.address, one)
-        if first is not one:
-            what = f"this name is declared twice; the first time at {first.document.place}."
-            problems.append(one.problem("", what, "give them different names, or remove one"))
+        first.setdefault(one.entity.address, one)
+    problems.extend(_declared_twice(every, first))
+    group = Group(tuple(every), first)
     for check in CHECKS:
         problems.extend(check(group, rules))
-    entities = {address: group[address].entity for address in sorted(group)}
+    entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
     return Resolved(Desired(entities, scopes), _sorted(problems))
 
 
+def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]) -> Iterator[Problem]:
+    for one in every:
+        before = first[one.entity.address]
+        if before is one or one.document.again:
+            continue
+        if one.owner is not None and first[one.owner.entity.address] is not one.owner:
+            continue  # the whole contact is declared twice, which was said
+        what = f"this name is declared twice; the first time at {before.document.place}."
+        yield one.problem("", what, "give them different names, or remove one")
+
+
 def _unknown_workspaces(manifests: Sequence[Manifest], rules: ResolveRules) -> Iterator[Problem]:
     for manifest in manifests:
-        if manifest.workspace not in rules.workspaces:
+        unread = manifest.workspace.startswith("?")  # said already
+        if manifest.workspace not in rules.workspaces and not unread:
             known = ", ".join(sorted(rules.workspaces))
             hint = did_you_mean(manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}")
             what = f"the workspace {manifest.workspace} is not in the settings."
@@ -61,6 +72,7 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: ResolveRules) -> I
 
 def _declared(manifest: Manifest, rules: ResolveRules) -> Iterator[Declared]:
     contact_tags: dict[str, Mapping[str, str]] = {}
+    owner: Declared | None = None
     for document in manifest.documents:
         tags: Mapping[str, str] = manifest.tags
         if document.kind == "device":
@@ -69,10 +81,20 @@ def _declared(manifest: Manifest, rules: ResolveRules) -> Iterator[Declared]:
             tags = {**tags, **document.controls.tags}
         if document.kind == "contact":
             contact_tags[document.name] = tags
-        yield _entity(manifest, document, tags, rules)
+        if document.kind != "device":
+            owner = None
+        one = _entity(manifest, document, tags, rules, owner)
+        owner = owner or one
+        yield one
 
 
-def _entity(manifest: Manifest, document: Document, tags: Mapping[str, str], rules: ResolveRules) -> Declared:
+def _entity(
+    manifest: Manifest,
+    document: Document,
+    tags: Mapping[str, str],
+    rules: ResolveRules,
+    owner: Declared | None,
+) -> Declared:
     fields: Fields = document.fields
     defaults = manifest.defaults.get(document.kind)
     if defaults:
@@ -92,7 +114,7 @@ def _entity(manifest: Manifest, document: Document, tags: Mapping[str, str], rul
         content=document.content,
         devices_in_scope=document.devices_in_scope,
     )
-    return Declared(entity, document, marked)
+    return Declared(entity, document, marked, owner)
 
 
 def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:

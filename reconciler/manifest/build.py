@@ -6,7 +6,7 @@ alike. It knows nothing of either syntax and nothing of what a manifest means.
 
 import unicodedata
 from array import array
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from reconciler.errors import Problem
 from reconciler.manifest.characters import HINT, UNFIT, complaint
@@ -14,12 +14,25 @@ from reconciler.model.documents import Place
 
 DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7
 NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contacts
-PROBLEMS_MAX = 200  # a reader of messages has long stopped; the reader stops too
+PROBLEMS_MAX = 1000  # as many as one run shows of all files together
 _SHARED_MAX = 40  # characters; longer text seldom occurs twice
 
 NULL_HINT = 'write "" to clear it, or leave the key out: then it is not ours'
 
+# Stands for each unfit character that `read_tree` has reported, one for one, so that reading can go on and
+# positions stay right. A noncharacter that every YAML parser accepts.
+GAP = "\ufdd0"
+
 Position = tuple[int, int]
+
+
+class Again(NamedTuple):
+    """The second value of a key that occurs twice: it is checked, though only the first one counts."""
+
+    path: tuple[str, ...]
+    value: dict[str, Any]
+    line: int
+    column: int
 
 
 class Stop(Exception):
@@ -65,20 +78,30 @@ def unpack(file: str, packed: int) -> Place:
 
 
 class _Frame:
-    __slots__ = ("container", "dropped", "key", "marks")
+    __slots__ = ("again", "container", "dropped", "key", "marks", "name")
 
-    def __init__(self, container: dict[str, Any] | list[Any]) -> None:
+    def __init__(self, container: dict[str, Any] | list[Any], name: str | None) -> None:
         self.container = container
+        self.name = name  # the key that this stands under; None for the root and in lists
         self.marks: list[int] = []
         self.key: str | None = None  # of a mapping: the key whose value comes next
         self.dropped = False  # that value is read and thrown away: its key was refused
+        self.again: Position | None = None  # of a key that occurs twice: where it stands now
 
 
 class Builder:
-    """Takes nodes in document order. `root` is the finished mapping, or None when there is none."""
+    """Takes nodes in document order. `root` is the finished mapping, or None when there is none.
 
-    def __init__(self, file: str) -> None:
+    `partial` are the mappings, by identity, that hold a key which could not be read: nobody can say what
+    they lack. `again` are the second values of keys that occur twice. With `gaps`, text may hold GAP.
+    """
+
+    def __init__(self, file: str, *, gaps: bool = False) -> None:
         self.file = file
+        self.partial: dict[int, dict[str, Any]] = {}
+        self.again: list[Again] = []
+        self._gaps = gaps
+        self._thrown: list[object] = []  # kept, so that no later mapping gets the identity of one of these
         self.problems: list[Problem] = []
         self.marks = Marks({}, array("Q"))
         self.root: dict[str, Any] | None = None
@@ -99,6 +122,9 @@ class Builder:
 
     def scalar(self, text: str, line: int, column: int, *, null: bool = False, checked: bool = True) -> None:
         """Take a scalar: a key where one is due, else a value. `checked`: it holds no escapes."""
+        if self._gaps and GAP in text:
+            self.refused(line, column)
+            return
         found = None if checked else UNFIT.search(text)
         if found:
             self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT)
@@ -125,6 +151,7 @@ class Builder:
             self._bad_root(line, column, empty=False)
         elif top.key is None and type(top.container) is dict:
             top.key, top.dropped = "", True
+            self.partial[id(top.container)] = top.container
         else:
             self._put(top, None, line, column)
 
@@ -139,9 +166,10 @@ class Builder:
             self.stop((line, column), "a key must be text, not a mapping or a list.", "quote the key")
         if top is None and type(container) is list:
             self._bad_root(line, column, empty=False)
+        name = top.key if top is not None else None
         if top is not None:
             self._put(top, container, line, column)
-        self._top = _Frame(container)
+        self._top = _Frame(container, name)
         self._frames.append(self._top)
 
     def end(self) -> None:
@@ -177,14 +205,16 @@ class Builder:
             was = unpack(self.file, top.marks[first])
             wrong = f"{shown(text)} occurs twice; the first one is in line {was.line}, column {was.column}."
             hint = "keep one of them"
+            top.again = (line, column)
+        elif wrong and type(container) is dict:
+            self.partial[id(container)] = container
         if wrong:
             self.refuse((line, column), wrong, hint)
         top.key, top.dropped = self._shared.setdefault(text, text), bool(wrong)
         if not wrong:
             top.marks.append(pack(line, column))
 
-    @staticmethod
-    def _put(top: _Frame, value: object, line: int, column: int) -> None:
+    def _put(self, top: _Frame, value: object, line: int, column: int) -> None:
         container = top.container
         if type(container) is list:
             container.append(value)
@@ -192,7 +222,16 @@ class Builder:
         elif type(container) is dict and top.key is not None:
             if not top.dropped:
                 container[top.key] = value
-            top.key, top.dropped = None, False
+            else:
+                self._throw(top, value)
+            top.key, top.dropped, top.again = None, False, None
+
+    def _throw(self, top: _Frame, value: object) -> None:
+        self._thrown.append(value)
+        if top.again and isinstance(value, dict):
+            above = [frame.name for frame in self._frames[1:]]
+            path = tuple(name for name in (*above, top.key) if name is not None)
+            self.again.append(Again(path, value, *top.again))
 
 
 def shown(text: str, *, most: int = 60) -> str:

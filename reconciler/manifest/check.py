@@ -5,6 +5,7 @@ words. No rule about manifests stands here: rules are in the schemas and in `cor
 """
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import jsonschema_rs
 
@@ -13,11 +14,22 @@ from reconciler.manifest.schemas import Extras, address, read_schema, resources
 from reconciler.manifest.subjects import Subject, plain
 from reconciler.manifest.tree import Tree
 
+if TYPE_CHECKING:
+    from reconciler.manifest.explain import Mistake
+
 
 def check(
     name: str, tree: Tree, *, value: object = None, extras: Extras | None = None, subject: Subject = plain
 ) -> tuple[Problem, ...]:
-    """Return every mistake that makes `tree` not fit the schema, one problem each, in file order.
+    """Return the problem of every mistake that `mistakes` finds."""
+    found = mistakes(name, tree, value=value, extras=extras, subject=subject)
+    return tuple(one.problem for one in found)
+
+
+def mistakes(
+    name: str, tree: Tree, *, value: object = None, extras: Extras | None = None, subject: Subject = plain
+) -> "tuple[Mistake, ...]":
+    """Return every mistake that makes `tree` not fit the schema, in file order.
 
     `value` stands for the tree's own where a caller has turned scalars into numbers or booleans; its
     shape must be the same. `subject` says how the start of a message names what stands at a path.
@@ -28,14 +40,15 @@ def check(
     if gate.is_valid(checked):
         return ()
     # Explaining costs a hundred times the gate, and its library takes long to import.
-    from reconciler.manifest.explain import explain  # noqa: PLC0415 - only a refused file pays for it
+    from reconciler.manifest.explain import Mistake, explain  # noqa: PLC0415 - only a refused file pays for it
 
-    problems = explain(name, read_schema(name, dict(frozen)), tree, checked, subject=subject)
-    if problems or tree.problems:
-        return problems
+    found = explain(name, read_schema(name, dict(frozen)), tree, checked, subject=subject)
+    if found or tree.problems:
+        return found
     first = next(gate.iter_errors(checked), None)
     path = list(first.instance_path) if first else []
-    return (tree.problem(path, f"this does not fit the schema {name}.", f"see `reconciler schema {name}`"),)
+    what, hint = f"this does not fit the schema {name}.", f"see `reconciler schema {name}`"
+    return (Mistake(tree.problem(path, what, hint), tuple(path)),)
 
 
 @cache

@@ -7,30 +7,46 @@ that came from the environment, are never shown.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator, ValidationError
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from reconciler.core.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
 from reconciler.manifest.build import shown
 from reconciler.manifest.schemas import address, resources
 from reconciler.manifest.subjects import Path, Subject, dotted
 from reconciler.manifest.tree import Tree
 
+_UNKNOWNS = ("additionalProperties", "unevaluatedProperties")
+_ABSENCES = ("required", "minProperties")
 _LISTED_MAX = 12  # names in one hint; more would not be read
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
 
 Steps = list[str | int]
-Mistake = tuple[Steps, str, str]  # path of the key, sentence, hint
+_Said = tuple[Steps, str, str]  # path of the key, sentence, hint
+
+
+class Mistake(NamedTuple):
+    """One mistake, and what cannot be relied upon because of it.
+
+    `path` leads to the wrong value, or to the mapping that lacks something (`lacking`); with `name` only
+    the key there is wrong. `meant` is the key that an unknown one is most likely a slip of, or "".
+    """
+
+    problem: Problem
+    path: tuple[str | int, ...]
+    lacking: bool = False
+    name: bool = False
+    meant: str = ""
 
 
 def explain(
     name: str, schema: dict[str, Any], tree: Tree, value: object, *, subject: Subject
-) -> tuple[Problem, ...]:
-    """Return one problem for each mistake, in file order; the same mistake never twice.
+) -> tuple[Mistake, ...]:
+    """Return every mistake, in file order; the same one never twice.
 
     `value` is what is checked, of the shape of `tree.value`; positions come from the tree.
     """
@@ -39,16 +55,29 @@ def explain(
         (uri, DRAFT202012.create_resource(contents)) for uri, contents in known.items()
     )
     validator = Draft202012Validator({"$ref": address(name)}, registry=registry)
-    found: dict[Problem, None] = {}
+    found: dict[Problem, Mistake] = {}
     for error in validator.iter_errors(value):
+        if error.validator in _ABSENCES and id(error.instance) in tree.partial:
+            continue  # a key of this mapping could not be read, and that was said
         for path, what, hint in _mistakes(error, tree):
             front, named = subject(tree.value, path)
             label = dotted(path[named:]) or shown(str(path[-1]) if path else "the file")
-            found[tree.problem(path, front + what.replace("{}", label, 1), hint)] = None
-    return tuple(sorted(found, key=lambda problem: (problem.line, problem.column, problem.what)))
+            problem = tree.problem(path, front + what.replace("{}", label, 1), hint)
+            found.setdefault(problem, _mistake(error, problem, tuple(path)))
+    return tuple(
+        sorted(found.values(), key=lambda one: (one.problem.line, one.problem.column, one.problem.what))
+    )
 
 
-def _mistakes(error: ValidationError, tree: Tree) -> Iterator[Mistake]:
+def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ...]) -> Mistake:
+    meant = ""
+    if error.validator in _UNKNOWNS:
+        meant = nearest(str(path[-1]), _schema(error).get("properties", {}))
+    name = "propertyNames" in error.schema_path
+    return Mistake(problem, path, error.validator in _ABSENCES, name, meant)
+
+
+def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
     path: Steps = list(error.absolute_path)
     if "propertyNames" in error.schema_path:
         yield [*path, str(error.instance)], _sentence(error, "{}"), _about(error)
@@ -76,7 +105,7 @@ def _schema(error: ValidationError) -> Mapping[str, Any]:
     return error.schema if isinstance(error.schema, Mapping) else {}
 
 
-def _unknown(error: ValidationError, path: Steps) -> Iterator[Mistake]:
+def _unknown(error: ValidationError, path: Steps) -> Iterator[_Said]:
     schema = _schema(error)
     known = list(schema.get("properties", {}))
     holder = _article(str(schema.get("title", "mapping")).lower())
@@ -92,26 +121,28 @@ def _listed(known: list[str], holder: str) -> str:
     return f"`reconciler schema` shows every field of {holder}"
 
 
-def _missing(error: ValidationError, path: Steps) -> Iterator[Mistake]:
+def _missing(error: ValidationError, path: Steps) -> Iterator[_Said]:
     schema = _schema(error)
     holder = _article(str(schema.get("title", "mapping")).lower())
     wanted: list[str] = list(_wanted(error))
+    known = schema.get("properties", {})
+    slips = {nearest(str(key), known) for key in _value(error) if key not in known}
     for key in wanted:
-        if key not in _value(error):
+        if key not in _value(error) and key not in slips:  # a slip is told where it stands
             about = schema.get("properties", {}).get(key, {})
             example = next(iter(about.get("examples", ())), None)
             hint = f"add it, for example `{key}: {example}`" if isinstance(example, str) else "add it"
             yield path, f"{key} is missing; {holder} needs it.", hint
 
 
-def _together(error: ValidationError, path: Steps) -> Iterator[Mistake]:
+def _together(error: ValidationError, path: Steps) -> Iterator[_Said]:
     known = ", ".join(_schema(error).get("properties", {}))
     wanted = error.validator_value
     count = "at least one" if error.validator == "minProperties" else f"only {_number(wanted)}"
     yield path, f"{{}} needs {count} of {known or 'its keys'}.", "keep the one you mean"
 
 
-_KEYS: Mapping[str, Callable[[ValidationError, Steps], Iterator[Mistake]]] = {
+_KEYS: Mapping[str, Callable[[ValidationError, Steps], Iterator[_Said]]] = {
     "additionalProperties": _unknown,
     "unevaluatedProperties": _unknown,
     "required": _missing,

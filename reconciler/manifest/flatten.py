@@ -10,10 +10,11 @@ from typing import Any
 
 from reconciler.manifest.build import pack
 from reconciler.manifest.places import Places
+from reconciler.manifest.prune import ANY, Steps
 from reconciler.manifest.tree import Tree
 from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
 
-_NO_FIELDS: Mapping[str, Scalar] = {}
+_NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
 _DEEP = frozenset({"custom", "messagingOptions"})
 _OURS = frozenset({"devices", "meta", "content"})
@@ -25,28 +26,56 @@ Payloads = Mapping[str, Content]
 class Flattener:
     """Flattens the entries of one tree; paths that occur again and again are kept once."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, unread: frozenset[Steps] = frozenset(), *, again: bool = False) -> None:
         self._tree = tree
+        self._unread = _by_entry(unread)
+        self._again = again
         self._shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joined: dict[tuple[str, str], str] = {}
 
     def contacts(self) -> Iterator[Document]:
         """Yield every contact, each followed by its devices."""
         for name, body, place in self._entries(self._tree.value, "contacts"):
-            yield self._document("contact", name, body, place)
+            yield self._document("contact", name, body, place, unread=self._lost("contacts", name))
             for device, fields, where in self._entries(body, "devices"):
-                yield self._document("device", device, fields, where, parent=name)
+                lost = self._lost("devices", name, device)
+                yield self._document("device", device, fields, where, parent=name, unread=lost)
 
     def resources(self, payloads: Payloads) -> Iterator[Document]:
         """Yield every resource; `payloads` holds what was read for each, by name."""
         for name, body, place in self._entries(self._tree.value, "resources"):
-            document = self._document("resource", name, body, place, content=payloads.get(name))
-            yield document
+            lost = self._lost("resources", name)
+            content = payloads.get(name)
+            if content is None and "content" in body:
+                lost |= {"content"}
+            yield self._document("resource", name, body, place, content=content, unread=lost)
+
+    def lost_in_roster(self, index: int) -> frozenset[str]:
+        """Return the fields that no row of a roster has, because their templates could not be read."""
+        return self._lost("rosters", index)
+
+    def _lost(self, section: str, *steps: str | int) -> frozenset[str]:
+        if not self._unread:
+            return _NOTHING
+        plural = "contacts" if section == "rosters" else section
+        found = self._unread.get((section, *steps), _NOTHING) | self._unread.get(
+            ("defaults", plural), _NOTHING
+        )
+        return found | self._unread.get(("defaults",), _NOTHING)
 
     def defaults(self) -> Mapping[str, Fields]:
         """Return the default fields by kind."""
         section: dict[str, Any] = self._tree.value.get("defaults", {})
         return {plural.removesuffix("s"): self._fields(body)[0] for plural, body in section.items()}
+
+    def default_places(self) -> Mapping[str, Mapping[str, Place]]:
+        """Return the place of each default field, by kind."""
+        section: dict[str, Any] = self._tree.value.get("defaults", {})
+        found: dict[str, Mapping[str, Place]] = {}
+        for plural, body in section.items():
+            _, paths, packed = self._fields(body)
+            found[plural.removesuffix("s")] = Places(self._tree.file, paths, packed)
+        return found
 
     def _entries(self, holder: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any], Place]]:
         bodies: dict[str, Any] = holder.get(key, {})
@@ -63,6 +92,7 @@ class Flattener:
         *,
         parent: str = "",
         content: Content | None = None,
+        unread: frozenset[str] = _NOTHING,
     ) -> Document:
         fields, paths, packed = self._fields(body)
         if content is not None:
@@ -80,6 +110,8 @@ class Flattener:
             controls=controls(body["meta"]) if "meta" in body else _NO_CONTROLS,
             content=content,
             devices_in_scope="devices" in body,
+            unread=unread,
+            again=self._again,
         )
 
     def _fields(self, body: dict[str, Any]) -> tuple[dict[str, Scalar], tuple[str, ...], "array[int]"]:
@@ -108,6 +140,30 @@ class Flattener:
     def _shape(self, paths: list[str]) -> tuple[str, ...]:
         shape = tuple(paths)
         return self._shapes.setdefault(shape, shape)
+
+
+def _by_entry(unread: frozenset[Steps]) -> dict[Steps, frozenset[str]]:
+    """Return the unread fields of each entry: contact, device, resource, roster and section of defaults."""
+    found: dict[Steps, frozenset[str]] = {}
+    for path in unread:
+        entry, rest = _split(path)
+        if entry:
+            found[entry] = found.get(entry, _NOTHING) | {".".join(map(str, rest)) or ANY}
+    return found
+
+
+def _split(path: Steps) -> tuple[Steps, Steps]:
+    match path:
+        case ("contacts", name, "devices", device, *rest):
+            return ("devices", name, device), tuple(rest)
+        case ("rosters", index, "contacts", *rest):
+            return ("rosters", index), tuple(rest)
+        case ("defaults",) | ("defaults", "*"):
+            return ("defaults",), ()
+        case (("contacts" | "resources" | "defaults") as section, name, *rest):
+            return (section, name), tuple(rest)
+        case _:
+            return (), ()
 
 
 def controls(meta: dict[str, Any]) -> Controls:

@@ -10,27 +10,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.errors import Problem
-from reconciler.manifest.check import check
+from reconciler.manifest.check import mistakes
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
+from reconciler.manifest.prune import NO_WORKSPACE, Steps, readable
 from reconciler.manifest.roster import Roster
 from reconciler.manifest.sources import Source, find, named, read
 from reconciler.manifest.subjects import entity
-from reconciler.manifest.table import Table, read_table
+from reconciler.manifest.table import Table, no_table, read_table
 from reconciler.manifest.tree import Tree, read_tree
 from reconciler.manifest.variables import Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest
 
+_ENTRY = (("contacts", "resources"), "name")  # where a name that occurs twice is checked both times
+_TURNS_MAX = 5  # sections inside each other: rosters, contacts, messagingOptions, channel, and the rest
 _DEFINITIONS = ("contact", "contactDefaults", "rosterContact")
 
 
 class Loaded(Struct, frozen=True):
-    """What the files hold. With `problems`, `manifests` are those that could be read completely."""
+    """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked."""
 
     manifests: tuple[Manifest, ...]
     problems: tuple[Problem, ...]
@@ -74,56 +77,90 @@ class _Loader:
         self.problems: list[Problem] = []
         self.known = known_fields(self.extras)
         self.tables: dict[tuple[str, ...], Table] = {}
+        self.unnamed = 0  # files whose workspace could not be read
 
     def manifest(self, source: Source) -> Manifest | None:
         data = read(source)
         if isinstance(data, Problem):
             self.problems.append(data)
             return None
-        before = len(self.problems)
-        tree = self._checked(read_tree(data, source.name), b"${" in data)
-        if len(self.problems) > before:
-            return None
-        manifest = self._built(tree, source.path.parent)
-        return manifest if len(self.problems) == before else None
-
-    def _checked(self, tree: Tree, holds_variables: bool) -> Tree:  # noqa: FBT001 - one caller, one meaning
+        tree = read_tree(data, source.name)
         self.problems.extend(tree.problems)
         if tree.broken:
-            return tree
-        if holds_variables:
+            return None
+        if b"${" in data:
             hidden, problems = substitute(tree, self.variables)
             self.problems.extend(problems)
-            tree = replace(tree, hidden=hidden)
-        self.problems.extend(check("manifest", tree, extras=self.extras, subject=entity))
-        return tree
+            tree = replace(tree, hidden=hidden, problems=(*tree.problems, *problems))
+        return self._manifest(tree, source.path.parent)
 
-    def _built(self, tree: Tree, folder: Path) -> Manifest:
+    def _manifest(self, tree: Tree, folder: Path, *, again: bool = False) -> Manifest | None:
+        """Return what can be relied upon of a tree; None where even its version is another one."""
+        rest, unread = self._readable(tree, again=again)
+        if ("version",) in unread and not again:
+            return None
+        manifest = self._built(rest, folder, unread, again=again)
+        for one in tree.again:
+            if len(one.path) == len(_ENTRY) and one.path[0] in _ENTRY[0]:
+                aside = self._manifest(tree.aside(one), folder, again=True)
+                if aside is not None:
+                    manifest = structs.replace(manifest, documents=(*manifest.documents, *aside.documents))
+        return manifest
+
+    def _readable(self, tree: Tree, *, again: bool) -> tuple[Tree, frozenset[Steps]]:
+        """Return what fits the schema of a tree, and what does not; every mistake becomes a problem.
+
+        A section under a misspelt key is taken for the one that was meant, and checked in its turn.
+        """
+        unread: frozenset[Steps] = frozenset()
+        renamed: frozenset[Steps] = frozenset()
+        refused = bool(tree.problems)
+        for turn in range(_TURNS_MAX):
+            found = mistakes("manifest", tree, extras=self.extras, subject=entity)
+            if again:  # what is wrong with the name itself was said where it stands first
+                found = tuple(one for one in found if not (one.name and len(one.path) == len(_ENTRY)))
+            self.problems.extend(one.problem for one in found if not turn or _below(one.path, renamed))
+            if not refused and all(one.name for one in found):
+                break
+            refused = False
+            tree, lost, renamed = readable(replace(tree, problems=()), found)
+            unread |= lost
+        return tree, unread
+
+    def _built(self, tree: Tree, folder: Path, unread: frozenset[Steps], *, again: bool) -> Manifest:
         value = tree.value
-        flattener = Flattener(tree)
-        documents = [*flattener.contacts(), *self._rows(tree, folder)]
+        flattener = Flattener(tree, unread, again=again)
+        documents = [*flattener.contacts(), *self._rows(tree, folder, flattener)]
         documents.extend(flattener.resources(self._payloads(tree, folder)))
         self.problems.extend(ignore_problems(tree, self.known))
         present = {"contact": "contacts" in value or "rosters" in value, "resource": "resources" in value}
         return Manifest(
             file=tree.file,
-            workspace=value["workspace"],
+            workspace=self._workspace(value["workspace"]),
             workspace_place=tree.place(["workspace"]),
             kinds=frozenset(kind for kind, there in present.items() if there),
             documents=tuple(documents),
             defaults=flattener.defaults(),
             tags=value.get("tags", {}),
+            default_places=flattener.default_places(),
+            hidden=tree.hidden,
         )
 
-    def _rows(self, tree: Tree, folder: Path) -> Iterator[Document]:
+    def _workspace(self, written: str) -> str:
+        """Return the alias; each unread one is another, so that no two files are compared over it."""
+        if written == NO_WORKSPACE:
+            self.unnamed += 1
+            return NO_WORKSPACE * self.unnamed
+        return written
+
+    def _rows(self, tree: Tree, folder: Path, flattener: Flattener) -> Iterator[Document]:
         for index, entry in enumerate(tree.value.get("rosters", ())):
             table = self._table(tree, ["rosters", index, "file"], entry["file"], folder)
-            if table is not None:
-                roster = Roster(tree, ["rosters", index], table)
-                yield from roster.documents()
-                self.problems.extend(roster.problems)
+            roster = Roster(tree, ["rosters", index], table, flattener.lost_in_roster(index))
+            yield from roster.documents()
+            self.problems.extend(roster.problems)
 
-    def _table(self, tree: Tree, path: list[str | int], written: str, folder: Path) -> Table | None:
+    def _table(self, tree: Tree, path: list[str | int], written: str, folder: Path) -> Table:
         try:
             parts = place_below(self.root, folder, written)
             if parts not in self.tables:
@@ -131,10 +168,9 @@ class _Loader:
                 self.tables[parts] = read_table(read_below(self.root, parts), name)
         except Unreadable as error:
             self.problems.append(tree.problem(path, f"the roster {error}", error.hint))
-            return None
-        table = self.tables[parts]
-        self.problems.extend(table.problems)
-        return None if table.problems else table
+            return no_table(tree.file)
+        self.problems.extend(self.tables[parts].problems)
+        return self.tables[parts]
 
     def _payloads(self, tree: Tree, folder: Path) -> dict[str, Content]:
         found: dict[str, Content] = {}
@@ -148,3 +184,7 @@ class _Loader:
                     front, _ = entity(tree.value, path)
                     self.problems.append(tree.problem(path, f"{front}content: {error}", error.hint))
         return found
+
+
+def _below(path: Steps, renamed: frozenset[Steps]) -> bool:
+    return any(path[: len(one)] == one for one in renamed)

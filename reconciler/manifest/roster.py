@@ -14,10 +14,10 @@ from reconciler.manifest.build import pack, shown
 from reconciler.manifest.flatten import controls
 from reconciler.manifest.places import Places
 from reconciler.manifest.table import Row, Table
-from reconciler.manifest.template import Template, compiled, slug
+from reconciler.manifest.template import Template, UnknownColumn, compiled, slug
 from reconciler.manifest.tree import Path, Tree
 from reconciler.model.address import NAME
-from reconciler.model.documents import Controls, Document, Place, Scalar
+from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
 
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _TAG_MAX = 256  # characters, as in common.schema.json
@@ -25,9 +25,13 @@ _COLLISIONS_SHOWN_MAX = 20  # a wrong column would be one for every row
 
 
 class Roster:
-    """One entry of `rosters` with the table it names. `documents()` first, `problems` afterwards."""
+    """One entry of `rosters` with the table it names. `documents()` first, `problems` afterwards.
 
-    def __init__(self, tree: Tree, path: Path, table: Table) -> None:
+    `unread` are fields whose templates could not be read. A row that is wrong in one cell is a document all
+    the same; one without a name of its own is called `(row 17)`, which is no name that a manifest could have.
+    """
+
+    def __init__(self, tree: Tree, path: Path, table: Table, unread: frozenset[str] = frozenset()) -> None:
         self._tree = tree
         self._path = list(path)
         self._table = table
@@ -36,18 +40,33 @@ class Roster:
         contacts: dict[str, Any] = entry["contacts"]
         self._meta = contacts.get("meta", {})
         self._name = self._compile([*path, "name"], entry["name"])
-        self._fields = dict(self._templates([*path, "contacts"], contacts, ""))
+        templates = dict(self._templates([*path, "contacts"], contacts, ""))
+        self._fields = {path: template for path, template in templates.items() if template is not None}
+        self._unread = unread | (templates.keys() - self._fields.keys())
         where = [*path, "contacts", "meta", "tags"]
         tags: dict[str, str] = self._meta.get("tags", {})
-        self._tags = {key: self._compile([*where, key], text) for key, text in tags.items()}
-        if not self._name.columns and not self.problems:
+        compiled_tags = {key: self._compile([*where, key], text) for key, text in tags.items()}
+        self._tags = {key: template for key, template in compiled_tags.items() if template is not None}
+        if self._name is not None and not self._name.columns:
             hint = "put a column into it that differs in every row, such as {Employee ID}"
             self.problems.append(tree.problem([*path, "name"], "the name is the same for every row.", hint))
+            self._name = None
+        self._origin = self._shared()
+
+    def _shared(self) -> Origin:
+        titles = self._table.header
+        columns = {
+            path: titles[template.columns[0]] for path, template in self._fields.items() if template.columns
+        }
+        constants = {
+            path: self._tree.place([*self._path, "contacts", *path.split(".")])
+            for path, template in self._fields.items()
+            if not template.columns
+        }
+        return Origin(columns, constants)
 
     def documents(self) -> tuple[Document, ...]:
-        """Return one contact for each row; where `problems` are found, only the rows without any."""
-        if self.problems:
-            return ()
+        """Return one contact for each row that could be read."""
         named: dict[str, int] = {}
         collisions = 0
         found: list[Document] = []
@@ -57,23 +76,29 @@ class Roster:
                 collisions += 1
                 if collisions <= _COLLISIONS_SHOWN_MAX:
                     self._collision(row, name, named[name])
+                name = ""
             elif name:
                 named[name] = row[0]
-                found.append(self._document(name, row))
+            found.append(self._document(name or f"(row {row[0]})", row))
         if collisions > _COLLISIONS_SHOWN_MAX:
             rest = f"{collisions - _COLLISIONS_SHOWN_MAX} more rows have a name that is taken."
             hint = "build `name` from a column that differs in every row"
             self.problems.append(Problem(self._table.file, 0, 0, rest, hint))
         return tuple(found)
 
-    def _compile(self, path: Path, text: str) -> Template:
+    def _compile(self, path: Path, text: str) -> Template | None:
         result = compiled(text, self._table.header)
         if isinstance(result, Template):
-            return result
-        self.problems.append(self._tree.problem(path, *result))
-        return Template(("",))
+            return None if self._table.doubtful.intersection(result.columns) else result
+        if not isinstance(result, UnknownColumn):
+            self.problems.append(self._tree.problem(path, *result))
+        elif self._table.named:
+            self.problems.append(self._tree.problem(path, result.what, result.hint))
+        return None
 
-    def _templates(self, path: Path, node: dict[str, Any], above: str) -> Iterator[tuple[str, Template]]:
+    def _templates(
+        self, path: Path, node: dict[str, Any], above: str
+    ) -> Iterator[tuple[str, Template | None]]:
         for key, value in node.items():
             if not above and key == "meta":
                 continue
@@ -83,7 +108,10 @@ class Roster:
                 yield above + key, self._compile([*path, key], value)
 
     def _named(self, row: Row) -> str:
+        """Return the name of a row, or "" where it has none; then that was said."""
         number, cells = row
+        if self._name is None or self._unread_cells(number).intersection(self._name.columns):
+            return ""
         text = self._name.render(cells) or ""
         name = slug(text)
         if NAME.fullmatch(name):
@@ -98,7 +126,7 @@ class Roster:
         return ""
 
     def _collision(self, row: Row, name: str, first: int) -> None:
-        cell = self._name.columns[0] + 1
+        cell = _cell(self._name)
         what = f"the name {name} is that of row {first} already."
         hint = "correct one of the rows, or build `name` from a column that differs in every row"
         self.problems.append(Problem(self._table.file, row[0], cell, what, hint))
@@ -107,7 +135,12 @@ class Roster:
         number, cells = row
         fields: dict[str, Scalar] = {}
         packed = array("Q")
+        bad = self._unread_cells(number)
+        unread = self._unread
         for path, template in self._fields.items():
+            if bad and bad.intersection(template.columns):
+                unread |= {path}
+                continue
             text = template.render(cells)
             if text is None:
                 continue
@@ -122,7 +155,12 @@ class Roster:
             fields=fields,
             places=Places(self._table.file, tuple(fields), packed),
             controls=self._controls(row),
+            unread=unread,
+            origin=self._origin,
         )
+
+    def _unread_cells(self, number: int) -> frozenset[int]:
+        return self._table.unread.get(number, _ALL_READ)
 
     def _flag(self, path: str, text: str, row: Row, template: Template) -> Scalar:
         value = _FLAGS.get(text.strip().lower())
@@ -150,8 +188,9 @@ class Roster:
 
 
 _NO_CONTROLS = Controls()
+_ALL_READ: frozenset[int] = frozenset()
 
 
-def _cell(template: Template) -> int:
-    columns = template.columns
+def _cell(template: Template | None) -> int:
+    columns = template.columns if template is not None else ()
     return columns[0] + 1 if columns else 0

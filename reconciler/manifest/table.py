@@ -6,27 +6,39 @@ count as a spreadsheet counts them: the header is row 1.
 
 import csv
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from reconciler.errors import Problem
 from reconciler.manifest.build import shown
 from reconciler.manifest.characters import HINT, UNFIT, complaint
 
 ROWS_MAX = 1_000_000  # rows of one roster
-_PROBLEMS_MAX = 200  # of one file; a wrong delimiter would be one a row
+_PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
 
 Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A roster as read: no problem, or no promise about the rows."""
+    """A roster as read, with every row that has as many cells as the header.
+
+    `unread` are the cells, by row and index from 0, that could not be read; `doubtful` the indexes of columns
+    of which nobody knows which is meant. Without `named`, the header does not say which columns there are.
+    """
 
     file: str
     header: tuple[str, ...]
     rows: tuple[Row, ...]
     problems: tuple[Problem, ...] = ()
+    unread: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    doubtful: frozenset[int] = frozenset()
+    named: bool = True
+
+
+def no_table(file: str, *problems: Problem) -> Table:
+    """Return what stands for a roster of which nothing could be read."""
+    return Table(file, (), (), problems, named=False)
 
 
 def read_table(data: bytes, file: str) -> Table:
@@ -37,7 +49,8 @@ def read_table(data: bytes, file: str) -> Table:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
-        return Table(file, (), (), (Problem(file, line, 0, "the roster is not UTF-8.", hint),))
+        return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
+    unread: dict[int, frozenset[int]] = {}
     rows: list[Row] = []
     header: tuple[str, ...] = ()
     try:
@@ -46,8 +59,12 @@ def read_table(data: bytes, file: str) -> Table:
                 header = tuple(cell.strip() for cell in cells)
                 problems.extend(_header_problems(header, file))
             elif any(cell.strip() for cell in cells):
-                problems.extend(_row_problems(number, cells, header, file))
-                rows.append((number, cells))
+                wrong = tuple(_row_problems(number, cells, header, file))
+                problems.extend(wrong)
+                if len(cells) == len(header):
+                    rows.append((number, cells))
+                if wrong:
+                    unread[number] = frozenset(one.column - 1 for one in wrong)
             if len(problems) >= _PROBLEMS_MAX or len(rows) > ROWS_MAX:
                 problems.append(
                     Problem(file, number, 0, "the rest of the roster was not read.", "mend it first")
@@ -59,7 +76,9 @@ def read_table(data: bytes, file: str) -> Table:
     if not header and not problems:
         hint = "write the names of the columns into the first row"
         problems.append(Problem(file, 1, 0, "the roster is empty; it has no header.", hint))
-    return Table(file, header, () if problems else tuple(rows), tuple(problems))
+    doubtful = frozenset(index for index, name in enumerate(header) if header.count(name) > 1)
+    named = bool(header) and all(name and not _unfit_title(name) for name in header)
+    return Table(file, header, tuple(rows), tuple(problems), unread, doubtful, named)
 
 
 def delimiter_of(text: str) -> str:
@@ -90,9 +109,13 @@ def _header_problems(header: tuple[str, ...], file: str) -> Iterator[Problem]:
         elif first < cell:
             what = f"the column {shown(name)!r} occurs twice; the first one is cell {first}."
             yield Problem(file, 1, cell, what, "rename one of them")
-        elif UNFIT.search(name) or "{" in name or "}" in name:
+        elif _unfit_title(name):
             what = f"the name of the column {shown(name)!r} holds a brace or an invisible character."
             yield Problem(file, 1, cell, what, "rename it")
+
+
+def _unfit_title(name: str) -> bool:
+    return bool(UNFIT.search(name)) or "{" in name or "}" in name
 
 
 def _row_problems(number: int, cells: list[str], header: tuple[str, ...], file: str) -> Iterator[Problem]:

@@ -41,8 +41,19 @@ class Template(Struct, frozen=True):
         return text.strip() if columns else text
 
 
-def compiled(text: str, header: Sequence[str]) -> Template | tuple[str, str]:
-    """Return the template that `text` writes for these columns, or what is wrong: sentence and hint."""
+class UnknownColumn(Struct, frozen=True):
+    """A template that names a column which the header does not have: sentence and hint."""
+
+    what: str
+    hint: str
+
+
+def compiled(text: str, header: Sequence[str]) -> Template | UnknownColumn | tuple[str, str]:
+    """Return the template that `text` writes for these columns, or what is wrong: sentence and hint.
+
+    A brace that is left alone is told rather than a column that is not there.
+    """
+    unknown: UnknownColumn | None = None
     pieces: list[str | int] = []
     at = 0
     for found in _PIECE.finditer(text):
@@ -57,9 +68,9 @@ def compiled(text: str, header: Sequence[str]) -> Template | tuple[str, str]:
             pieces.append(header.index(column.strip()))
         else:
             hint = did_you_mean(column, header, f"the columns are: {shown(', '.join(header), most=200)}")
-            return f"the roster has no column {shown(column)!r}.", hint
+            unknown = unknown or UnknownColumn(f"the roster has no column {shown(column)!r}.", hint)
     pieces.append(text[at:])
-    return Template(_joined(pieces))
+    return unknown or Template(_joined(pieces))
 
 
 def _joined(pieces: list[str | int]) -> tuple[str | int, ...]:

@@ -9,12 +9,12 @@ before it could grow, and depth and size are counted before anything is built of
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.build import Builder, Marks, Stop
+from reconciler.manifest.build import GAP, Again, Builder, Marks, Stop, pack
 from reconciler.manifest.characters import HINT, UNFIT, complaint
 from reconciler.manifest.jsontext import build_json
 from reconciler.manifest.yamltext import build_yaml
@@ -33,7 +33,8 @@ class Tree:
     Scalars are text as written; None stands only where null was written, which is always a problem
     too. A tree with `problems` may still be checked further, so that all mistakes show at once;
     `broken` is true where reading stopped, and then nothing else can be said about the file.
-    `hidden` are the places of values that no message may show: they came from the environment.
+    `hidden` are the places of values that no message may show: they came from the environment. `partial`
+    and `again` are those of the builder: mappings that may lack anything, and second values of a key.
     """
 
     file: str
@@ -41,6 +42,8 @@ class Tree:
     problems: tuple[Problem, ...] = ()
     broken: bool = False
     hidden: frozenset[Place] = frozenset()
+    partial: Mapping[int, dict[str, Any]] = field(default_factory=dict, repr=False)
+    again: tuple[Again, ...] = ()
     _marks: Marks = field(default_factory=lambda: Marks({}, array("Q")), repr=False)
     _indexes: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
 
@@ -74,6 +77,31 @@ class Tree:
         place = self.place(path)
         return Problem(self.file, place.line, place.column, what, hint)
 
+    def aside(self, again: Again) -> "Tree":
+        """Return a tree with the second value of a key as its only entry, beside the head of this file."""
+        kind, name = again.path
+        entries = {name: again.value}
+        self._marks.keep(entries, [pack(again.line, again.column)])
+        value: dict[str, Any] = {
+            key: self.value[key] for key in ("version", "workspace", "defaults", "tags") if key in self.value
+        }
+        packed = [self._packed_at(key) for key in value]
+        value[kind] = entries
+        self._marks.keep(value, [*packed, pack(again.line, again.column)])
+        return replace(self, value=value, again=(), _indexes={})
+
+    def with_value(self, value: dict[str, Any], partial: Mapping[int, dict[str, Any]]) -> "Tree":
+        """Return this tree with another root, whose containers have their positions in the same marks."""
+        return replace(self, value=value, partial=partial, _indexes={})
+
+    def keep(self, container: dict[str, Any] | list[Any], packed: Sequence[int]) -> None:
+        """Remember the positions of the keys or items of a container that is about to join this tree."""
+        self._marks.keep(container, list(packed))
+
+    def _packed_at(self, key: str) -> int:
+        place = self.place_in(self.value, key)
+        return pack(place.line, place.column)
+
     def _index(self, node: object, step: str | int) -> int | None:
         if isinstance(node, list) and isinstance(step, int):
             return step if 0 <= step < len(node) else None
@@ -91,19 +119,38 @@ def read_tree(data: bytes, file: str) -> Tree:
     `file` is the name for messages; a name that ends in `.json` is read as strict JSON, every other
     one as YAML. Problems are in file order.
     """
-    builder = Builder(file)
     try:
         text = _text(data, file)
-        builder.problems.extend(_unfit(text, file))
-        if not builder.problems:
-            (build_json if file.lower().endswith(".json") else build_yaml)(text, builder)
     except Stop as stop:
-        builder.problems.append(stop.problem)
+        return Tree(file, {}, (stop.problem,), broken=True)
+    unfit = tuple(_unfit(text, file))
+    if len(unfit) == _UNFIT_SHOWN_MAX:
+        return Tree(file, {}, unfit, broken=True)
+    builder = Builder(file, gaps=bool(unfit))
+    builder.problems.extend(unfit)
+    try:
+        text = UNFIT.sub(GAP, text) if unfit else text
+        (build_json if file.lower().endswith(".json") else build_yaml)(text, builder)
+    except Stop as stop:
+        if not _follows(stop.problem, unfit):
+            builder.problems.append(stop.problem)
         return Tree(file, {}, _ordered(builder.problems), broken=True)
     root = builder.root
     if not isinstance(root, dict):
         return Tree(file, {}, _ordered(builder.problems), broken=True)
-    return Tree(file, root, _ordered(builder.problems), _marks=builder.marks)
+    return Tree(
+        file,
+        root,
+        _ordered(builder.problems),
+        partial=builder.partial,
+        again=tuple(builder.again),
+        _marks=builder.marks,
+    )
+
+
+def _follows(problem: Problem, unfit: tuple[Problem, ...]) -> bool:
+    """Whether reading stopped over the gap that an unfit character left, in its line or the one after."""
+    return any(problem.line - one.line in (0, 1) for one in unfit)
 
 
 def _text(data: bytes, file: str) -> str:

@@ -72,7 +72,7 @@ def substitute(tree: Tree, variables: Variables) -> tuple[frozenset[Place], tupl
     """
     hidden: set[Place] = set()
     problems: list[Problem] = []
-    waiting: list[dict[str, Any] | list[Any]] = [tree.value]
+    waiting: list[dict[str, Any] | list[Any]] = [tree.value, *(one.value for one in tree.again)]
     while waiting:
         node = waiting.pop()
         for step, value in enumerate(node) if isinstance(node, list) else node.items():
@@ -81,7 +81,8 @@ def substitute(tree: Tree, variables: Variables) -> tuple[frozenset[Place], tupl
             elif isinstance(value, str) and "${" in value:
                 place = tree.place_in(node, step)
                 text, mistake = variables.fill(value)
-                node[step] = text  # type: ignore[index]  # a step of this very node
+                # What could not be filled in is unread, as if it had been refused by the reader.
+                node[step] = None if mistake else text  # type: ignore[index]  # a step of this very node
                 hidden.add(place)
                 if mistake:
                     problems.append(Problem(tree.file, place.line, place.column, *mistake))

@@ -46,11 +46,23 @@ class Controls(Struct, frozen=True):
     reactivate: bool = False
 
 
+class Origin(Struct, frozen=True):
+    """What the rows of one roster share: the column of each field, and the fields that stand in no cell.
+
+    `constants` hold the place, in the manifest, of text that is the same for every row.
+    """
+
+    columns: Mapping[str, str] = {}
+    constants: Mapping[str, Place] = {}
+
+
 class Document(Struct, frozen=True):
     """One declared entity as written.
 
     `places` holds the place of each field's key, by path; `devices_in_scope` is true for a contact
-    whose entry has a `devices:` key, even an empty one (planning rule S1).
+    whose entry has a `devices:` key, even an empty one (planning rule S1). `unread` are the paths of fields
+    that could not be read, `*` for all: what is wrong there was said, and nothing may be called missing.
+    `again` is true for an entry whose name stood in the same mapping before, which was said as well.
     """
 
     kind: str
@@ -62,13 +74,27 @@ class Document(Struct, frozen=True):
     controls: Controls = Controls()
     content: Content | None = None
     devices_in_scope: bool = False
+    unread: frozenset[str] = frozenset()
+    again: bool = False
+    origin: Origin | None = None
+
+    def unsure(self, path: str) -> bool:
+        """Whether a field may be declared although it is not in `fields`: it, or part of it, is unread."""
+        return any(
+            one in ("*", path)
+            or path.startswith(f"{one}.")
+            or one.startswith(f"{path}.")
+            or (one.endswith(".*") and path.startswith(one[:-1]))
+            for one in self.unread
+        )
 
 
 class Manifest(Struct, frozen=True):
     """One manifest file, its rosters included.
 
     `kinds` are the kinds whose key is present (`contact`, `resource`): their entities in
-    `workspace` are in scope even when none is declared. `defaults` are fields by kind.
+    `workspace` are in scope even when none is declared. `defaults` are fields by kind, `default_places`
+    where they stand. `hidden` are the places of values that came from the environment: no message shows them.
     """
 
     file: str
@@ -78,3 +104,5 @@ class Manifest(Struct, frozen=True):
     documents: tuple[Document, ...]
     defaults: Mapping[str, Fields] = {}
     tags: Mapping[str, str] = {}
+    default_places: Mapping[str, Mapping[str, Place]] = {}
+    hidden: frozenset[Place] = frozenset()

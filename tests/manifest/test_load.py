@@ -238,7 +238,7 @@ def test_fields_named_by_the_settings_are_allowed(project: Project) -> None:
         "rosters: [{file: staff.csv, name: '{ID}', contacts: {pagerNumber: '{P}'}}]\n"
     )
 
-    assert len(project.load().problems) == 3
+    assert len(project.load().problems) == 4
     loaded = project.load(extra=["pagerNumber"])
     assert loaded.problems == ()
     assert loaded.manifests[0].documents[1].fields == {"pagerNumber": "5550"}
