@@ -211,7 +211,7 @@ def test_tags_are_an_object_of_keys_to_values() -> None:
     tree = read_tree(b'version: 1\nworkspace: ops\ntags: {team: sre, "a b": ""}\n', "m.yaml")
 
     assert check("manifest", tree) == ()
-    assert set(_COMMON) == {*FORMATS, "tags"}
+    assert set(_COMMON) == {*FORMATS, "tags", "notice"}
 
 
 def test_no_pattern_ends_in_a_bare_dollar() -> None:
