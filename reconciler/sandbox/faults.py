@@ -34,7 +34,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     `path`: a glob over the whole path, in which `*` also matches slashes. `seconds`: of latency, land-late
     and index-lag. `keep`: bytes that a truncated answer keeps (null: half). `rows`: of a short page.
     `words`: an empty page says "No records found" too. `host`: the origin in foreign links. `field`, `how`:
-    what a normaliser changes.
+    what a normaliser changes. `status`: of an answer that only says so.
     """
 
     fault: str
@@ -51,6 +51,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     host: str = "https://elsewhere.example.net"
     field: str = ""
     how: Literal["upper", "lower", "trim", "shorten", "append"] = "upper"
+    status: Annotated[int, msgspec.Meta(ge=400, le=599)] = 503
 
     def __post_init__(self) -> None:
         if self.fault not in FAULTS:
@@ -65,7 +66,8 @@ class Course:
 
     `done`: how often it is carried out. `late_s`: it is carried out only after that time. `answered`: or
     the connection is closed without an answer. `lag_s`: what it creates is missing from lists for so long.
-    `keep`: the answer is cut there (-1: in the middle), and the connection closed.
+    `keep`: the answer is cut there (-1: in the middle), and the connection closed. `status`: it is answered
+    with this status and no body, whatever was done.
     """
 
     wait_s: float = 0.0
@@ -78,6 +80,7 @@ class Course:
     shown: tuple[Rewrite, ...] = ()
     broken: bool = False
     page: bytes | None = None
+    status: int | None = None
     keep: int | None = None
     answered: bool = True
 
@@ -158,6 +161,16 @@ FAULTS: dict[str, Fault] = {
         "state",
         "it is done, and the connection closed without an answer",
         lambda _, course: replace(course, answered=False),
+    ),
+    "refused-before": Fault(
+        "request",
+        "nothing is done, and it is answered with `status`",
+        lambda rule, course: replace(course, done=0, status=rule.status),
+    ),
+    "refused-after": Fault(
+        "state",
+        "it is done, and answered with `status` all the same",
+        lambda rule, course: replace(course, status=rule.status),
     ),
     "land-late": Fault(
         "state",

@@ -87,7 +87,7 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("POST", _path(), "api-callback", body=body)
         with _writing(callback):
-            found = await self._transport.call(call, lambda answer: shapes.created(call, answer, collection))
+            found = await self._transport.once(call, lambda answer: shapes.created(call, answer, collection))
         return structs.replace(callback, callback_id=found.remote_id)
 
     async def replace(self, callback: Callback) -> None:
@@ -95,13 +95,13 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("PUT", _path(callback.callback_id), "api-callback", body=body)
         with _writing(callback):
-            await self._transport.call(call, lambda answer: shapes.done(call, answer))
+            await self._transport.once(call, lambda answer: shapes.done(call, answer))
 
     async def delete(self, callback_id: str) -> None:
         """The callback is gone. Raises NotFound, InDoubt, Throttled."""
         call = Call("DELETE", _path(callback_id), "api-callback")
         with _writing():
-            await self._transport.call(call, lambda answer: shapes.done(call, answer))
+            await self._transport.once(call, lambda answer: shapes.done(call, answer))
 
     async def mark_calls(self, callback_id: str, call_ids: Iterable[str], status: CallStatus) -> None:
         """These calls have this status at the service. Raises NotFound, InDoubt; InputError for no ids."""
@@ -114,7 +114,7 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-call", {"status": status})
         call = Call("PUT", _path(callback_id, calls=True), "api-call", query, body=body)
         with _writing():
-            await self._transport.call(call, lambda answer: shapes.done(call, answer))
+            await self._transport.once(call, lambda answer: shapes.done(call, answer))
 
 
 def _path(callback_id: str | None = None, *, calls: bool = False) -> str:

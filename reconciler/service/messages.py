@@ -247,8 +247,9 @@ class Messages(ReadMessages):
     async def send(self, message: Message, *, workspace: str = "") -> Sent:
         """The message is queued: accepted, and delivered by nobody yet. Sent at most once.
 
-        Raises InDoubt where it may have gone out; nothing here sends it again. Raises Rejected,
-        Throttled or Unavailable where it did not, and InputError for a message that cannot be meant.
+        Raises InDoubt where it may have gone out, after a 503 or 408 too; nothing here sends it again.
+        Raises Rejected, Throttled (a limit on requests) or Unavailable where it did not, and InputError
+        for a message that cannot be meant.
         """
         call = Call(
             "POST",
@@ -257,7 +258,7 @@ class Messages(ReadMessages):
             body=self._transport.encode("message", message_requests.body_of(message)),
         )
         try:
-            message_id = await self._transport.call(
+            message_id = await self._transport.once(
                 call, lambda answer: message_shapes.accepted(call, answer)
             )
         except InDoubt as error:

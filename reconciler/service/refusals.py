@@ -8,6 +8,7 @@ First row that fits wins. `sources`: spec N = the specification's section, facts
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from reconciler.core.retry import Failure, retry_after_s
 from reconciler.errors import (
@@ -238,6 +239,15 @@ def doubt(error: ServiceError) -> InDoubt:
         status=error.status,
         code=error.code,
     )
+
+
+def turned_away(error: Throttled) -> bool:
+    """Whether a throttled request was certainly not carried out: a limit on requests refused it.
+
+    429 is the answer of a limit, and so is any status with the gateway's code for one (facts 8). A 503 or a
+    408 may come from a gateway that had passed the request on: 3 % of such messages went out.
+    """
+    return error.status == HTTPStatus.TOO_MANY_REQUESTS or "OVER_Q" in error.code
 
 
 def given_up(error: ServiceError, why: str) -> ServiceError:

@@ -149,6 +149,19 @@ class Transport:
             await self._timing.sleep(wait_s)
             left_s -= wait_s
 
+    async def once(self, call: Call, read: Callable[[Answer], T]) -> T:
+        """Like `call`, for a write after which nobody looks at what became of it.
+
+        Raises InDoubt also where the service was not ready (503, 408) and may have carried it out all the
+        same: whoever is told "not sent" sends it again. Table A8 says "look first" there.
+        """
+        try:
+            return await self.call(call, read)
+        except Throttled as error:
+            if refusals.turned_away(error):
+                raise
+            raise refusals.doubt(error) from None
+
     def _accepted(self, call: Call) -> None:
         """Nothing happens unless a write comes after a 401, though it began before: it may not be sent."""
         if self._refused and call.method != "GET":

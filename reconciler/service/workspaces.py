@@ -75,7 +75,7 @@ class Workspaces(ReadWorkspaces):
         }
         call = Call("POST", "/workspaces", "workspace", body=self._transport.encode("workspace", body))
         try:
-            found = await self._transport.call(call, lambda answer: shapes.created(call, answer, collection))
+            found = await self._transport.once(call, lambda answer: shapes.created(call, answer, collection))
         except InDoubt as error:
             error.next = "list the workspaces before anything is sent again; nothing deletes a second one."
             raise
@@ -84,7 +84,7 @@ class Workspaces(ReadWorkspaces):
     async def replace(self, workspace_id: str, body: Mapping[str, Any]) -> None:
         """The workspace is what `body` says. Raises NotFound, InDoubt, and Rejected where not offered."""
         call = Call("PUT", _path(workspace_id), "workspace", body=self._transport.encode("workspace", body))
-        await self._transport.call(call, lambda answer: shapes.done(call, answer))
+        await self._transport.once(call, lambda answer: shapes.done(call, answer))
 
 
 def _path(workspace_id: str) -> str:

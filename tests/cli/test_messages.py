@@ -87,7 +87,7 @@ def test_a_mistake_sends_nothing(case: str, project: Project, service: Service) 
     assert service.requests() == []
 
 
-@pytest.mark.parametrize("fault", ["drop-after", "land-late", "truncate", "html"])
+@pytest.mark.parametrize("fault", ["drop-after", "land-late", "truncate", "html", "refused-after"])
 def test_a_send_in_doubt_is_told_and_never_repeated(fault: str, project: Project, service: Service) -> None:
     """At most one message for one intent (P10): whoever was woken is not woken again."""
     rule = {"fault": fault, "method": "POST", "path": "/messages"}
@@ -101,6 +101,21 @@ def test_a_send_in_doubt_is_told_and_never_repeated(fault: str, project: Project
     assert service.writes().count(SENT) == 1
     time.sleep(0.3)
     assert len(done(project, service, "messages", "list")["messages"]) == 1
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, 8), (408, 8), (429, 1)])
+def test_only_a_limit_says_that_a_message_was_not_sent(
+    status: int, code: int, project: Project, service: Service
+) -> None:
+    """A gateway that says 503 or 408 may have passed the message on, and "send it again" made two."""
+    rule = {"fault": "refused-before", "method": "POST", "path": "/messages", "status": status}
+    service.call("POST", "/_sandbox/faults", rule)
+
+    told = done(project, service, *ONE, *BODY, code=code)
+
+    assert told["error"]["kind"] == ("InDoubt" if code == 8 else "Throttled")
+    assert ("messages list" in told["error"]["next"]) is (code == 8)
+    assert service.writes().count(SENT) == 1
 
 
 def test_a_send_that_never_left_is_no_doubt(project: Project, service: Service) -> None:

@@ -67,6 +67,17 @@ def test_latency_answers_later(plain: Plain) -> None:
     assert answer.status_code == 200
 
 
+@pytest.mark.parametrize(("fault", "made"), [("refused-before", 0), ("refused-after", 1)])
+def test_refused_before_and_refused_after_differ_in_what_was_done(
+    fault: str, made: int, plain: Plain
+) -> None:
+    plain.arm(fault, method="POST", status=503)
+
+    assert plain.send("POST", "/contacts", JANE).status_code == 503
+    assert plain.total == people + made
+    assert plain.statuses() == [503, 200]
+
+
 def test_drop_before_closes_the_connection_and_does_nothing(plain: Plain) -> None:
     plain.arm("drop-before", method="POST")
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from sandbox.asking import JANE
 from service.support import Clock, sandbox_config, service, with_client
 
-from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
+from reconciler.errors import InDoubt, Malformed, ServiceError, Throttled, Unavailable
 from reconciler.model.messages import Message
 from reconciler.sandbox.app import running
 from reconciler.sandbox.faults import FAULTS, Rule
@@ -71,6 +71,8 @@ LISTS: dict[str, tuple[dict[str, Any], type[ServiceError]]] = {
     "malformed": ({}, Malformed),
     "html": ({}, Malformed),
     "empty-page": ({}, Malformed),
+    "refused-before": ({"status": 500}, Unavailable),
+    "refused-after": ({"status": 503}, Throttled),
     "repeated-page": ({"nth": 2}, Malformed),
 }
 
@@ -135,6 +137,8 @@ CREATES: dict[str, tuple[dict[str, Any], type[ServiceError] | None, int]] = {
     "latency": ({"seconds": 1.5}, InDoubt, 0),  # done when nobody waits any more
     "drop-before": ({}, InDoubt, 0),
     "drop-after": ({}, InDoubt, 1),
+    "refused-before": ({"status": 429}, Throttled, 0),
+    "refused-after": ({"status": 502}, InDoubt, 1),
     "land-late": ({"seconds": 3600}, InDoubt, 0),
     "truncate": ({}, InDoubt, 1),
     "malformed": ({}, InDoubt, 1),
@@ -199,6 +203,8 @@ def test_what_the_service_normalised_is_seen_in_the_answer() -> None:
 SENDS: dict[str, tuple[type[ServiceError] | None, int]] = {
     "drop-before": (InDoubt, 0),
     "drop-after": (InDoubt, 1),
+    "refused-before": (InDoubt, 0),
+    "refused-after": (InDoubt, 1),
     "land-late": (InDoubt, 0),
     "truncate": (InDoubt, 1),
     "html": (InDoubt, 1),

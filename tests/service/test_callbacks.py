@@ -13,7 +13,7 @@ from msgspec import structs
 from sandbox.receiving import receiving
 from service.support import BASE, ID, Clock, Wire, answer, failure, sandbox_config, service, with_client
 
-from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected, ServiceError
+from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected, ServiceError, Throttled
 from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, Message, Reply, Respondent
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
@@ -245,6 +245,8 @@ def test_a_refused_callback_is_told_in_the_service_s_words(status: int) -> None:
 UNSURE: dict[str, tuple[int, object]] = {
     "500": (500, b""),
     "303": (303, b""),
+    "a gateway that is not ready": (503, b""),
+    "a gateway that waited too long": (408, b""),
     "an error under 200": (200, {"errorSummary": "No.", "errorText": "No."}),
     "a page": (200, b"<!doctype html><title>Sign in</title>"),
     "half an object": (200, b'{"id": "A1"'),
@@ -260,6 +262,16 @@ def test_a_write_whose_answer_says_neither_yes_nor_no_is_in_doubt(write: str, na
     wire = Wire(answer(status, body, location=f"/callbacks/{ID}"))
 
     assert type(failure(wire, WRITES[write])) is InDoubt
+    assert len(wire.sent) == 1
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("headers", [{}, {"X_Error_Code": "ERR_403_DEVELOPER_OVER_QPS"}])
+def test_a_write_that_a_limit_turned_away_is_in_no_doubt(write: str, headers: dict[str, str]) -> None:
+    """The limit stands before the service: what it refuses was not carried out."""
+    wire = Wire(answer(403 if headers else 429, **headers))
+
+    assert type(failure(wire, WRITES[write])) is Throttled
     assert len(wire.sent) == 1
 
 

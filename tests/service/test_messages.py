@@ -228,7 +228,10 @@ def test_whatever_happens_to_a_send_at_most_one_arrives() -> None:
         (415, {}, Rejected),
         (422, {}, Rejected),
         (429, {}, Throttled),
-        (503, {}, Throttled),
+        (503, {"X_Error_Code": "ERR_503_DEVELOPER_OVER_QPS"}, Throttled),
+        (408, {}, InDoubt),
+        (503, {}, InDoubt),
+        (503, {"Retry_After": "1"}, InDoubt),
     ],
 )
 def test_a_refused_send_is_told_as_such_and_not_repeated(
