@@ -168,7 +168,7 @@ async def resume(
     write.
     """
     with open_store(settings, outside, create=False) as store:
-        if not store.unfinished():
+        if not store.unfinished() and not store.doubtful:
             return None
     async with writing(settings, desired, outside, stop, fail_fast=fail_fast) as work:
         unfinished = work.store.unfinished()

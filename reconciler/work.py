@@ -21,7 +21,7 @@ from reconciler.core import select
 from reconciler.core.guard import Consent, guard
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.records import refreshed
-from reconciler.core.recover import Unfinished
+from reconciler.core.recover import Unfinished, doubtful
 from reconciler.core.undo import BY_MANIFEST, desired_of, fitting, inverse
 from reconciler.errors import Interrupted, SettingsError, StalePlan, StoreError, UnsafePlan
 from reconciler.live import read_live
@@ -80,6 +80,9 @@ class Watch(Protocol):
 
     def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
         """Hear of earlier runs that did not finish, before what they left in doubt is looked for."""
+
+    def doubtful(self, why: str) -> None:
+        """Hear why the store may lack what was sent lately, before that is waited for."""
 
     def beyond(self, changes: tuple[Change, ...]) -> None:
         """Hear what planning now would do besides what is resumed, and what is not done."""
@@ -173,10 +176,16 @@ def shared_pace(settings: Settings, store: Store) -> Pace | None:
 
 
 async def settle(work: Work, unfinished: tuple[Unfinished, ...], watch: Watch) -> tuple[Outcome, ...]:
-    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time."""
-    if not unfinished:
+    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
+
+    A store that may lack such runs is waited for in the same way, and accepted as it is afterwards.
+    """
+    if not unfinished and not work.store.doubtful:
         return ()
-    watch.unfinished(unfinished)
+    if work.store.doubtful:
+        watch.doubtful(work.store.doubtful)
+    if unfinished:
+        watch.unfinished(unfinished)
     settings, outside = work.settings, work.outside
     unread = any(one.plan is None for one in unfinished)
     workspaces = await _workspaces(work.client, settings, work.desired) if unread else ()
@@ -195,6 +204,7 @@ async def settle(work: Work, unfinished: tuple[Unfinished, ...], watch: Watch) -
     outcomes = await settle_unfinished(unfinished, work.desired, how)
     if work.stop.asked:
         raise Interrupted("stopped before anything was written.", next="reconciler resume")
+    work.store.accept()
     return outcomes
 
 
@@ -325,6 +335,8 @@ async def make(
         rules=rules,
         moment=Moment(salt or outside.token(), _text(now), _text(expires)),
     )
+    if store.doubtful:
+        made = structs.replace(made, notices=(*made.notices, doubtful(store.doubtful)))
     verdict = guard(made, settings.guard, consent, load_profile(settings.service.profile).missing)
     return Planned(made, verdict, desired, live, recorded, sum(reader.calls.values()))
 

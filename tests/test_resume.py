@@ -1,6 +1,7 @@
 """Runs that are cut off, and what the next ones make of it: as if nothing had happened, and nothing twice."""
 
 import asyncio
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -89,6 +90,20 @@ class Killed(Counting):
     @property
     def _store(self) -> Path:
         return self.world.root / "store.db"
+
+
+class Timed(Counting):
+    """A wire that knows how long after its making the first request left."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.wire.inner)
+        self.world, self.began, self.first_after_s = world, world.clock.now, -1.0
+        world.outside = replace(world.outside, connections=self)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self.first_after_s < 0:
+            self.first_after_s = (self.world.clock.now - self.began).total_seconds()
+        return await super().handle_async_request(request)
 
 
 def person(name: str, **more: Any) -> dict[str, Any]:
@@ -291,24 +306,57 @@ def test_another_clock_or_one_that_was_set_shortens_no_wait(tmp_path: Path, then
     """
     world = built(tmp_path, concurrency=1, settle_s=10)
     wire = halfway(world)
-    right, began = world.outside.now, world.clock.now
+    right = world.outside.now
     world.outside = replace(world.outside, now=lambda: right() + timedelta(seconds=apart_s))
-
-    class Timed(Killed):
-        first_after_s = -1.0
-
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            if self.first_after_s < 0:
-                self.first_after_s = (world.clock.now - began).total_seconds()
-            return await super().handle_async_request(request)
 
     second = Timed(world)
     run = world.resume() if then == "resume" else world.apply()[1]
 
     assert run is not None
     assert second.first_after_s >= 10
-    assert writes(wire, second) == WRITES
+    assert writes(wire) + Counter(method for method, _ in second.sent if method != "GET") == WRITES
     converged(world)
+
+
+@pytest.mark.parametrize("then", ["resume", "apply"])
+def test_an_older_store_that_was_put_back_is_waited_for_before_anything_is_asked(
+    tmp_path: Path, then: str
+) -> None:
+    """It does not know what was sent since: that may be on its way still, and must be seen by the look."""
+    world = built(tmp_path, settle_s=10)
+    backup = shutil.copyfile(tmp_path / "store.db", tmp_path / "backup")
+    world.apply()
+    shutil.copyfile(backup, tmp_path / "store.db")
+
+    notices = world.plan().plan.notices
+    timed = Timed(world)
+    if then == "resume":
+        assert world.resume() is None
+    _, run = world.apply()
+
+    assert [notice.kind for notice in notices] == ["store"]
+    assert timed.first_after_s >= 10
+    assert {method for method, _ in timed.sent} == {"GET"}
+    assert run.exit_code == 0
+    assert live(world) == WANTED
+    assert world.plan().plan.notices == ()
+    again = Timed(world)
+    world.apply()
+    assert again.first_after_s == 0
+
+
+def test_asked_to_stop_while_it_waits_for_an_older_store_it_stays_doubtful(tmp_path: Path) -> None:
+    world = built(tmp_path, settle_s=10)
+    backup = shutil.copyfile(tmp_path / "store.db", tmp_path / "backup")
+    world.apply()
+    shutil.copyfile(backup, tmp_path / "store.db")
+    stop = StopFlag()
+    stop.signal()
+
+    with pytest.raises(Interrupted):
+        applied(world, world.outside, stop)
+
+    assert [notice.kind for notice in world.plan().plan.notices] == ["store"]
 
 
 def test_what_landed_is_recognized_though_the_manifest_has_changed(tmp_path: Path) -> None:

@@ -69,12 +69,16 @@ class Agreeing:
         self.outcomes: list[Outcome] = []
         self.left: tuple[Unfinished, ...] = ()
         self.besides: tuple[Change, ...] = ()
+        self.doubts: list[str] = []
 
     def planned(self, planned: pipeline.Planned) -> None:
         self.plan = planned
 
     def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
         self.left = runs
+
+    def doubtful(self, why: str) -> None:
+        self.doubts.append(why)
 
     def beyond(self, changes: tuple[Change, ...]) -> None:
         self.besides = changes

@@ -22,6 +22,7 @@ from reconciler.apply.look import ContactGone
 from reconciler.apply.session import RESUME, ApplyOptions, NotDone, Session, by_contact, known_contacts
 from reconciler.apply.stop import StopFlag
 from reconciler.apply.workers import work_through
+from reconciler.core.guard import Consent
 from reconciler.core.recover import Unfinished, recover, wait_s
 from reconciler.core.undo import desired_of
 from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
@@ -61,6 +62,10 @@ class Settling:
     offload: Offload = asyncio.to_thread
 
 
+# Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
+_NOBODY = Unfinished("", "", "", None, Consent(), ())
+
+
 class _Doubt(Struct, frozen=True):
     """An open intent; `change` is what was to be sent, None where nothing that can be read says so."""
 
@@ -74,14 +79,14 @@ async def settle_unfinished(
     """Return what became of everything that these runs left in doubt: applied, or in doubt still.
 
     What was not carried out has no outcome here: it may be planned again. Oldest run first. Waits
-    until none of it can land any more; asked to stop, it leaves the rest as it is. Everything it
-    returns is durable. Raises LockHeld, StoreError, Unauthorized.
+    until none of it can land any more, nor what a doubtful store may have forgotten; asked to stop, it
+    leaves the rest as it is. Everything it returns is durable. Raises LockHeld, StoreError, Unauthorized.
     """
     doubts = {one.run: recover(one).in_doubt for one in unfinished}
-    if not any(doubts.values()):
+    if not any(doubts.values()) and not how.store.doubtful:
         return ()
     runs = {one.run: _session(one, desired, how) for one in unfinished}
-    anybody = runs[unfinished[0].run]
+    anybody = next(iter(runs.values()), None) or _session(_NOBODY, desired, how)
     if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values())), how):
         return ()
     outcomes: list[Outcome] = []
@@ -93,7 +98,8 @@ async def settle_unfinished(
 async def _waited_out(run: Session, intents: Iterable[Intent], how: Settling) -> bool:
     """Whether none of these can land any more, and we may still look. The lock's lease is kept alive."""
     locked_for_s = run.timing.monotonic() - how.locked_at
-    left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=run.options.settle_s)
+    missing = bool(how.store.doubtful)
+    left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=run.options.settle_s, missing=missing)
     while left_s > 0 and run.over() is None:
         await run.pause(min(left_s, settle.slice_s))
         left_s -= settle.slice_s

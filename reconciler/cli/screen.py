@@ -35,6 +35,13 @@ class Screen:
         output.note("what is in doubt is looked for first; nothing is sent twice.")
         self._bars.advance("settling", 0, None)
 
+    def doubtful(self, why: str) -> None:
+        """Say that the store may lack what was sent lately: that takes a while to be sure of."""
+        self._bars.clear()
+        output.note(f"{why}.")
+        output.note("what was sent since may be missing from it: waiting until nothing of that can land.")
+        self._bars.advance("settling", 0, None)
+
     def beyond(self, changes: tuple[Change, ...]) -> None:
         """Name what would be to do besides what is resumed."""
         self._bars.clear()

@@ -16,6 +16,7 @@ from reconciler.core.guard import Consent
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create
 from reconciler.model.journal import Entry, Intent
+from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan
 
 
@@ -71,14 +72,27 @@ def recover(unfinished: Unfinished) -> Recovery:
     return Recovery(tuple(settled), tuple(in_doubt), tuple(never_sent))
 
 
-def wait_s(intents: Iterable[Intent], *, locked_for_s: float, settle_s: float) -> float:
+def wait_s(
+    intents: Iterable[Intent], *, locked_for_s: float, settle_s: float, missing: bool = False
+) -> float:
     """Return how many seconds it takes until none of these can land any more; 0 when there are none.
 
     `locked_for_s` is how long we have held the lock, on this process's monotonic clock. Whoever held it
     before sends nothing after that, so what was sent has landed one settle window later. The times in the
     intents do not shorten the wait: another machine's clock wrote them, or this one's before it was set.
+    `missing`: there may be intents that nobody knows of any more.
     """
-    return max(0.0, settle_s - locked_for_s) if any(True for _ in intents) else 0.0
+    return max(0.0, settle_s - locked_for_s) if missing or any(True for _ in intents) else 0.0
+
+
+def doubtful(why: str) -> Notice:
+    """Return what a plan says that was made with a store which may lack what was sent lately."""
+    return Notice(
+        "store",
+        "store",
+        f"{why}: what was sent and recorded since may be missing from it.",
+        "apply waits until nothing of that can land any more, looks at the service, and goes on",
+    )
 
 
 def rest(old: Plan, fresh: Plan) -> Rest:

@@ -9,6 +9,7 @@ NoticeKind = Literal[
     "value",  # a declared value that is accepted and looks wrong
     "twin",  # a live entity that is not ours has the identity of one that is declared or recorded
     "left behind",  # recorded as ours, live, and no manifest says any more whether it should be there
+    "store",  # the store may lack what was sent and recorded lately
 ]
 
 

@@ -15,11 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from reconciler.errors import StoreError
 from reconciler.store import migrations, postgres, schema, sqlite, urls
+from reconciler.store.lost import RESTORE, replaced
 
 T = TypeVar("T")
-
-# Moving it away is harmless: identity fields are looked up at the service before every create.
-RESTORE = "restore the store from a copy, or move it away: what is live is recognized by its identity fields"
 
 # How often a transaction is begun again that the database undid for the sake of another one.
 tries_max = 5
@@ -41,7 +39,28 @@ class Source(Protocol):
         """The place of the tables within the database; None where there is but one."""
 
     def exists(self) -> bool:
-        """Whether there is something that may be opened for reading."""
+        """Whether it may be opened for reading. Raises StoreError for one that was there, and is lost."""
+
+    def recognize(self, connection: Connection, salt: str) -> str:
+        """Return why this store may lack what was written later, or "". `salt` is empty in an empty one.
+
+        Raises StoreError where it cannot be the store that was here before.
+        """
+
+    def accept(self, connection: Connection, salt: str) -> None:
+        """Take the store as it is from now on, whatever may be missing. For a writing transaction."""
+
+    def mark(self, salt: str) -> None:
+        """Make it known that there is this store; durable when it returns. Raises StoreError."""
+
+    def begins(self, connection: Connection) -> None:
+        """Prepare a writing transaction that has just begun. Raises StoreError for a replaced store."""
+
+    def ends(self, connection: Connection) -> None:
+        """Note how far the store has come, as the last part of a writing transaction."""
+
+    def committed(self, connection: Connection, salt: str) -> None:
+        """Return where what was just committed is in the store that was opened. Raises StoreError."""
 
     def engine(self, *, writing: bool) -> Engine:
         """Return the way to it."""
@@ -78,6 +97,7 @@ class Database:
         self.shared = source.shared
         self.engine = engine
         self.salt = ""
+        self.doubtful = ""  # why what was written later may be missing, or ""
         self._source = source
         self._now = now
 
@@ -91,10 +111,15 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose statements are all kept at the end, or none where anything is raised.
 
-        There is one writer at a time: what it has read stays as it is until it ends.
+        There is one writer at a time: what it has read stays as it is until it ends. Raises StoreError where
+        the store is not the one that was opened any more: then nothing may follow from what was written.
         """
-        with self.explained(), self._engine(writing=True).begin() as connection:
-            yield connection
+        with self.explained(), self._engine(writing=True).connect() as connection:
+            with connection.begin():
+                self._source.begins(connection)
+                yield connection
+                self._source.ends(connection)
+            self._source.committed(connection, self.salt)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Return what `work` returns, in a writing transaction of its own.
@@ -114,6 +139,27 @@ class Database:
     def now(self, connection: Connection) -> datetime:
         """Return the store's time, in UTC: where it is shared its own, so that machines need not agree."""
         return self._source.now(connection) or self._now()
+
+    def confirm(self, connection: Connection) -> None:
+        """Return where the store still has the salt that it was opened with. Raises StoreError."""
+        salt = schema.META.c.value
+        found = connection.execute(select(salt).where(schema.META.c.key == "salt")).scalar_one_or_none()
+        if found != self.salt:
+            raise replaced(self.name)
+
+    def accept(self) -> None:
+        """Go on with a store that may lack what was written later: nothing of that can land any more."""
+        if self.doubtful:
+            self.write(lambda connection: self._source.accept(connection, self.salt))
+            self.doubtful = ""
+
+    def recognize(self, connection: Connection, salt: str) -> None:
+        """Learn whether this is the store that was here before. Raises StoreError where it cannot be."""
+        self.doubtful = self._source.recognize(connection, salt)
+
+    def mark(self) -> None:
+        """Make it known that there is this store."""
+        self._source.mark(self.salt)
 
     def tables(self, connection: Connection) -> list[str]:
         """Return the names of the tables that are there."""
@@ -162,14 +208,17 @@ def open_database(
     all. Raises SettingsError for a URL that cannot be used, StoreError for everything else.
     """
     source = _source(url, root)
-    if not create and not source.exists():
+    there = source.exists()
+    if not create and not there:
         return Database(source, None, now=now)
     with _opened(source, now, writing=create) as database:
         if create:
             database.salt = database.write(lambda connection: _made(database, connection, token))
+            database.mark()
         else:
             with database.reading() as connection:
                 version, database.salt = _found(database, connection)
+                database.recognize(connection, database.salt)
             if 0 < version < schema.VERSION:
                 _migrate(source, version, now)
     return database
@@ -198,6 +247,7 @@ def _made(database: Database, connection: Connection, token: Callable[[], str]) 
     """Return the store's salt, after having brought the tables to where they have to be."""
     # All in one transaction: another process sees all of it or nothing.
     version, salt = _found(database, connection)
+    database.recognize(connection, salt)
     if version == 0:
         salt = token()
         database.make_tables(connection)

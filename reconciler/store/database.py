@@ -111,6 +111,15 @@ class Store:
         """The key of the digests that stand for secrets here; empty for a store that does not exist."""
         return self._database.salt
 
+    @property
+    def doubtful(self) -> str:
+        """Why what was written to this store may be missing from it, or ""."""
+        return self._database.doubtful
+
+    def accept(self) -> None:
+        """Go on with a store that is doubtful: whatever is missing from it can land no more."""
+        self._database.accept()
+
     def now(self) -> datetime:
         """Return the store's time, in UTC: that of the server, which all who share it agree on."""
         if self._empty or not self.shared:

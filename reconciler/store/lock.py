@@ -17,7 +17,8 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.store.audit import operator
-from reconciler.store.connection import RESTORE, Database
+from reconciler.store.connection import Database
+from reconciler.store.lost import RESTORE
 from reconciler.store.recorded import Owner
 from reconciler.store.schema import LOCKS
 
@@ -98,7 +99,11 @@ class Lock:
             self._database.write(self.check_in)
 
     def check_in(self, connection: Connection) -> None:
-        """The same, within somebody else's writing transaction: without the lock, nothing of it is kept."""
+        """The same, within somebody else's writing transaction: without the lock, nothing of it is kept.
+
+        Raises StoreError where the store is not the one any more in which the lock was taken.
+        """
+        self._database.confirm(connection)
         if self._due(connection):
             self._renew(connection)
 

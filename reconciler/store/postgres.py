@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
 from sqlalchemy.schema import CreateSchema
 
+from reconciler.store.lost import RESTORE
 from reconciler.store.urls import ServerUrl, server_of
 
 # The tables have a schema of their own: a database may hold other things, and theirs are not ours.
@@ -63,6 +64,8 @@ _STATES = (
     ("25006", "it may not be written", "use the primary server, and a user who may write"),
     ("28", "the login is refused", _LOGIN),
     ("3D000", "there is no such database", "create it, or set `store` to one that is there"),
+    ("42P01", "its tables are not there any more", RESTORE),
+    ("3F000", "its schema is not there any more", RESTORE),
     ("40", "others wrote at the same moment", "run it again"),
     ("42501", "this user may not do that", _RIGHTS),
     ("53100", "the disk is full", "make room on the server's disk, then run it again"),
@@ -140,6 +143,25 @@ class Server:
     def exists(self) -> bool:
         """True: whether it is there shows when it is asked."""
         return True
+
+    def recognize(self, connection: Connection, salt: str) -> str:  # noqa: ARG002 - see below
+        """Return "": nothing beside the database says what it held before."""
+        return ""
+
+    def accept(self, connection: Connection, salt: str) -> None:
+        """Nothing is to be accepted."""
+
+    def mark(self, salt: str) -> None:
+        """Nothing lies beside the database."""
+
+    def begins(self, connection: Connection) -> None:
+        """Nothing to prepare: the server finds the tables by their names, in every statement."""
+
+    def ends(self, connection: Connection) -> None:
+        """Nothing to note."""
+
+    def committed(self, connection: Connection, salt: str) -> None:
+        """Nothing to look at: the server has committed to what it will answer from."""
 
     def engine(self, *, writing: bool) -> Engine:
         """Return an engine; nothing is asked yet."""

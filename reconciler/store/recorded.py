@@ -18,7 +18,7 @@ from reconciler.model.encoding import encode
 from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
-from reconciler.store.connection import RESTORE
+from reconciler.store.lost import RESTORE
 from reconciler.store.schema import ENTITIES
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])

@@ -5,19 +5,31 @@ What is stored, and every statement, is elsewhere and portable.
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from time import monotonic, sleep
+from typing import cast
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
 from reconciler.errors import StoreError
+from reconciler.store import marker
+from reconciler.store.lost import RESTORE, missing, replaced
 
 # How long a statement waits for another process that is writing. Seconds: a commit takes
 # milliseconds, so five seconds of waiting mean that something is stuck.
 busy_timeout_s = 5.0
+
+_generation_max = 2**31 - 1  # SQLite keeps 32 bits of it
+
+# Why what was written to a store may be missing.
+_OLDER = "an older copy of the store was put back, or it lost its last commits"
+_UNREADABLE = (
+    "the marker beside the store cannot be read, so that nobody can tell whether it is the newest copy"
+)
 
 _between_tries_s = 0.01  # where SQLite does not wait by itself; changing the mode takes about as long
 
@@ -33,7 +45,7 @@ _MEANINGS = (
     (
         "SQLITE_CORRUPT",
         "it is damaged",
-        "restore it from a copy, or move it away: what is live is then recognized by its identity fields",
+        RESTORE,
     ),
     ("SQLITE_BUSY", "another process holds on to it", "wait until that process ends, then run it again"),
     ("SQLITE_LOCKED", "another process holds on to it", "wait until that process ends, then run it again"),
@@ -49,12 +61,18 @@ class File:
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._path = path
+        # The highest generation that the marker is known to say. It never goes back: a run that is killed
+        # before it has accepted an older copy must leave the marker as it was.
+        self._marked = 0
 
     def exists(self) -> bool:
-        """Whether the file is there. Raises StoreError where that cannot be seen: it is not an empty one."""
+        """Whether the file is there. Raises StoreError where that cannot be seen, or where it was lost."""
+        marked = marker.is_marked(self._path)  # first: whoever is just making a store writes its marker last
         try:
             self._path.stat()
         except (FileNotFoundError, NotADirectoryError):
+            if marked:
+                raise missing(self._path, marker.marker_of(self._path), "not there") from None
             return False
         except OSError as error:
             raise StoreError(
@@ -68,6 +86,56 @@ class File:
         if writing:
             prepare(self._path)
         return connect(self._path, writing=writing)
+
+    def recognize(self, connection: Connection, salt: str) -> str:
+        """Return why this file may lack what was written to it later, or "". Raises StoreError."""
+        said = marker.read(self._path)
+        if not salt:
+            if marker.is_marked(self._path):
+                raise missing(self._path, marker.marker_of(self._path), "empty")
+            return ""
+        if said is None:
+            self._marked = sys.maxsize if marker.is_marked(self._path) else 0
+            return _UNREADABLE if self._marked else ""
+        if said.id != marker.store_id(salt):
+            raise missing(self._path, marker.marker_of(self._path), "another one")
+        self._marked = said.number
+        return _OLDER if _generation(connection) < said.number else ""
+
+    def accept(self, connection: Connection, salt: str) -> None:
+        """Take the file as it is: the marker follows it again from now on."""
+        said = marker.read(self._path)
+        ahead = said.number if said is not None and said.id == marker.store_id(salt) else 0
+        _set_generation(connection, max(ahead, _generation(connection)) + 1)
+        _held(connection).accepted = True
+
+    def mark(self, salt: str) -> None:
+        """Write the marker beside the file where there is none yet."""
+        if not marker.is_marked(self._path):
+            marker.make(self._path, salt, 0)
+
+    def begins(self, connection: Connection) -> None:
+        """Refuse to write to a file that is not the one at its path any more."""
+        held = _held(connection)
+        held.check()
+        held.changes, held.generation, held.accepted = held.total_changes, 0, False
+
+    def ends(self, connection: Connection) -> None:
+        """Count the generation up where any row was changed."""
+        held = _held(connection)
+        if held.accepted or held.total_changes != held.changes:
+            held.generation = _generation(connection) + 1
+            _set_generation(connection, held.generation)
+
+    def committed(self, connection: Connection, salt: str) -> None:
+        """Refuse to believe a commit to a file that is not at its path any more; let the marker follow."""
+        held = _held(connection)
+        held.check()
+        if held.accepted:
+            self._marked = 0
+        if salt and held.generation > self._marked:
+            marker.follow(self._path, salt, held.generation)
+            self._marked = held.generation
 
     def options(self, *, writing: bool) -> Mapping[str, object]:
         """Return what a transaction has to be: a look at one moment, or the one that writes."""
@@ -135,23 +203,81 @@ def meaning(error: BaseException | None) -> tuple[str, str]:
     return f"it cannot be used ({name or type(error).__name__})", "check the file and its folder"
 
 
+class _Held(sqlite3.Connection):
+    """A connection, and the file that it has opened: its device and inode, and those of the log beside it.
+
+    SQLite goes on with an open file that nobody else can find any more. What it commits there is lost for
+    every other process, and for us when we end.
+    """
+
+    path = Path()
+    file: tuple[int, int] | None = None
+    log: tuple[int, int] | None = None
+    # Of the transaction under way: the rows changed before it, its generation, whether it accepts the file.
+    changes = 0
+    generation = 0
+    accepted = False
+
+    def hold(self, path: Path, before: tuple[int, int] | None) -> None:
+        """Remember what was opened, which was `before` when it began. Raises StoreError where it moved."""
+        self.path = path
+        self.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, where there is one
+        self.file, self.log = before, _identity(_log_of(path))
+        self.check()
+
+    def check(self) -> None:
+        """Return where the files at the path are those that are open. Raises StoreError."""
+        if _identity(self.path) != self.file or (self.log and _identity(_log_of(self.path)) != self.log):
+            raise replaced(str(self.path))
+
+
+def _held(connection: Connection) -> _Held:
+    return cast("_Held", connection.connection.dbapi_connection)  # every connection is made by `_opener`
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _log_of(path: Path) -> Path:
+    real = path.resolve()  # SQLite follows links before it names the log
+    return real.with_name(f"{real.name}-wal")
+
+
+def _generation(connection: Connection) -> int:
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def _set_generation(connection: Connection, number: int) -> None:
+    # Part of the transaction like any row; not a row, so that no table has to change for it.
+    connection.exec_driver_sql(f"PRAGMA user_version = {min(number, _generation_max):d}")
+
+
 def _opener(path: Path, *, writing: bool) -> Callable[[], sqlite3.Connection]:
     def open_() -> sqlite3.Connection:
-        mode = "rw" if writing else _reading_mode(path)
+        mode, before = ("rw" if writing else _reading_mode(path)), _identity(path)
         connection = sqlite3.connect(
             f"file:{quote(str(path))}?mode={mode}",
             uri=True,
             timeout=busy_timeout_s,
             isolation_level=None,  # transactions begin where `_begin_*` say so, not where the driver guesses
             check_same_thread=False,  # the pool gives a connection to one thread at a time
+            factory=_Held,
         )
         try:
             _tune(connection, writing=writing)
-        except sqlite3.Error:
+            if writing:
+                connection.hold(path, first.setdefault("file", before))
+        except BaseException:
             connection.close()
             raise
         return connection
 
+    first: dict[str, tuple[int, int] | None] = {}  # what the first connection has opened, all others have to
     return open_
 
 

@@ -168,7 +168,8 @@ def test_what_exists_is_adopted_without_a_write(tmp_path: Path) -> None:
     """A lost store never makes a duplicate: who exists is asked of the service."""
     bench = Bench(tmp_path)
     bench.apply(person(), phone(), upload())
-    (tmp_path / "store.db").unlink()
+    for file in tmp_path.glob("store.db*"):
+        file.unlink()
 
     run = bench.apply(person(), phone())
 

@@ -332,6 +332,9 @@ class _Watch:
         allowed = last.changes if last else ()
         self._resumed = frozenset((change.address, action(change)) for change in allowed)
 
+    def doubtful(self, why: str) -> None:
+        self._universe.note(f"doubtful: {why}")
+
     def beyond(self, changes: tuple[Change, ...]) -> None:
         self._universe.note(f"beyond {len(changes)}")
 

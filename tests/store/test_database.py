@@ -38,8 +38,8 @@ def test_the_store_is_private_from_its_creation(
     with store_at(path) as store:
         store.remember([record()], WORKSPACES)
         files = sorted(file.name for file in path.parent.iterdir())
-        assert files == ["store.db", "store.db-shm", "store.db-wal"]
-        assert [mode(path.parent / name) for name in files] == [0o600] * 3
+        assert files == ["store.db", "store.db-shm", "store.db-wal", "store.db.id"]
+        assert [mode(path.parent / name) for name in files] == [0o600] * 4
     assert mode(path.parent) == 0o700
     assert mode(path) == 0o600
 
@@ -64,7 +64,7 @@ def test_reading_a_store_leaves_its_folder_as_it_is(tmp_path: Path) -> None:
         store.remember([record()], WORKSPACES)
     with store_at(path, create=False) as store:
         assert set(store.recorded(WORKSPACES).entities) == {JANE}
-    assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["store.db", "store.db.id"]
 
 
 def test_a_plan_can_be_made_while_an_apply_writes(store_url: str) -> None:
