@@ -243,7 +243,8 @@ async def carry_out(
             watch.ended(outcome)
     resumes = unfinished[-1].run if command == "resume" else ""
     result = with_settled(result, settled)
-    result = structs.replace(result, context=context, resumes=resumes, notices=planned.plan.notices)
+    kept, told = planned.plan.to_keep, planned.plan.notices
+    result = structs.replace(result, context=context, resumes=resumes, records=kept, notices=told)
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         store.end(result)
         return structs.replace(result, audit_head=str(store.head() or ""))

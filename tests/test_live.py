@@ -199,9 +199,11 @@ def test_devices_in_scope_are_read_from_their_contact(tmp_path: Path, briefly: b
         "platform": "GCM",
         "deviceOS": "Android 15",
         "deviceModel": "Pixel 9",
-        "pushToken": "token",
     }
-    world.write(declared(2, devices={"phone": phone}))
+    manifest = declared(2)
+    for name, person in manifest["contacts"].items():
+        person["devices"] = {"phone": {**phone, "pushToken": f"token-of-{name}"}}
+    world.write(manifest)
     world.apply()
     world.clock.pass_s(60)
 

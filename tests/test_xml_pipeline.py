@@ -56,7 +56,7 @@ def organisation(folder: Path, vendor: str, form: str) -> World:
             "identity": Identity(contacts=("custom.employeeId", "workEmailAddress1")),
             "variables": ("ONCALL_*",),
         },
-        environ={f"ONCALL_{name}": "token" for name in ("JANE_PIXEL", "JANE_TABLET", "SAM_PIXEL")},
+        environ={f"ONCALL_{name}": f"token-of-{name}" for name in ("JANE_PIXEL", "JANE_TABLET", "SAM_PIXEL")},
     )
 
 

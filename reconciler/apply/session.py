@@ -14,6 +14,7 @@ from msgspec import Struct
 from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt, StopFlag
 from reconciler.core.plan import Rules
+from reconciler.core.records import traced
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Update, action
 from reconciler.model.journal import Intent
@@ -90,6 +91,12 @@ class Session:
     doubts: list[Doubt] = field(default_factory=list)
     halted: Halt | None = None
     shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
+    adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
+
+    def __post_init__(self) -> None:
+        self.adopting = frozenset(
+            one.address for one in self.plan.changes if isinstance(one, Update) and one.adopts
+        )
 
     def keep(self, record: RecordedEntity, row: LiveEntity | None = None) -> Batch:
         """Return what a write that is done leaves in the store, and remember `row`, what was seen of it.
@@ -100,7 +107,8 @@ class Session:
             self.shown[record.address] = row
         if record.address in self.plan.gone:
             return Batch(forget=(record.address,))
-        return Batch(remember=(record,))
+        adopted = self.plan.created_at if record.address in self.adopting else ""
+        return Batch(remember=(traced(record, self.records.get(record.address), adopted=adopted),))
 
     def collection(self, address: Address) -> Collection:
         """The collection that an address belongs to."""

@@ -13,6 +13,7 @@ from reconciler.core.diff import Salts
 from reconciler.core.fingerprint import fingerprint, manifest_digest
 from reconciler.core.match import Key
 from reconciler.core.order import ordered
+from reconciler.core.records import to_keep
 from reconciler.core.select import Selection
 from reconciler.errors import ManifestError, Problem
 from reconciler.model.address import Address, parse
@@ -144,6 +145,7 @@ class Draft:
             created_at=self.moment.now,
             expires_at=self.moment.expires,
         )
+        plan = structs.replace(plan, records=to_keep(plan, self.desired, self.live, self.recorded))
         return structs.replace(plan, fingerprint=fingerprint(plan))
 
 

@@ -40,6 +40,7 @@ def fingerprint(plan: Plan) -> str:
             changes,
             plan.adoptions,
             plan.gone,
+            plan.records,
             plan.renames,
         )
     )

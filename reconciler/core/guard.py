@@ -27,7 +27,7 @@ class Consent(Struct, frozen=True):
 
 
 def guard(plan: Plan, limits: GuardLimits, consent: Consent, missing: Missing = frozenset()) -> Verdict:
-    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1, G1 to G4.
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1, G1 to G5.
 
     `missing` are the kinds and actions that this deployment does not offer.
     """
@@ -92,6 +92,7 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
     if total > limits.deletes_max:
         what = f"the plan deletes {total} entities (the limit is {limits.deletes_max})."
         yield Reason("G1", "", total, limits.deletes_max, what, flag)
+    yield from _adopted_deletes(plan, limits, flag)
     for scope in _scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
         owned = plan.owned.get(str(scope), 0)
@@ -103,6 +104,20 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
             limit = owned * limits.deletes_max_percent // 100
             what = f"{where} ({_percent(count, owned)}; the limit is {limits.deletes_max_percent} %)."
             yield Reason("G1", str(scope), count, limit, what, flag)
+
+
+def _adopted_deletes(plan: Plan, limits: GuardLimits, flag: str) -> Iterator[Reason]:
+    """Refuse to delete many that existed before us, or of which nobody knows whether they did."""
+    older = [one.address for one in plan.changes if isinstance(one, Delete) and one.adopted]
+    if len(older) > limits.adopted_deletes_max:
+        named = ", ".join(older[:_SHOWN]) + (
+            f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
+        )
+        what = (
+            f"the plan deletes {len(older)} entities that existed before us, or may have "
+            f"(the limit is {limits.adopted_deletes_max}): {named}."
+        )
+        yield Reason("G5", "", len(older), limits.adopted_deletes_max, what, flag)
 
 
 def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:

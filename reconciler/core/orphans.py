@@ -13,7 +13,7 @@ from reconciler.core.normalize import masked
 from reconciler.model.address import NAME, Address, contact
 from reconciler.model.changes import Delete
 from reconciler.model.plans import Skip
-from reconciler.model.snapshots import LiveEntity, RecordedEntity, Scope
+from reconciler.model.snapshots import UNKNOWN, LiveEntity, RecordedEntity, Scope
 
 
 def find_orphans(
@@ -47,7 +47,7 @@ def find_orphans(
             what = f"is no longer declared, and it is not certain which one it is ({ids}); left alone."
             draft.skips.append(Skip(address, "ambiguous", what, "remove at the service what is too many"))
         else:
-            _orphan(draft, address, candidates[0], protected=record is not None and record.protected)
+            _orphan(draft, address, candidates[0], record)
     return sum(map(len, marked.values()))
 
 
@@ -67,7 +67,8 @@ def _gone(draft: Draft, scope: Scope, address: Address) -> None:
         draft.gone += [address, *draft.records.get((address,), {})]
 
 
-def _orphan(draft: Draft, address: Address, row: LiveEntity, *, protected: bool) -> None:
+def _orphan(draft: Draft, address: Address, row: LiveEntity, record: RecordedEntity | None) -> None:
+    protected = record is not None and record.protected
     if mark := draft.foreign(row):
         what = f"is no longer declared, and carries the mark of another owner ({mark}); left alone."
         draft.skips.append(Skip(address, "foreign mark", what, "leave it to its owner, or remove it by hand"))
@@ -87,7 +88,8 @@ def _orphan(draft: Draft, address: Address, row: LiveEntity, *, protected: bool)
         known.get(one.remote_id, str(one.fields.get("deviceName", one.remote_id))) for one in live_devices
     )
     before = masked(address.kind, row.fields, draft.moment.salt)
-    draft.changes.append(Delete(address, row.remote_id, before, row.parent_id, tuple(takes)))
+    adopted = record.adopted if record else UNKNOWN
+    draft.changes.append(Delete(address, row.remote_id, before, row.parent_id, tuple(takes), adopted=adopted))
 
 
 def _marked(draft: Draft, row: LiveEntity) -> str:

@@ -9,7 +9,7 @@ from reconciler.core.normalize import declared, masked, trusted
 from reconciler.core.select import Selection
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
-from reconciler.model.plans import Plan
+from reconciler.model.plans import Kept, Plan, RecordChange
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity
 
 
@@ -43,6 +43,26 @@ def record_of(
         modified=trusted(row.modified, row.seen),
         protected=entity.controls.protect,
     )
+
+
+# Ids that are remembered of one address. Each stands for one time that it seemed gone and was made again.
+earlier_max = 20
+
+
+def traced(record: RecordedEntity, before: RecordedEntity | None, *, adopted: str = "") -> RecordedEntity:
+    """Return the record with what is known of where its entity came from.
+
+    `before` is what was recorded under its address, `adopted` when the entity was adopted, "" where we made
+    it. What we made under another id and lost sight of stays known as ours.
+    """
+    if before is None:
+        return structs.replace(record, adopted=adopted)
+    if before.remote_id == record.remote_id:
+        return structs.replace(record, adopted=before.adopted, earlier=before.earlier)
+    made = (*before.earlier, *(() if before.adopted else (before.remote_id,)))
+    earlier = tuple(one for one in made if one != record.remote_id)[-earlier_max:]
+    ours = record.remote_id in made
+    return structs.replace(record, adopted="" if ours else adopted, earlier=earlier)
 
 
 def proven(
@@ -88,8 +108,32 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
         row = rows.get((address.kind, address.workspace, remote_id))
         if row is not None:
             record = record_of(entity, row, salt=recorded.salt, before=before)
+            record = traced(record, before, adopted=plan.created_at)
             if record != before:
                 yield record
+
+
+def to_keep(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> tuple[RecordChange, ...]:
+    """Return which of these records change in what decides later plans, beside adoptions and renames.
+
+    That is protection, and which fields are ours with which value. A time of change, and what the service
+    shows of a value that did not change, are refreshed on the way and are no work of their own.
+    """
+    held = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
+    adopted = {one.address for one in plan.adoptions}
+    found = []
+    for record in refreshed(plan, desired, live, recorded):
+        before = held.get(record.address)
+        if before is None or record.address in adopted:
+            continue
+        if record.protected != before.protected:
+            word: Kept = "protected" if record.protected else "no longer protected"
+            found.append(RecordChange(record.address, word))
+        paths = record.sent.keys() | before.sent.keys()
+        moved = tuple(sorted(path for path in paths if record.sent.get(path) != before.sent.get(path)))
+        if moved:
+            found.append(RecordChange(record.address, "fields", moved))
+    return tuple(sorted(found, key=structs.astuple))
 
 
 def _settled(plan: Plan) -> set[Address]:

@@ -63,6 +63,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
 
     `before` is the whole normalized live entity: the delete happens only if it still looks so.
     `takes` are the devices that go with a contact, by address where recorded, else by device name.
+    `adopted` is when it was adopted, where it existed before us; UNKNOWN where nobody wrote that down.
     """
 
     address: Address
@@ -71,6 +72,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
     parent_id: str = ""
     takes: tuple[str, ...] = ()
     cause: Cause = "no longer declared"
+    adopted: str = ""
 
 
 Change = Create | Update | Delete

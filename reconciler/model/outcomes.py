@@ -28,6 +28,7 @@ class Run(Struct, frozen=True):
     `run` is a UUID. Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what
     ended the run early, if anything did. `resumes` is the earlier run that this one went on with,
     `audit_head` the end of the history after this run: kept elsewhere, it proves that nothing was cut off.
+    `records` counts the records that changed though nothing was written for them, `adopted` among them.
     `notices` are those of the plan; as text they are shown with the plan, before the run begins.
     """
 
@@ -44,6 +45,7 @@ class Run(Struct, frozen=True):
     context: Context = Context()
     audit_head: str = ""
     resumes: str = ""
+    records: int = 0
     notices: tuple[Notice, ...] = ()
 
     def count(self, result: Result) -> int:

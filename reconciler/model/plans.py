@@ -55,6 +55,21 @@ class Adoption(Struct, frozen=True):
     parent_id: str = ""
 
 
+Kept = Literal[
+    "protected",  # the entry says `protect: true` now
+    "no longer protected",
+    "fields",  # declared and live alike: they become ours, or leave the record
+]
+
+
+class RecordChange(Struct, frozen=True):
+    """A record of ours that changes though nothing is written to the service; `fields` are paths."""
+
+    address: Address
+    what: Kept
+    fields: tuple[str, ...] = ()
+
+
 SkipReason = Literal[
     "ambiguous",
     "protected",
@@ -80,9 +95,9 @@ class Plan(Struct, frozen=True):
     """Everything that must change so that live equals desired, and nothing else.
 
     Order: `changes` stand in the order of their waves, then by address. `fingerprint` covers the
-    target, the options, the manifest's digest and every change, adoption and before-value; not the
-    time, the reads or the counts. `salt` keys the masks of secrets in this plan. Times are ISO 8601
-    in UTC.
+    target, the options, the manifest's digest and every change, adoption, record and before-value; not
+    the time, the reads, the notices or the counts. `salt` keys the masks of secrets in this plan. Times
+    are ISO 8601 in UTC.
     """
 
     target: Target
@@ -94,6 +109,7 @@ class Plan(Struct, frozen=True):
     skips: tuple[Skip, ...] = ()
     # Recorded, no longer declared, and not there any more: only forgotten. In an undo, what its run adopted.
     gone: tuple[Address, ...] = ()
+    records: tuple[RecordChange, ...] = ()  # what else has to be written down, and nowhere else
     renames: Mapping[Address, Address] = {}  # recorded under the first, found again under the second
     unchanged: Mapping[str, int] = {}  # scope as text -> entities
     outside: Mapping[
@@ -111,6 +127,11 @@ class Plan(Struct, frozen=True):
     def count(self, word: str) -> int:
         """How many changes of this action (`create`, `update`, `delete`) there are."""
         return sum(1 for change in self.changes if action(change) == word)
+
+    @property
+    def to_keep(self) -> int:
+        """How many records of ours change though nothing is written for them: work for an apply."""
+        return len(self.adoptions) + len(self.renames) + len(self.gone) + len(self.records)
 
     @property
     def counted(self) -> bool:

@@ -83,6 +83,7 @@ class GuardLimits(Struct, frozen=True):
 
     deletes_max: int = 25
     deletes_max_percent: int = 20
+    adopted_deletes_max: int = 3
     creates_max: int = 10
     creates_max_percent: int = 20
     updates_max: int = 25

@@ -80,12 +80,17 @@ class Live(Struct, frozen=True):
     reads: tuple[Read, ...] = ()
 
 
+UNKNOWN = "unknown"  # in the place of a time: nobody wrote down whether we made it
+
+
 class RecordedEntity(Struct, frozen=True):
     """What we own and remember of it.
 
     `sent` are the declared fields as last sent, `shown` what the service then showed for the same
     paths (both flat and normalized, secrets as digests under the store's salt). `modified` is the
     service's time of change that `shown` belongs to, empty when it may not be relied upon.
+    `adopted` is empty where we made it, else when it was adopted (ISO 8601), or UNKNOWN where an older
+    version recorded it. `earlier` are the ids of what we made under this address before and lost sight of.
     """
 
     address: Address
@@ -95,6 +100,8 @@ class RecordedEntity(Struct, frozen=True):
     shown: Fields = {}
     modified: str = ""
     protected: bool = False
+    adopted: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 class Recorded(Struct, frozen=True):

@@ -96,6 +96,7 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
         ("manifest_digest", "The manifests were edited since."),
         ("adoptions", "Other entities would be adopted."),
         ("gone", "Other entities would be forgotten."),
+        ("records", "Other records would be kept."),
         ("renames", "Other entities would be renamed."),
         ("skips", "Something else is left alone, or for another reason."),
         ("unchanged", "Another number of entities is as declared."),

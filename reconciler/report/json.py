@@ -49,6 +49,7 @@ def _counts(plan: Plan) -> dict[str, int]:
         "forgotten": len(plan.gone),
         "skipped": len(plan.skips),
         "notices": len(plan.notices),
+        "records": plan.to_keep,
         "protected": sum(1 for skip in plan.skips if skip.reason == "protected"),
         "unmanaged": sum(plan.unmanaged.values()),
         "calls": sum(read.calls for read in plan.reads),

@@ -103,7 +103,10 @@ def _outcome(outcome: Outcome, at: int, sign: str, style: Style) -> list[Line]:
 def _said(run: Run) -> str:
     applied, planned = run.count("applied"), len(run.outcomes)
     if not planned:
-        return "Nothing had to be written." if run.outcome == "done" else "Nothing was written."
+        if run.outcome != "done":
+            return "Nothing was written."
+        kept = f"; {count(run.records, 'record')} kept" if run.records else ""
+        return f"Nothing had to be written{kept}."
     if applied == planned:
         return f"{count(applied, 'change')} applied: live is as planned."
     return f"{applied:,} of {count(planned, 'change')} applied."

@@ -6,12 +6,13 @@ named here too, so that a caller needs this module alone. Not here: printing, co
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.changes import Create, Delete, Update
-from reconciler.model.plans import Adoption, Plan, Skip, Verdict
-from reconciler.model.snapshots import Read
+from reconciler.model.plans import Adoption, Plan, RecordChange, Skip, Verdict
+from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.drift import drift_lines
 from reconciler.report.fields import Columns, Row, columns, create_lines, delete_lines, row_lines, rows
 from reconciler.report.lines import (
@@ -37,6 +38,7 @@ __all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "probl
 
 _head_columns = 50  # where the calls stand in the head line
 _address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
+_paths_max = 3  # paths of fields in one line about a record
 _screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
 
 
@@ -103,6 +105,7 @@ def _counts(plan: Plan) -> list[Line]:
         (len(plan.adoptions), "adopted", ""),
         (len(plan.renames), "renamed", ""),
         (len(plan.gone), "forgotten", ""),
+        (len(plan.records), "recorded anew", ""),
         (skipped.pop("protected", 0), "protected", ""),
         *((number, reason, "warn") for reason, number in sorted(skipped.items())),
         (len(plan.notices), "notice" if len(plan.notices) == 1 else "notices", "warn"),
@@ -132,9 +135,16 @@ def _deletes(plan: Plan, *, full: bool) -> list[Line]:
     lines: list[Line] = []
     for change in listed:
         lines.append(_headline("-", "delete", change.address, change.cause, at))
+        lines += [line("    ", (_origin(change), "delete"))] if change.adopted else []
         lines += [line("    and its device ", (name, "delete")) for name in change.takes]
         lines += delete_lines(change.before, change.address.kind) if full else []
     return [*lines, *rest]
+
+
+def _origin(change: Delete) -> str:
+    if change.adopted == UNKNOWN:
+        return "whether it existed before us is not known"
+    return f"existed before us, adopted on {change.adopted[:10]}"
 
 
 def _updates(plan: Plan, *, full: bool) -> list[Line]:
@@ -173,6 +183,7 @@ def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
     """What changes in our records and nowhere else."""
     about = [(one.address, _adopted(one)) for one in plan.adoptions]
     about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
+    about += [(one.address, _kept(one)) for one in plan.records]
     forgotten = "gone and no longer declared; forgotten"
     if plan.options.undo_of:
         forgotten = "adopted by that run; ours no longer"
@@ -180,6 +191,18 @@ def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
     listed, rest = fold(about, full=full)
     at = _address_columns([address for address, _ in listed])
     return [*(_headline("=", "dim", address, text, at) for address, text in listed), *rest]
+
+
+def _kept(change: RecordChange) -> str:
+    match change.what:
+        case "protected":
+            return "protected from now on"
+        case "no longer protected":
+            return "no longer protected"
+        case "fields":
+            more = f" and {len(change.fields) - _paths_max} more" if len(change.fields) > _paths_max else ""
+            return f"recorded anew: {', '.join(change.fields[:_paths_max])}{more}"
+    assert_never(change.what)
 
 
 def _adopted(adoption: Adoption) -> str:
@@ -221,15 +244,14 @@ def _refusals(verdict: Verdict) -> list[Line]:
 
 
 def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
-    records = plan.adoptions or plan.gone or plan.renames
     if not verdict.safe:
         said = "Nothing was written, and this plan will not be."
-    elif not plan.changes and not records:
-        said = "Nothing to do: live is as declared."
-    else:
+    elif plan.changes:
         said = f"Nothing was written.  next: {next_step}"
-    if plan.options.undo_of and verdict.safe and not (plan.changes or records):
-        said = "Nothing to undo."
+    elif plan.to_keep:
+        said = f"{count(plan.to_keep, 'record')} to keep; apply needed.  next: {next_step}"
+    else:
+        said = "Nothing to undo." if plan.options.undo_of else "Nothing to do: live is as declared."
     code = short_fingerprint(plan.fingerprint)
     return line((said, "bold"), ("   fingerprint " + code if code else "", "dim"))
 

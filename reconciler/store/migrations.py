@@ -8,6 +8,7 @@ that the caller gives: after a kill at any moment the store is of the one versio
 from collections.abc import Callable, Mapping
 
 from sqlalchemy import (
+    Boolean,
     Column,
     ColumnElement,
     Connection,
@@ -113,7 +114,29 @@ def _widen_runs(connection: Connection) -> None:
     _rebuild(connection, runs, {"number": literal(0), **added})
 
 
-STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2}
+def _to_3(connection: Connection) -> None:
+    """Records say where their entity came from."""
+    _trace_entities(connection)
+
+
+def _trace_entities(connection: Connection) -> None:
+    entities = Table(
+        "entities",
+        MetaData(),
+        *_key("origin", "stack", "workspace_id", "address"),
+        *_texts("remote_id", "parent_id"),
+        *(Column(name, Text, nullable=False) for name in ("sent", "shown")),
+        *_texts("modified"),
+        Column("protected", Boolean, nullable=False),
+        *_texts("adopted"),
+        Column("earlier", Text, nullable=False),
+        *_texts("updated_at", "run"),
+    )
+    # Nobody wrote down whether we made them.
+    _rebuild(connection, entities, {"adopted": literal("unknown"), "earlier": literal("[]")})
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}
 
 
 def _rebuild(connection: Connection, table: Table, added: Mapping[str, ColumnElement[object]]) -> None:

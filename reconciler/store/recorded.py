@@ -22,6 +22,7 @@ from reconciler.store.lost import RESTORE
 from reconciler.store.schema import ENTITIES
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
+_IDS = msgspec.json.Decoder(tuple[str, ...])
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -69,6 +70,8 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
         table.shown,
         table.modified,
         table.protected,
+        table.adopted,
+        table.earlier,
     )
     query = select(*columns).where(table.origin == owner.origin, table.stack == owner.stack)
     found = {}
@@ -155,6 +158,8 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
         "shown": encode(entity.shown).decode(),
         "modified": entity.modified,
         "protected": entity.protected,
+        "adopted": entity.adopted,
+        "earlier": encode(entity.earlier).decode(),
     }
 
 
@@ -170,6 +175,8 @@ def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
         shown=_fields(address, row.shown),
         modified=_text(address, row.modified),
         protected=bool(row.protected),
+        adopted=_text(address, row.adopted),
+        earlier=_ids(address, row.earlier),
     )
 
 
@@ -191,6 +198,13 @@ def _fields(address: Address, text: object) -> dict[str, Scalar]:
         return _FIELDS.decode(_text(address, text))
     except msgspec.DecodeError:
         corrupt(address, "its fields cannot be read")
+
+
+def _ids(address: Address, text: object) -> tuple[str, ...]:
+    try:
+        return _IDS.decode(_text(address, text))
+    except msgspec.DecodeError:
+        corrupt(address, "its earlier ids cannot be read")
 
 
 def corrupt(address: object, what: str) -> NoReturn:

@@ -15,7 +15,7 @@ Text and integers only, and JSON as text, so that the same tables serve every da
 from sqlalchemy import Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
 # Raised with every change of the tables; a store with a higher one was written by a newer program.
-VERSION = 2
+VERSION = 3
 
 METADATA = MetaData()
 
@@ -41,6 +41,8 @@ ENTITIES = Table(
     Column("shown", Text, nullable=False),
     Column("modified", String, nullable=False),
     Column("protected", Boolean, nullable=False),
+    Column("adopted", String, nullable=False),  # empty: we made it; else when it was adopted, or `unknown`
+    Column("earlier", Text, nullable=False),  # ids of what we made before under this address, a JSON list
     Column("updated_at", String, nullable=False),
     Column("run", String, nullable=False),
 )

@@ -69,8 +69,8 @@ ownership: {mark: custom_managedBy}
 adopt: never
 store: sqlite:////var/lib/reconciler/ops.db
 guard:
-  {deletes_max: 1, deletes_max_percent: 2, creates_max: 6, creates_max_percent: 3, updates_max: 4,
-   updates_max_percent: 5}
+  {deletes_max: 1, deletes_max_percent: 2, adopted_deletes_max: 7, creates_max: 6, creates_max_percent: 3,
+   updates_max: 4, updates_max_percent: 5}
 variables: [JANE_*]
 fields: {contacts: [costCentre]}
 device_limit: 5
@@ -89,7 +89,7 @@ plan_expires_h: 0.5
     assert settings.identity == Identity(("custom.employeeId", "costCentre"), ("appId",), ("name",))
     assert (settings.mark, settings.adopt, settings.stack) == ("managedBy", "never", "ops")
     assert settings.store == "sqlite:////var/lib/reconciler/ops.db"
-    assert settings.guard == GuardLimits(1, 2, 6, 3, 4, 5)
+    assert settings.guard == GuardLimits(1, 2, 7, 6, 3, 4, 5)
     assert (settings.variables, settings.contact_fields) == (("JANE_*",), ("costCentre",))
     assert (settings.device_limit, settings.plan_expires_h) == (5, 0.5)
     assert settings.manifests == (str(repository / "manifests"), str(repository / "more/one.yaml"))

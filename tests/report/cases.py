@@ -4,7 +4,17 @@ from reconciler.model.address import contact, device, resource
 from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome, Run
-from reconciler.model.plans import Adoption, Options, Plan, Reason, Skip, Target, Verdict, Workspace
+from reconciler.model.plans import (
+    Adoption,
+    Options,
+    Plan,
+    Reason,
+    RecordChange,
+    Skip,
+    Target,
+    Verdict,
+    Workspace,
+)
 from reconciler.model.snapshots import Read, Scope
 
 FINGERPRINT = "7f3a91c2e5d84b06a1f3c97b2d4e8f60718293a4b5c6d7e8f90123456789abcd"
@@ -37,6 +47,7 @@ OLD_HAND = Delete(
     "8F21B0C4",
     {"firstName": "Otto", "lastName": "Hand", "workMobilePhone1": "+61491570156"},
     takes=("device/ops/old-hand/pixel",),
+    adopted="2026-02-01T08:00:00+00:00",
 )
 JANE = Update(
     contact("ops", "jane-doe"),
@@ -128,6 +139,10 @@ MIXED = Plan(
     skips=(PROTECTED, TAKEN_OVER, DISABLED),
     gone=(resource("ops", "last-year"),),
     renames={contact("ops", "j-smith"): contact("ops", "jo-smith")},
+    records=(
+        RecordChange(contact("ops", "kim-roe"), "fields", ("jobTitle",)),
+        RecordChange(contact("ops", "kim-roe"), "protected"),
+    ),
     notices=(TYPO,),
     unchanged={"contacts in ops": 410, "resources in ops": 2},
     unmanaged={"contacts in ops": 57},

@@ -12,9 +12,11 @@ from reconciler.model.notices import Notice, NoticeKind
 from reconciler.model.outcomes import WORDS, Outcome, Result, Run
 from reconciler.model.plans import (
     Adoption,
+    Kept,
     Options,
     Plan,
     Reason,
+    RecordChange,
     Skip,
     SkipReason,
     Target,
@@ -95,6 +97,7 @@ deletes = st.builds(
     parent_id=texts,
     takes=st.lists(texts, max_size=3).map(tuple),
     cause=causes,
+    adopted=times | st.just("unknown"),
 )
 changes = st.one_of(creates(), updates, deletes)
 reasons_to_skip: st.SearchStrategy[SkipReason] = st.sampled_from(
@@ -117,6 +120,12 @@ notices = st.builds(
     what=texts,
     next=texts,
     place=texts,
+)
+record_changes = st.builds(
+    RecordChange,
+    address=addresses(),
+    what=st.sampled_from(get_args(Kept)),
+    fields=st.lists(texts, max_size=5).map(tuple),
 )
 scopes = st.builds(Scope, kind=kinds, workspace=workspaces)
 counts = st.dictionaries(scopes.map(str), st.integers(0, 100_000), max_size=3)
@@ -152,6 +161,7 @@ def plans(of: st.SearchStrategy[Any] = changes, *, max_size: int = 6) -> st.Sear
         ).map(tuple),
         skips=st.lists(skips, max_size=3).map(tuple),
         gone=st.lists(addresses(), max_size=2).map(tuple),
+        records=st.lists(record_changes, max_size=3).map(tuple),
         renames=st.dictionaries(addresses(), addresses(), max_size=2),
         unchanged=counts,
         outside=counts,

@@ -66,6 +66,8 @@ def record(address: Address = JANE, **fields: str | bool) -> RecordedEntity:
         sent={"firstName": "Jane", **fields},
         shown={"firstName": "Jane", **fields},
         modified="2026-02-01T10:00:00+00:00",
+        adopted="2026-01-15T08:00:00+00:00",
+        earlier=("00A8", "00A9"),
     )
 
 

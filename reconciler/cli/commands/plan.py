@@ -150,10 +150,10 @@ def consent_of(given: Mapping[str, Any]) -> "Consent":
 
 
 def exit_code(planned: "Planned", *, detailed: bool) -> int:
-    """Return 7 for a plan that the guard refuses, 2 for changes where that was asked for, else 0."""
+    """Return 7 for a plan that the guard refuses, 2 for work where that was asked for, else 0."""
     if not planned.verdict.safe:
         return 7
-    return 2 if detailed and planned.plan.changes else 0
+    return 2 if detailed and (planned.plan.changes or planned.plan.to_keep) else 0
 
 
 def sizes(planned: "Planned") -> "dict[Address, int]":
