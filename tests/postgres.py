@@ -5,30 +5,26 @@
     with postgres.role(url, "GRANT ...") as url_of_another_user: ...
     with postgres.own_server() as server: ...   a server of one's own, to kill and to start again
 
-Every process of a run uses the same server: the first one that asks starts it, and it ends when the last
-of them is gone, however it ended. `url()` names a superuser and its password; nothing else gets in, because
-other people may use this machine.
+Every process of a run uses the same server (postgres_shared.py). `url()` names a superuser and its password;
+nothing else gets in, because other people may use this machine.
 """
 
-import fcntl
-import json
 import os
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import postgres_shared
 import psycopg
 
 begins_within_s = 300.0  # seconds; a busy machine takes its time, a healthy one less than two
@@ -59,10 +55,9 @@ host all all 127.0.0.1/32 scram-sha-256
 def url() -> str:
     """Return the URL of a fresh empty database on the server of this run."""
     name = f"test_{secrets.token_hex(8)}"
-    address = _address()
-    with _administration(address) as connection:
+    with _shared() as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
-    return _url(address, name)
+    return _url(postgres_shared.address(), name)
 
 
 @contextmanager
@@ -78,13 +73,13 @@ def database() -> Iterator[str]:
 @contextmanager
 def own_server() -> Iterator["Server"]:
     """Give a server that nobody else uses, in a folder that its user can reach; it is gone afterwards."""
-    with tempfile.TemporaryDirectory(dir=_open_folder()) as name, Server(Path(name)) as server:
+    with tempfile.TemporaryDirectory(dir=open_folder()) as name, Server(Path(name)) as server:
         yield server
 
 
 def drop(made: str) -> None:
     """Drop a database that `url` made."""
-    with _administration(_address()) as connection:
+    with _shared() as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {made.rpartition('/')[2]} WITH (FORCE)".encode())
 
 
@@ -113,6 +108,7 @@ class Server:
         self.data = folder / "data"
         self.address: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "password": secrets.token_hex(16)}
         self._process: subprocess.Popen[bytes] | None = None
+        self._seat: socket.socket | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -125,6 +121,8 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+        if self._seat is not None:
+            self._seat.close()
 
     def url(self, name: str = "postgres") -> str:
         """The URL of a database here."""
@@ -134,14 +132,16 @@ class Server:
         """Begin to serve, with what was there before. Returns when it answers."""
         if not self.data.exists():
             self._initialize()
-        # Somebody may take the port between our look and the server's; then it is another one.
-        for _ in range(5):
-            self.address["port"] = self.address["port"] or _free_port()
-            if self._answers():
-                return
+        if self._seat is None:
+            self._seat = _seat()
+            self.address["port"] = self._seat.getsockname()[1]
+        if not self._answers():
             self.kill()
-            self.address["port"] = 0
-        raise RuntimeError((self.folder / "log").read_text(errors="replace")[-2000:])
+            raise RuntimeError((self.folder / "log").read_text(errors="replace")[-2000:])
+
+    def runs(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
 
     def stop(self) -> None:
         """Stop without a goodbye to anybody; nothing that was committed is lost."""
@@ -240,6 +240,9 @@ def _programs(folder: Path) -> Path:
     copy = folder / "programs"
     if not copy.exists():
         shutil.copytree(installed, copy, ignore=shutil.ignore_patterns("include"))
+        # Where the checkout was made with a umask of 077, nobody else could read the copy either.
+        for path in (copy, *copy.rglob("*")):
+            path.chmod(path.stat().st_mode | (0o055 if path.is_dir() or path.parent.name == "bin" else 0o044))
     return copy / "bin"
 
 
@@ -247,11 +250,15 @@ def _everybody_reaches(path: Path) -> bool:
     return all(step.stat().st_mode & 0o005 == 0o005 for step in (path, *path.parents))
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+def _seat() -> socket.socket:
+    """Return a socket that keeps a port for a server, also while that is down: nobody else is given it.
+
+    Both sides say SO_REUSEADDR, and only the server listens.
+    """
+    seat = socket.socket()
+    seat.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    seat.bind(("127.0.0.1", 0))
+    return seat
 
 
 def _url(address: dict[str, Any], name: str) -> str:
@@ -260,81 +267,23 @@ def _url(address: dict[str, Any], name: str) -> str:
 
 def _administration(address: dict[str, Any]) -> psycopg.Connection:
     return psycopg.connect(
-        user="postgres", dbname="postgres", **address, sslmode="disable", connect_timeout=10, autocommit=True
+        user="postgres", dbname="postgres", **address, sslmode="disable", connect_timeout=60, autocommit=True
     )
 
 
-# The server of the run. `users` is locked by every process that uses it; a process that waits for that
-# lock alone, and so learns that all of them are gone, owns the server and ends it. No signal, no crash and
-# no order of endings leaves a server behind.
-
-
-@cache
-def _address() -> dict[str, Any]:
-    folder = _shared_folder()
-    with (folder / "start").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        if not (folder / "address.json").exists():
-            started = subprocess.run([sys.executable, __file__, str(folder)], check=False)
-            if started.returncode:
-                said = (folder / "log").read_text(errors="replace")
-                shutil.rmtree(folder)
-                raise RuntimeError(said[-2000:])
-        address: dict[str, Any] = json.loads((folder / "address.json").read_text())
-        return address
-
-
-def _shared_folder() -> Path:
-    """Return the folder of the run's server, after having become one of its users."""
-    # The workers of one run have that name in common; without workers there is one process.
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or secrets.token_hex(16)
-    folder = _open_folder() / f"reconciler-tests-{run}"
+def _shared() -> psycopg.Connection:
+    """Return a connection to the server of the run. Where it was killed, it is started again."""
+    until = time.monotonic() + begins_within_s
     while True:
-        folder.mkdir(mode=0o711, exist_ok=True)
-        assert folder.stat().st_uid == os.geteuid()
-        # Kept open until the process ends: that is what it is for.
-        users = os.open(folder / "users", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(users, fcntl.LOCK_SH)
-        # Where the last user has just gone, its folder went with it.
-        with suppress(FileNotFoundError):
-            if os.fstat(users).st_ino == (folder / "users").stat().st_ino:
-                return folder
-        os.close(users)
+        try:
+            return _administration(postgres_shared.address())
+        except psycopg.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
-def _open_folder() -> Path:
+def open_folder() -> Path:
     """Return a folder for temporary files that the server's user can reach."""
     usual = Path(tempfile.gettempdir())
     return usual if not _SOMEBODY or _everybody_reaches(usual) else Path("/var/tmp")  # noqa: S108 - ours has its own name in it
-
-
-def _serve(folder: Path) -> bool:
-    """Start a server that ends when nobody uses it. Returns, in the process that asked, whether it serves."""
-    reads, writes = os.pipe()
-    if os.fork():
-        os.close(writes)
-        return os.read(reads, 5) == b"ready"
-    os.setsid()  # Ctrl-C is meant for the tests
-    _silence(folder)
-    with (folder / "users").open("r+") as users, Server(folder) as server:
-        whole = folder / "address.json.new"
-        whole.touch(mode=0o600)
-        whole.write_text(json.dumps(server.address))
-        whole.rename(folder / "address.json")
-        os.write(writes, b"ready")
-        os.close(writes)
-        fcntl.flock(users, fcntl.LOCK_EX)
-    shutil.rmtree(folder, ignore_errors=True)
-    return True
-
-
-def _silence(folder: Path) -> None:
-    # Whoever reads the output of the tests waits for its end.
-    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for stream in (0, 1, 2):
-        os.dup2(log, stream)
-    os.close(log)
-
-
-if __name__ == "__main__":
-    sys.exit(not _serve(Path(sys.argv[1])))

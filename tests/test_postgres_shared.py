@@ -1,0 +1,146 @@
+"""The one server of a run of the tests is there for whoever asks, whatever happened to the others."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import postgres
+import pytest
+
+TESTS = Path(__file__).parent
+# Asks for a database, uses it, writes the server's port where the first argument says, and ends.
+USER = """
+import sys, psycopg, postgres, postgres_shared
+with postgres.database() as url:
+    psycopg.connect(url).close()
+open(sys.argv[1], "w").write(str(postgres_shared.address()["port"]))
+"""
+
+
+@pytest.fixture
+def run() -> Iterator[str]:
+    """The name of a run of its own."""
+    name = secrets.token_hex(16)
+    yield name
+    assert is_gone(folder_of(name))
+
+
+def folder_of(run: str) -> Path:
+    return postgres.open_folder() / f"reconciler-tests-{run}"
+
+
+def is_gone(path: Path) -> bool:
+    """Wait until something is gone."""
+    until = time.monotonic() + postgres.begins_within_s
+    while path.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    return not path.exists()
+
+
+def user(run: str, found: Path, *words: str) -> "subprocess.Popen[bytes]":
+    """Start a process that is a user of the server of a run."""
+    environ = {**os.environ, "PYTEST_XDIST_TESTRUNUID": run, "PYTHONPATH": str(TESTS)}
+    return subprocess.Popen([*words, sys.executable, "-c", USER, str(found)], env=environ)
+
+
+def stays(run: str) -> "subprocess.Popen[bytes]":
+    """Start a user that stays until it is told to end, and wait until the server is there."""
+    environ = {**os.environ, "PYTEST_XDIST_TESTRUNUID": run, "PYTHONPATH": str(TESTS)}
+    source = "import postgres\nurl = postgres.url()\nprint(flush=True)\ninput()\n"
+    staying = subprocess.Popen(
+        [sys.executable, "-c", source], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert staying.stdout is not None
+    assert staying.stdout.readline() == b"\n"
+    return staying
+
+
+def ends(staying: "subprocess.Popen[bytes]") -> None:
+    staying.communicate(b"\n")
+
+
+def test_who_comes_while_the_server_ends_gets_a_server(run: str, tmp_path: Path) -> None:
+    """The last user is gone, the next one comes: once it met a server that was about to end."""
+    for number in range(4):
+        assert user(run, tmp_path / "first").wait() == 0
+        later = user(run, tmp_path / "second", "/bin/sh", "-c", f'sleep 0.0{2 * number}; exec "$@"', "sh")
+        assert later.wait() == 0
+
+
+def test_closed_standard_streams_keep_nobody_from_a_server(run: str, tmp_path: Path) -> None:
+    """Descriptors 0 to 2 are the first that are given out again, and what they held was overwritten."""
+    closed = user(run, tmp_path / "port", "/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")
+
+    assert closed.wait() == 0
+    assert (tmp_path / "port").read_text().isdigit()
+
+
+@pytest.mark.parametrize("who", ["the server", "the keeper", "both"])
+def test_a_server_that_was_killed_is_there_again(run: str, who: str, tmp_path: Path) -> None:
+    staying = stays(run)
+    server = int((folder_of(run) / "data" / "postmaster.pid").read_text().splitlines()[0])
+    keeper = int(Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()[1])
+    for process in {"the server": [server], "the keeper": [keeper], "both": [keeper, server]}[who]:
+        os.kill(process, signal.SIGKILL)
+
+    assert user(run, tmp_path / "port").wait() == 0
+
+    ends(staying)
+
+
+def test_what_a_killed_run_left_is_removed(run: str, tmp_path: Path) -> None:
+    """Its server would run for ever, and its folder fill the disk."""
+    other = secrets.token_hex(16)
+    staying = stays(other)
+    server = int((folder_of(other) / "data" / "postmaster.pid").read_text().splitlines()[0])
+    keeper = int(Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(keeper, signal.SIGKILL)
+    staying.kill()
+    staying.communicate()
+
+    assert user(run, tmp_path / "port").wait() == 0
+
+    assert is_gone(folder_of(other))
+    assert is_gone(Path(f"/proc/{server}"))
+
+
+def test_two_runs_have_a_server_each(run: str, tmp_path: Path) -> None:
+    staying = stays(run)
+    other = secrets.token_hex(16)
+
+    assert user(other, tmp_path / "port").wait() == 0
+
+    here = json.loads((folder_of(run) / "address.json").read_text())
+    assert here["port"] != int((tmp_path / "port").read_text())
+    ends(staying)
+
+
+def test_a_server_keeps_its_port_while_it_is_down(tmp_path: Path) -> None:
+    """A test that kills its server goes on with the same URL."""
+    with postgres.own_server() as server:
+        port = server.address["port"]
+        server.kill()
+        with pytest.raises(OSError, match="in use"):
+            _take(port)
+        server.start()
+
+        assert server.address["port"] == port
+
+
+def _take(port: int) -> None:
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+
+
+def test_no_server_is_left_when_nobody_uses_it(run: str, tmp_path: Path) -> None:
+    assert user(run, tmp_path / "port").wait() == 0
+
+    assert is_gone(folder_of(run))
