@@ -120,7 +120,8 @@ async def apply(
 ) -> Run | None:
     """Plan afresh, and carry out exactly that plan if it is safe, still what `saved` says, and agreed to.
 
-    Holds the lock from before the plan to after the last write. What an earlier run left in doubt is
+    Holds the lock from before the plan to after the last write; the one in the service too, where it is used
+    and there is something to write. What an earlier run left in doubt is
     settled first. The run is None where `watch` disagreed. `keep_undo` hears how to undo what was applied.
     Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
@@ -130,7 +131,12 @@ async def apply(
         unfinished = work.store.unfinished()
         await settle(work, unfinished, watch)
         salt = saved.salt if saved else ""
+        sure = saved is not None and bool(saved.changes)
+        if sure:  # there is something to write: planned once, under the lock in the service
+            await work.alone(watch)
         planned = await work.plan(options, consent, salt=salt)
+        if not sure and planned.plan.changes and planned.verdict.safe and await work.alone(watch):
+            planned = await work.plan(options, consent, salt=planned.plan.salt)
         if saved and (why := outdated(saved, planned.plan, work.lock.now(), hours=settings.plan_expires_h)):
             watch.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
@@ -181,6 +187,7 @@ async def resume(
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read is spent
         if last.plan.options.undo_of:
             return await _resume_undo(work, last, last.plan, watch, unfinished=unfinished, settled=settled)
+        await work.alone(watch)
         planned = await work.plan(last.plan.options, last.consent, salt=last.plan.salt)
         if why := moved(last.plan, planned.plan):
             raise StalePlan(why, next=_AFRESH)
@@ -215,6 +222,7 @@ async def _resume_undo(
     """Carry out what is left of an undo. It comes from the store, so nothing about it is to be proved."""
     ended = {entry.intent.address for entry in last.entries if entry.ending in {"applied", "skipped"}}
     ended |= {outcome.address for outcome in settled if outcome.result == "applied"}
+    await work.alone(watch)
     undoing = await make_undo(work, saved, last.consent, ended)
     watch.planned(undoing.planned)
     check_safe(undoing.planned.verdict)
@@ -256,6 +264,7 @@ async def undo(
                 "the undo was not made by a run with this store, or it was changed since.",
                 next=f"name the store of that run; or {BY_MANIFEST}",
             )
+        await work.alone(watch)
         undoing = await make_undo(work, saved, consent)
         watch.planned(undoing.planned)
         check_safe(undoing.planned.verdict)

@@ -6,14 +6,15 @@ steps make up a verb, and in which order, is said in pipeline.py.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from msgspec import structs
 
-from reconciler.apply import engine
+from reconciler.apply import engine, exclusion
+from reconciler.apply.exclusion import Turn
 from reconciler.apply.exits import INTERRUPTED, cut_short, with_settled
 from reconciler.apply.ledger import Offload
 from reconciler.apply.recovery import Settling, settle_unfinished
@@ -47,7 +48,7 @@ class Outside:
 
     `now` tells UTC; `token` gives fresh random text, `run_id` a UUID; `context` says where we are;
     `offload` runs what waits for the store's disk, beside the event loop or in place; `connections`
-    replaces the network (tests).
+    replaces the network (tests); `unattended` says that nobody can be asked here.
     """
 
     now: Callable[[], datetime]
@@ -57,6 +58,7 @@ class Outside:
     context: Callable[[], Context] = Context
     connections: Connections | None = None
     offload: Offload = asyncio.to_thread
+    unattended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,9 @@ class Watch(Protocol):
     def planned(self, planned: Planned) -> None:
         """Hear of the plan, before it is decided whether it is safe."""
 
+    def waits(self, what: str) -> None:
+        """Hear that the run takes the lock in the service, or why it goes without one."""
+
     def stale(self, saved: Plan, planned: Planned) -> None:
         """Hear that the saved plan is not what would be done now; StalePlan follows."""
 
@@ -115,6 +120,7 @@ class Work:
     began: float  # on the monotonic clock
     locked_at: float  # on the monotonic clock; whoever held the lock before sends nothing after that
     fail_fast: bool
+    turn: Turn  # the lock in the service, used or not
 
     async def plan(self, options: Options, consent: Consent, *, salt: str) -> Planned:
         """Plan afresh, with the client and the store that this run holds."""
@@ -141,6 +147,17 @@ class Work:
             deadline_s=limits.deadline_s - (self.outside.timing.monotonic() - self.began),
         )
 
+    async def alone(self, watch: "Watch") -> bool:
+        """Whether the lock in the service was taken just now: what was read before may be old.
+
+        Nothing is called where it is held already, or not used. Raises LockHeld, Interrupted.
+        """
+        if self.turn.taken:
+            return False
+        if self.turn.says:
+            watch.waits(self.turn.says)
+        return await self.turn.take()
+
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
@@ -155,19 +172,33 @@ class Undoing:
 async def writing(
     settings: Settings, desired: Desired, outside: Outside, stop: engine.StopFlag, *, fail_fast: bool
 ) -> AsyncIterator[Work]:
-    """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld."""
+    """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld.
+
+    The lock in the service is not taken yet (`Work.alone`), and removed on every way out where it was.
+    """
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
-    with open_store(settings, outside, create=True) as store, store.lock(run) as lock:
-        locked_at = timing.monotonic()
-        async with open_client(
-            settings.service,
-            timing=timing,
-            connections=outside.connections,
-            pace=shared_pace(settings, store),
-        ) as client:
-            yield Work(
-                settings, desired, outside, stop, store, lock, client, run, began, locked_at, fail_fast
+    async with AsyncExitStack() as held:
+        store = held.enter_context(open_store(settings, outside, create=True))
+        lock, turn = await held.enter_async_context(
+            exclusion.locks(
+                settings,
+                store,
+                run=run,
+                unattended=outside.unattended,
+                timing=timing,
+                token=outside.token,
+                stop=stop,
+                connections=outside.connections,
             )
+        )
+        locked_at = timing.monotonic()
+        pace, connections = shared_pace(settings, store), outside.connections
+        client = await held.enter_async_context(
+            open_client(settings.service, timing=timing, connections=connections, pace=pace)
+        )
+        yield Work(
+            settings, desired, outside, stop, store, lock, client, run, began, locked_at, fail_fast, turn
+        )
 
 
 def shared_pace(settings: Settings, store: Store) -> Pace | None:
@@ -281,6 +312,7 @@ async def _applied(
             on_outcome=ended,
             offload=outside.offload,
             shown=shown,
+            lost=work.turn.lost,
         )
     except BaseException:
         now = _text(work.lock.now())

@@ -67,6 +67,7 @@ class Agreeing:
         self.plan: pipeline.Planned | None = None
         self.compared: tuple[Plan, pipeline.Planned] | None = None
         self.outcomes: list[Outcome] = []
+        self.waited: list[str] = []
         self.left: tuple[Unfinished, ...] = ()
         self.besides: tuple[Change, ...] = ()
         self.doubts: list[str] = []
@@ -82,6 +83,9 @@ class Agreeing:
 
     def beyond(self, changes: tuple[Change, ...]) -> None:
         self.besides = changes
+
+    def waits(self, what: str) -> None:
+        self.waited.append(what)
 
     def stale(self, saved: Plan, planned: pipeline.Planned) -> None:
         self.compared = (saved, planned)

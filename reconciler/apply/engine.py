@@ -48,12 +48,14 @@ async def apply(
     on_outcome: Callable[[Outcome], None],
     offload: Offload = asyncio.to_thread,
     shown: dict[Address, LiveEntity] | None = None,
+    lost: Callable[[], str] = str,
 ) -> Run:
     """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
 
     `desired` and `recorded` are what the plan was made from; what it adopts, renames and forgets is
     recorded already. The lock is held by the caller. `on_outcome` hears of each change once, when it
     has ended for good. `offload` runs what waits for the disk, beside the event loop or in place.
+    `lost` says why the lock in the service is not ours any more, or "".
     `shown` receives, by address, what the service showed of what was written, right after it.
     Raises nothing that a user can meet: what ends the run stands in `stopped`.
     Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
@@ -76,6 +78,7 @@ async def apply(
         devices=by_contact(records),
         ends_at=timing.monotonic() + options.deadline_s,
         shown={} if shown is None else shown,
+        lost=lost,
     )
     engine = _Engine(run, on_outcome)
     try:

@@ -89,6 +89,7 @@ class Session:
     ends_at: float  # on the monotonic clock
     outcomes: dict[Address, Outcome] = field(default_factory=dict)
     doubts: list[Doubt] = field(default_factory=list)
+    lost: Callable[[], str] = str  # why the lock in the service is not ours any more, or ""
     halted: Halt | None = None
     shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
     adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
@@ -145,6 +146,9 @@ class Session:
         broken = self.ledger.broken
         if broken is not None:
             self.halt(Halt("store", str(broken), broken.next))
+        lost = self.lost()
+        if lost:
+            self.halt(Halt("lock", lost, "let the other run end, then plan and apply again"))
         if self.stop.asked:
             self.halt(Halt("interrupted", "the run was asked to stop.", GO_ON))
         if self.timing.monotonic() >= self.ends_at:

@@ -54,6 +54,11 @@ class Screen:
             shown = plan_lines(planned.plan, Verdict(), full=self._full, sizes=sizes(planned))
             output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
 
+    def waits(self, what: str) -> None:
+        """Say that the run takes the lock in the service: nothing else is seen of it for a while."""
+        self._bars.clear()
+        output.note(f"{what}.")
+
     def stale(self, saved: Plan, planned: Planned) -> None:
         """Show what the saved plan does not say of the present (planning rule A1)."""
         from reconciler.report.difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed

@@ -27,6 +27,13 @@ two tickets the one created later sees the other one.
   sees B, and t(A) > L(B) - window >= m(B) + spread; so m(A) >= t(A) - spread > m(B), B is lower, A waits.
 - Neither punctual: the one created later sees the other one, is not alone, and waits.
 
+Whoever goes on must also see everything that the run before it has written. Say that A wrote and removed its
+ticket, and B decides by a list without it. If A removed it before B first looked, B plans a window later, and
+sees it all. Else A's ticket, which no list of B's shows, was not listed yet when B first looked, and it stood
+for at least `spread_s` after it had to be listed, because A waited that long before it wrote. So B reads the
+list every `look_s` seconds, and would have seen it. Where two of its lists lie further apart (`unbroken`), B
+waits for another window before it plans.
+
 All of it rests on one assumption: what was created is listed `window` seconds later, at the latest. Where a
 list lags longer, two may go on. The clock is that of the service's answers (Date); its servers may differ by
 no more than what is left of `spread_s` after a round trip.
@@ -35,6 +42,7 @@ no more than what is left of `spread_s` after a round trip.
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime
+from hashlib import sha256
 from math import ceil
 
 from msgspec import Struct, structs
@@ -42,8 +50,9 @@ from msgspec import Struct, structs
 PREFIX = "reconciler-lock."
 
 # Seconds between a ticket's `made` and its creation. Date headers have whole seconds, so a second is lost at
-# each end; the rest is for two round trips. A slower ticket still works, when it is alone.
-spread_s = 4
+# each end; the rest is for round trips. A slower ticket still works, when it is alone.
+spread_s = 6
+look_s = 4  # between two looks at the list while a ticket waits: with a round trip, less than `spread_s`
 
 nonce_length = 12  # of 32 hexadecimal digits: 48 bits
 _holder_length = 40
@@ -97,10 +106,14 @@ def read(name: str) -> Ticket | None:
     return Ticket(found["stack"], made, until, found["nonce"], found["run"], found["holder"])
 
 
-def drawn(stack: str, *, run: str, holder: str, nonce: str, told: int, lease_s: float) -> Ticket:
-    """Return a new ticket; `told` is what the service's clock last said, before the ticket is sent."""
+def drawn(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: float) -> Ticket:
+    """Return a new ticket; `told` is what the service's clock last said, before the ticket is sent.
+
+    `token` is random text, `run` a UUID.
+    """
+    nonce = sha256(token.encode()).hexdigest()[:nonce_length]
     shown = re.sub(r"[^a-z0-9]+", "-", holder.casefold()).strip("-")[:_holder_length] or "somebody"
-    return Ticket(stack, told, told + ceil(lease_s), nonce[:nonce_length], run.casefold(), shown)
+    return Ticket(stack, told, told + ceil(lease_s), nonce, run.casefold(), shown)
 
 
 def renewed(ticket: Ticket, told: int, lease_s: float) -> Ticket:
@@ -111,6 +124,11 @@ def renewed(ticket: Ticket, told: int, lease_s: float) -> Ticket:
 def due(mine: Ticket, born_by: int, window_s: float) -> int:
     """Return the moment of the service's clock from which on a list decides over `mine`."""
     return max(mine.made + spread_s, born_by) + ceil(window_s)
+
+
+def unbroken(before: int, told: int) -> bool:
+    """Whether no other run can have come and gone between two lists: Dates may be a second too low."""
+    return told + 1 - before <= spread_s
 
 
 def alive(ticket: Ticket, told: int, window_s: float) -> bool:

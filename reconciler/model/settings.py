@@ -90,6 +90,13 @@ class GuardLimits(Struct, frozen=True):
     updates_max_percent: int = 50
 
 
+class LockSettings(Struct, frozen=True):
+    """How runs keep out of each other's way (docs/settings.md, lock)."""
+
+    in_service: Literal["auto", "always", "never"] = "never"
+    timeout_s: float = 0.0  # how long to wait while another run holds a lock
+
+
 class Settings(Struct, frozen=True):
     """Everything the program is told outside the manifests. Paths are absolute."""
 
@@ -104,6 +111,7 @@ class Settings(Struct, frozen=True):
     mark: str = ""  # the custom field that carries our mark, without `custom_`; empty: none
     adopt: Literal["always", "never"] = "always"
     guard: GuardLimits = GuardLimits()
+    lock: LockSettings = LockSettings()
     variables: tuple[str, ...] = ()  # globs of environment names that manifests may read
     contact_fields: tuple[str, ...] = ()  # fields of this deployment that the schema does not know
     device_limit: int = 3  # devices of one app that a contact may have

@@ -32,6 +32,7 @@ class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
 
     contacts_write: bool
     devices_write: bool
+    resources_write: bool = True
 
 
 class ProfileLimits(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +71,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
         """The kinds and actions that this deployment does not offer: `("device", "create")`."""
         contacts = () if self.capabilities.contacts_write else ("create", "update", "delete")
         devices = () if self.capabilities.devices_write else ("create", "delete")
-        return frozenset({("contact", one) for one in contacts} | {("device", one) for one in devices})
+        resources = () if self.capabilities.resources_write else ("create", "update", "delete")
+        kinds = {"contact": contacts, "device": devices, "resource": resources}
+        return frozenset((kind, one) for kind, actions in kinds.items() for one in actions)
 
     def read(self, body: dict[str, Any]) -> dict[str, Any]:
         """A contact's body with this program's names. Where both spellings stand, both are left alone."""

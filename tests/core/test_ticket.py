@@ -1,6 +1,7 @@
 """Claims about the lock in the service: of runs that see each other late, at most one goes on."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 
 import pytest
@@ -20,6 +21,7 @@ from reconciler.core.ticket import (
     reserved,
     sends_until,
     spread_s,
+    unbroken,
 )
 
 EPOCH = 1_800_000_000
@@ -89,6 +91,33 @@ def test_no_two_go_on_while_both_live(drawn_: tuple[int, dict[str, float], list[
             holding.append(one.gone_at)
 
 
+@given(
+    window_s=st.integers(0, 12),
+    created=st.floats(-40, 40),
+    writes_s=st.floats(0, 30),
+    gaps=st.lists(st.floats(0.5, 9), min_size=1, max_size=40),
+    lag=st.floats(0, 1),
+)
+@example(window_s=10, created=-9.0, writes_s=0.0, gaps=[4.0] * 10, lag=1.0)
+def test_whoever_goes_on_is_a_window_later_than_the_end_of_the_run_before(
+    window_s: int, created: float, writes_s: float, gaps: list[float], lag: float
+) -> None:
+    """Lists lag, so what that run wrote last is not listed at once, and would be created a second time."""
+    looks = [sum(gaps[:number]) for number in range(len(gaps) + 1)]
+    decides = next((look for look in looks if look >= window_s + spread_s), None)
+    if decides is None:
+        return
+    looks = [look for look in looks if look <= decides]
+    listed_at = created + lag * window_s
+    gone_at = created + spread_s + window_s + writes_s
+    seen = any(listed_at <= look < gone_at for look in looks)
+    every = all(unbroken(int(EPOCH + one), int(EPOCH + two)) for one, two in pairwise(looks))
+    plans = decides if every else decides + window_s
+
+    # Whether it saw the other, or decided before the other could write, or is late enough.
+    assert seen or gone_at > decides or gone_at + window_s <= plans
+
+
 @given(st.lists(st.integers(0, spread_s), min_size=1, max_size=6), st.integers(0, 12))
 def test_of_tickets_that_all_see_each_other_exactly_the_lowest_goes_on(
     made: list[int], window_s: int
@@ -142,7 +171,7 @@ def test_only_living_tickets_of_the_same_stack_count() -> None:
 @example("a.b--c..json.json", "Zoë on build_7.example.com", EPOCH)
 def test_a_ticket_is_read_from_its_name_as_it_was_written(stack: str, holder: str, told: int) -> None:
     """The name is all that others can read; also where the service changes its case or adds spaces."""
-    one = drawn(stack, run=RUN.format(1), holder=holder, nonce="ab" * 16, told=told, lease_s=300.0)
+    one = drawn(stack, run=RUN.format(1), holder=holder, token="some chance", told=told, lease_s=300.0)
 
     assert reserved(one.name)
     assert read(one.name) == one

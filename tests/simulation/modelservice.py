@@ -6,8 +6,8 @@ to them, and what a list shows. Not here: bytes (modelwire.py), trouble (network
 """
 
 import copy
+import heapq
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -35,6 +35,7 @@ class Switches:
 
     filtering: Literal["contains", "folded", "prefix", "exact", "ignored"] = "contains"
     lag_s: float = 0.0  # how long lists and searches show what was
+    uneven: bool = False  # whether each write is listed after a time of its own, `lag_s` at most
     page: int = 20  # rows of a page at most, whatever was asked for
     order: Literal["made", "recent", "name"] = "made"
     counted: bool = True  # whether lists tell how many there are
@@ -115,7 +116,9 @@ class Model:
     def __post_init__(self) -> None:
         self._ids = itertools.count(0xA0)
         self._index: dict[str, Row] = {}
-        self._late: deque[tuple[float, str, Row | None]] = deque()
+        self._late: list[tuple[float, int, str, Row | None]] = []
+        self._moves = itertools.count(1)
+        self._shown: dict[str, int] = {}  # number of the write that the lists show of an entity
 
     # Writes.
 
@@ -249,11 +252,16 @@ class Model:
     def _moved(self, one: str) -> None:
         row = self.rows.get(one)
         seen = copy.copy(row) if row is not None else None
-        self._late.append((self.now() + self.switches.lag_s, one, seen))
+        number = next(self._moves)
+        share = Random(f"lag {number} {self.switches.lag_s}").random() if self.switches.uneven else 1.0
+        heapq.heappush(self._late, (self.now() + self.switches.lag_s * share, number, one, seen))
 
     def _catch_up(self) -> None:
         while self._late and self._late[0][0] <= self.now():
-            _, one, row = self._late.popleft()
+            _, number, one, row = heapq.heappop(self._late)
+            if number < self._shown.get(one, 0):
+                continue
+            self._shown[one] = number
             if row is None:
                 self._index.pop(one, None)
             else:

@@ -18,6 +18,7 @@ from simulation.modelwire import Answer, Asked
 from simulation.network import HOST, Request
 from simulation.virtualloop import Process
 
+from reconciler.core.ticket import read, reserved
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.plans import Plan
@@ -54,6 +55,8 @@ class Seat:
     refused: bool = False  # the service does not accept its credentials, and it knows
     intent_at: int = 0  # number of its last commit
     wrote: dict[str, Flat] = field(default_factory=dict)  # what its writes left
+    own: Path | None = None  # its own store, where it shares none
+    intent_s: float = 0.0  # when its last commit was
 
 
 @dataclass(eq=False)
@@ -87,9 +90,20 @@ class Oracle:
         self._looked: dict[int, float] = {}  # numbers of requests -> when their sender had last looked
         self._taken_at = 0  # number of the commit by which the lock last changed hands
         self._holder = ""
+        self._own: dict[Path, sqlite3.Connection] = {}
+        self.tickets: dict[str, str] = {}  # remote ids of the tickets that were ever there -> the run
 
     def close(self) -> None:
         self._store.close()
+        for store in self._own.values():
+            store.close()
+
+    def _store_of(self, seat: Seat) -> sqlite3.Connection:
+        if seat.own is None:
+            return self._store
+        if seat.own not in self._own:
+            self._own[seat.own] = sqlite3.connect(seat.own, isolation_level=None)
+        return self._own[seat.own]
 
     def broken(self, what: str) -> None:
         """Keep a broken rule, and the moment."""
@@ -112,7 +126,7 @@ class Oracle:
             self._holder, self._taken_at = holder, self._commits
         seat = self.seats.get(process)
         if seat is not None:
-            seat.intent_at = self._commits
+            seat.intent_at, seat.intent_s = self._commits, self._model.now()
 
     def leaves(self, request: Request) -> None:
         """Hold a request against every rule at the moment in which it leaves."""
@@ -121,8 +135,10 @@ class Oracle:
             self.broken(f"{request} went to {request.host}")
         if not request.writes:
             return
-        self.writes += 1
         seat = self.seats[request.process]
+        if self._about_tickets(seat, request):
+            return
+        self.writes += 1
         change = self._change(seat, request)
         if change is None:
             self.broken(f"{request} of {request.process.name} is in no plan of its")
@@ -157,6 +173,8 @@ class Oracle:
 
     def did(self, seat: Seat, request: Request, write: Write) -> None:
         """Judge one write by what it did."""
+        if self._ticket(write):
+            return
         self._known_mail(write)
         if write.after is not None:
             seat.wrote[write.id] = flat(write.after)
@@ -178,18 +196,50 @@ class Oracle:
 
     def _intended(self, seat: Seat, request: Request, change: Change, what: str) -> None:
         """An intent is durable, and the lock was still ours when it became so."""
-        held = any(run in seat.runs for (run,) in self._store.execute("SELECT run FROM locks"))
-        if not held and seat.intent_at <= self._taken_at:
+        store = self._store_of(seat)
+        if seat.own is not None and not self._stands(seat):
+            # The last look at the lease came right after the intent; whoever was frozen since cannot know.
+            if not seat.intent_s < seat.process.thaws_at <= self._model.now():
+                self.broken(f"{what} left without a ticket in the service")
+            self.known[UNAWARE] += 1
+            self._unaware.add(request.number)
+        held = any(run in seat.runs for (run,) in store.execute("SELECT run FROM locks"))
+        if seat.own is None and not held and seat.intent_at <= self._taken_at:
             self.known[UNAWARE] += 1  # its intent was durable before, and may be settled by now
             self._unaware.add(request.number)
             return
         if not held:
             self.broken(f"{what} left though the lock had been lost before its intent")
-        rows = self._store.execute(
-            "SELECT run, ending FROM journal WHERE address = ?", (str(change.address),)
-        )
+        rows = store.execute("SELECT run, ending FROM journal WHERE address = ?", (str(change.address),))
         if not any(run in seat.runs and ending == "" for run, ending in rows):
             self.broken(f"{what} left without an intent in the store")
+
+    # The lock in the service.
+
+    def _stands(self, seat: Seat) -> bool:
+        """Whether a ticket of this run is there, whatever lists show."""
+        return any(run in seat.runs for one, run in self.tickets.items() if one in self._model.rows)
+
+    def _about_tickets(self, seat: Seat, request: Request) -> bool:
+        """Whether a request is about a ticket; only its own run changes one."""
+        asked = modelwire.taken_apart(request.method, request.path, request.query)
+        if asked.kind != "resource":
+            return False
+        if request.method == "POST":
+            return reserved(modelwire._body(self._model, request.content).get("name"))
+        if asked.one in self.tickets and request.method == "PUT" and self.tickets[asked.one] not in seat.runs:
+            self.broken(f"{request} of {seat.process.name} renewed a ticket of another run")
+        return asked.one in self.tickets
+
+    def _ticket(self, write: Write) -> bool:
+        """Whether a write was about a ticket; who holds it is in its name."""
+        body = write.after if write.after is not None else write.before
+        if write.kind != "resource" or body is None or not reserved(body["name"]):
+            return False
+        found = read(str(body["name"]))
+        assert found is not None
+        self.tickets[write.id] = found.run
+        return True
 
     def _change(self, seat: Seat, request: Request) -> Change | None:
         """The change of the run's plan that a request carries out."""

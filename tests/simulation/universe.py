@@ -33,7 +33,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.changes import Change, action
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
-from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
+from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
 from reconciler.service.timing import Timing
 from reconciler.store.database import Store
@@ -101,6 +101,7 @@ class Universe:
         )
         self.network.settle_s = self.settle_s
         self.somebody = Somebody(self.model, self.oracle, Random(f"somebody {self.seed}"))
+        self.patience_s = 0.0  # how long a run waits for a lock
         self.often_s = 0.0  # how often somebody acts while a run is under way; 0: never
         self.running = 0
         self._edits_max = 0
@@ -139,10 +140,12 @@ class Universe:
         """Run it alone, to its end."""
         return self.loop.run(self.run(desired, verb=verb, fate=fate))
 
-    async def run(self, desired: Desired, *, verb: str = "apply", fate: Fate | None = None) -> End:
-        """Carry out one verb as a process of its own."""
+    async def run(
+        self, desired: Desired, *, verb: str = "apply", fate: Fate | None = None, own: str = ""
+    ) -> End:
+        """Carry out one verb as a process of its own; `own` is the file of a store that only it uses."""
         process = Process(f"run-{next(self._numbers)}")
-        seat = Seat(process, desired)
+        seat = Seat(process, desired, own=self.folder / own if own else None)
         self.oracle.seats[process] = seat
         self._fates[process] = fate or Fate()
         stop = StopFlag()
@@ -174,7 +177,7 @@ class Universe:
         return End("mistake", error=repr(error))
 
     async def _verb(self, verb: str, desired: Desired, seat: Seat, stop: StopFlag) -> End:
-        settings, outside, watch = self.settings(), self._outside(seat), _Watch(self, seat)
+        settings, outside, watch = self.settings(seat.own), self._outside(seat), _Watch(self, seat)
         try:
             if verb == "resume":
                 run = await pipeline.resume(
@@ -201,15 +204,16 @@ class Universe:
             return End(type(_leaf(group)).__name__, error=str(_leaf(group)))
         return End(run.outcome if run else "nothing", run)
 
-    def settings(self) -> Settings:
-        """The settings of every run here."""
+    def settings(self, own: Path | None = None) -> Settings:
+        """The settings of every run here; one with a store of its own keeps a lock in the service."""
         limits = Limits(requests_per_second=0, concurrency=self.concurrency, settle_s=self.settle_s)
         return Settings(
             root=str(self.folder),
             manifests=(),
             service=Service(BASE, AUTH, format=self.switches.form, limits=limits),
             workspaces={alias: WorkspaceRef(id=SIDS[alias]) for alias in self.workspaces},
-            store="sqlite:///store.db",
+            store=f"sqlite:///{own.name}" if own else "sqlite:///store.db",
+            lock=LockSettings(in_service="always" if own else "never", timeout_s=self.patience_s),
             stack="test",
             mark=self.switches.mark,
         )
@@ -344,6 +348,9 @@ class _Watch:
         owned |= {one.remote_id for one in plan.adoptions}
         self._universe.note(f"{self._seat.process.name} planned {len(plan.changes)} {plan.fingerprint}")
         self._universe.oracle.planned(self._seat, plan, owned)
+
+    def waits(self, what: str) -> None:
+        self._universe.note(f"{self._seat.process.name} {what}")
 
     def stale(self, _saved: Plan, _planned: pipeline.Planned) -> None:
         """Never here: nothing is saved."""

@@ -154,7 +154,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                     task.cancel()
                 while self._ready:
                     self._step()
-                left = [task for task in left if not task.done()]
+                left = [task for task in self._tasks if not task.done()]  # also those that began since
         finally:
             events._set_running_loop(None)
         for task in self._tasks:
