@@ -13,19 +13,17 @@ TYPE_CHECKING = False  # importing it from `typing` would take 4 ms
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_NO_OUTPUT = (
-    b"standard output is closed: the result of the command could not be shown, so nothing was done.\n"
-    b"  next: send it to a file, or to /dev/null where nobody reads it\n"
-)
+_bad_descriptor = 9  # EBADF; the module `errno` is one more import before signals are heard
+_NEXT = "  next: send it to a file, or to /dev/null where nobody reads it\n"
 
 
 def main() -> "NoReturn":
     """Run the process's own command line and exit with its code."""
-    writable = is_writable(1)
+    trouble = output_trouble()
     fill_closed()
     signals.take()
-    if not writable:
-        os.write(2, _NO_OUTPUT)
+    if trouble:
+        os.write(2, f"standard output cannot be written: {trouble}. Nothing was done.\n{_NEXT}".encode())
         os._exit(1)
     from reconciler.cli.main import run  # noqa: PLC0415 - signals are to be heard before this takes its time
 
@@ -37,13 +35,19 @@ def main() -> "NoReturn":
     _end(code)
 
 
-def is_writable(descriptor: int) -> bool:
-    """Whether a descriptor is open, and for writing. Nothing is written."""
+def output_trouble() -> str:
+    """Return why nothing can be written to standard output, or "". Nothing is written to find out.
+
+    A result that nobody can get is noticed before the work is done. A disk that is full, or a reader who
+    leaves, is noticed only where something is written.
+    """
     try:
-        os.write(descriptor, b"")
-    except OSError:
-        return False
-    return True
+        os.write(1, b"")
+    except OSError as error:
+        return (
+            "it is closed" if error.errno == _bad_descriptor else (error.strerror or "it is broken").lower()
+        )
+    return ""
 
 
 def fill_closed() -> None:

@@ -1,7 +1,7 @@
-"""`callbacks listen` at work: from a request's reply to a line on stdout, and what the operator is told.
+"""`callbacks listen` at work: a receiver that keeps replies, a teller that passes them on, and their end.
 
 Belongs here: putting inbox, event file, receiver and port together, and ending them. Not here: options
-(commands/callbacks.py), HTTP (receiver/).
+(commands/callbacks.py), HTTP (receiver/), who is told when (telling.py).
 """
 
 import errno
@@ -9,19 +9,21 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from socket import socket
+from threading import Event
 
 from reconciler.cli import output, signals
+from reconciler.cli.telling import Desk, Teller, ending, only_teller
 from reconciler.errors import FileError, InputError, ReconcilerError
-from reconciler.model.messages import Reply
-from reconciler.receiver.app import ReceiverConfig, Refused, create_receiver, pass_on
+from reconciler.receiver.app import ReceiverConfig, Refused, create_keeper
 from reconciler.receiver.events import EventFile
 from reconciler.receiver.inbox import Inbox
 from reconciler.receiver.server import address, listen, serve
 from reconciler.report.lines import count
-from reconciler.report.messages import reply_json, reply_lines
+
+_LATER = "the next listener tells them, or: reconciler callbacks inbox"
+_STOPPED = f"stopped: what was not told waits in the inbox; {_LATER}\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,50 +39,58 @@ class Listening:
 
 
 @dataclass(slots=True)
-class Desk:
-    """Where replies are handed over: the event file first, then stdout; and what came in is counted."""
+class Refusals:
+    """What was not believed or not understood, counted."""
 
-    events: EventFile | None
-    as_json: bool
-    replies: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
+    counted: Counter[str] = field(default_factory=Counter)
 
-    def take(self, reply: Reply) -> None:
-        """One more reply is in the event file and on stdout. Raises FileError."""
-        moment = datetime.now(UTC).isoformat(timespec="seconds")
-        told = reply_json(reply, moment)
-        if self.events is not None:
-            self.events.append(told)
-        if self.as_json:
-            output.json(told)
-        else:
-            output.lines(reply_lines(reply, moment))
-        self.replies += 1
-
-    def refuse(self, refused: Refused) -> None:
+    def add(self, refused: Refused) -> None:
         """One more request was not answered with 200; each kind is told once: a flood would fill a log."""
-        self.refused[refused.why] += 1
-        if self.refused[refused.why] == 1:
+        self.counted[refused.why] += 1
+        if self.counted[refused.why] == 1:
             output.note(
                 f"refused with {refused.status}: {refused.what}\n  more of this kind is counted, and not told"
             )
 
 
 def run(asked: Listening) -> None:
-    """Take replies until a signal. Raises FileError for a port or file that cannot be used."""
+    """Take replies until a signal. Raises FileError for a port, a file or an output that cannot be used."""
+    refusals, stop = Refusals(), Event()
     with ExitStack() as held:
         inbox = held.enter_context(closing(Inbox.open(asked.inbox)))
+        held.enter_context(only_teller(asked.inbox))
         events = held.enter_context(closing(EventFile(asked.events))) if asked.events else None
-        desk = Desk(events, asked.as_json)
+        desk = Desk(inbox, events, asked.as_json)
+        teller = Teller(desk)
         listening = held.enter_context(_listening(asked.host, asked.port))
-        app = create_receiver(asked.config, inbox, desk.take, desk.refuse)
-        pass_on(inbox, desk.take)
-        serve(app, listening, on_ready=lambda: _ready(address(listening), asked))
-        _ended(desk)
+        app = create_keeper(asked.config, inbox, teller.wake, refusals.add)
+        signals.react(lambda _number: ending(stop), _STOPPED, code=0)
+        teller.start()
+        try:
+            serve(
+                app,
+                listening,
+                on_ready=lambda: _ready(address(listening), asked),
+                asked=lambda: stop.is_set() or teller.error is not None,
+            )
+        finally:
+            _end(teller, desk, refusals, asked=stop.is_set())
+
+
+def _end(teller: Teller, desk: Desk, refusals: Refusals, *, asked: bool) -> None:
+    """Stop telling, and say what was told. Raises what ended the teller, unless we were `asked` to end."""
+    teller.stop()
+    waiting = len(desk.inbox.untold())
+    output.note(
+        f"stopped: {count(desk.replies, 'reply', 'replies')}, {refusals.counted.total():,} refused."
+        + (f"\n  {waiting:,} not told: {_LATER}" if waiting else "")
+    )
+    # Ctrl-C ends all of a pipeline: that our reader went first is no error.
+    if teller.error is not None and not (asked and isinstance(teller.error, output.OutputLost)):
+        raise teller.error
 
 
 def _ready(where: str, asked: Listening) -> None:
-    signals.react(signals.left_to_others)
     config = asked.config
     way = f"the header {config.header}" if config.how == "header" else "the query (auth=...)"
     key = f"with its key in {way}" if config.key else "without a key: whoever reaches it is believed"
@@ -89,11 +99,6 @@ def _ready(where: str, asked: Listening) -> None:
         f"  kept in {asked.inbox}; one line a reply on standard output\n"
         "  register it: reconciler callbacks create NAME URL, where URL leads here; stop with Ctrl-C"
     )
-
-
-def _ended(desk: Desk) -> None:
-    refused = sum(desk.refused.values())
-    output.note(f"stopped: {count(desk.replies, 'reply', 'replies')}, {refused:,} refused.")
 
 
 @contextmanager

@@ -47,7 +47,12 @@ def lines(rendered: "Sequence[Line]") -> None:
 
 def json(text: str) -> None:
     """Print JSON text on stdout: never coloured, still JSON, and inert on a terminal all the same."""
-    _send(sys.stdout, re.sub("[^\n -~]", _json_escape, text).rstrip("\n") + "\n")
+    _send(sys.stdout, inert_json(text))
+
+
+def inert_json(text: str) -> str:
+    """Return JSON text as it is printed: still JSON, and inert on a terminal."""
+    return re.sub("[^\n -~]", _json_escape, text).rstrip("\n") + "\n"
 
 
 def document(text: str) -> None:
@@ -267,13 +272,20 @@ def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 
 
 def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> None:
-    if stream is None:
-        return
+    if stream is not None:
+        _send(stream, _coloured(stream, rendered))
+
+
+def for_stdout(rendered: "Sequence[Line]") -> str:
+    """Return rendered lines as they are printed on stdout."""
+    return _coloured(sys.stdout, rendered)
+
+
+def _coloured(stream: TextIO, rendered: "Sequence[Line]") -> str:
     if not wants_colour(stream, os.environ):
         from reconciler.report.lines import plain  # noqa: PLC0415 - with the lines it is there already
 
-        _send(stream, plain(rendered))
-        return
+        return plain(rendered)
     from rich.text import Text  # noqa: PLC0415 - 60 ms, only where colour is shown
 
     console = _console(stream)
@@ -281,7 +293,7 @@ def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> None:
         for spans in rendered:
             text = Text.assemble(*((span.text, _STYLES.get(span.style, "")) for span in spans))
             console.print(text, soft_wrap=True)
-    _send(stream, captured.get())
+    return captured.get()
 
 
 def _console(stream: TextIO) -> "Console":

@@ -44,8 +44,8 @@ STOPPED_JSON = b"""\
 """
 
 
-def end_now(words: bytes = STOPPED, *, json: bytes = b"") -> None:
-    """End the process with 130 and these last words, without waiting for anything or anybody.
+def end_now(words: bytes = STOPPED, *, json: bytes = b"", code: int = interrupted) -> None:
+    """End the process with `code` and these last words, without waiting for anything or anybody.
 
     What `before_the_end` was given is called first. No other thread is waited for, no buffer is flushed.
     """
@@ -64,9 +64,9 @@ def end_now(words: bytes = STOPPED, *, json: bytes = b"") -> None:
     try:
         _thread.start_new_thread(last, ())  # a pipe that nobody reads would hold us for ever
     except RuntimeError:  # there can be no more threads
-        os._exit(interrupted)
+        os._exit(code)
     done.acquire(timeout=last_words_s)
-    os._exit(interrupted)
+    os._exit(code)
 
 
 def _tidy_up() -> None:
@@ -108,7 +108,7 @@ class _Ear:
 
     def __init__(self) -> None:
         self.reaction: Reaction = starting
-        self.words = STOPPED
+        self.words, self.code = STOPPED, interrupted
         self.shown = False  # whether something was printed on stdout, behind which no JSON may follow
         self._filled = -1  # the end of the pipe that the handler writes to
 
@@ -147,7 +147,7 @@ class _Ear:
 
     def _end_in(self, left_s: float) -> None:
         time.sleep(left_s)
-        end_now(self.words)
+        end_now(self.words, code=self.code)
 
 
 _ear = _Ear()
@@ -165,9 +165,9 @@ def claim() -> None:
     _ear.claim()
 
 
-def react(reaction: "Reaction", words: bytes = STOPPED) -> None:
-    """Let signals do this from now on. `words` are the last ones, where the process is ended by force."""
-    _ear.reaction, _ear.words = reaction, words
+def react(reaction: "Reaction", words: bytes = STOPPED, *, code: int = interrupted) -> None:
+    """Let signals do this from now on. `words` and `code` are those of an end by force."""
+    _ear.reaction, _ear.words, _ear.code = reaction, words, code
 
 
 def shown() -> None:

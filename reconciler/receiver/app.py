@@ -6,7 +6,8 @@ What happens to a request, in this order:
 2. path and key are compared, both and always, in constant time; either wrong: 404, and nothing else;
 3. the payload becomes a Reply, or 400;
 4. the reply is kept in the inbox, on disk; a repeat ends here;
-5. it is passed on to `on_reply`; when that has returned, the inbox notes it;
+5. `create_receiver`: it is passed on to `on_reply`; when that has returned, the inbox notes it.
+   `create_keeper`: the inbox is told from by somebody else, who notes it there;
 6. 200, exactly: the service takes every other answer for a failure and comes again.
 
 Not here: sockets (server.py), the payload's forms (service/replies.py). Nothing is logged: path, key
@@ -74,7 +75,33 @@ def create_receiver(
     200 to everybody, for the service looks so when a callback is created. Raises SettingsError for a
     key that cannot prove anything.
     """
-    return _Receiver(config, inbox, on_reply, on_refused)
+
+    def keep(reply: Reply) -> None:
+        kept = inbox.add(reply)
+        if kept is not None:
+            _tell(inbox, kept, on_reply)
+
+    return _Receiver(config, keep, on_refused)
+
+
+def create_keeper(
+    config: ReceiverConfig,
+    inbox: Inbox,
+    on_kept: Callable[[], None],
+    on_refused: Callable[[Refused], None] = lambda _refused: None,
+) -> ASGIApp:
+    """Return the application. It answers 200 to a POST when the reply is in the inbox, on disk.
+
+    `on_kept` is called after that, in a worker thread: there is something to tell, or there was before.
+    Whoever tells from the inbox may be slow, or not be there: nothing is lost by it. Everything else is
+    as with `create_receiver`.
+    """
+
+    def keep(reply: Reply) -> None:
+        if inbox.add(reply) is not None:
+            on_kept()
+
+    return _Receiver(config, keep, on_refused)
 
 
 def pass_on(inbox: Inbox, on_reply: Callable[[Reply], None]) -> int:
@@ -96,13 +123,11 @@ class _Receiver:
     def __init__(
         self,
         config: ReceiverConfig,
-        inbox: Inbox,
-        on_reply: Callable[[Reply], None],
+        keep: Callable[[Reply], None],
         on_refused: Callable[[Refused], None],
     ) -> None:
         self._config = config
-        self._inbox = inbox
-        self._on_reply = on_reply
+        self._keep = keep
         self._on_refused = on_refused
         self._path = _digest(config.path.encode())
         self._key = None if config.key is None else _digest(_provable(config.key))
@@ -150,11 +175,6 @@ class _Receiver:
         except ReconcilerError as error:
             return self._refuse(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "not kept", str(error)))
         return HTTPStatus.OK
-
-    def _keep(self, reply: Reply) -> None:
-        kept = self._inbox.add(reply)
-        if kept is not None:
-            _tell(self._inbox, kept, self._on_reply)
 
     async def _body(self, receive: Receive, *, keep: bool) -> "bytes | Refused | None":
         """Return the body (empty without `keep`), or why it was not read; None where the caller left."""

@@ -1,13 +1,19 @@
 """The event file: one JSON line a reply, only ever appended to, on disk before the call returns.
 
-Belongs here: the file, its rights, its durability. Not here: what stands in a line (report/messages.py).
+Belongs here: the file, its rights, its durability, that no reply stands in it twice. Not here: what stands
+in a line (report/messages.py).
 """
 
+import json
 import os
 import stat
 from pathlib import Path
 
 from reconciler.errors import FileError
+
+# Bytes that are read of an existing file's end, to see which replies it holds already. Far more than a pipe
+# holds: what was written to a pipe and not read from it is all that a kill can leave to be told again.
+_tail_max = 4 * 1024 * 1024
 
 
 class EventFile:
@@ -22,36 +28,53 @@ class EventFile:
         except OSError as error:
             raise self._unusable(error, "name a file in a folder where you may write") from error
         try:
-            self._whole = self._ends_whole()
+            tail = self._tail()
         except BaseException:
             os.close(self._descriptor)
             raise
+        self._whole = tail.endswith(b"\n") or not tail
+        self._ids = frozenset(map(_id, tail.splitlines()))
 
-    def append(self, line: str) -> None:
-        """`line` stands in the file, durable. Raises FileError; then it may stand there in part."""
-        data = ("" if self._whole else "\n").encode() + line.encode() + b"\n"
+    def append(self, line: str, reply_id: str) -> None:
+        """`line` stands in the file, durable, and once. Raises FileError; then it may stand there in part.
+
+        The last ones of the file may be told again: a kill came before they were noted as told.
+        """
+        data = b"" if reply_id in self._ids else line.encode() + b"\n"
+        if not self._whole:
+            data = b"\n" + data
         self._whole = False
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
             os.fsync(self._descriptor)
         except OSError as error:
-            raise self._unusable(error, "make room on that disk; the service comes again") from error
+            raise self._unusable(error, "make room there; what was not told waits in the inbox") from error
         self._whole = True
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._descriptor)
 
-    def _ends_whole(self) -> bool:
+    def _tail(self) -> bytes:
         about = os.fstat(self._descriptor)
         if not stat.S_ISREG(about.st_mode):
             raise FileError(f"{self._path} is not a regular file.", next="name a file with --events")
-        if about.st_size == 0:
-            return True
-        os.lseek(self._descriptor, -1, os.SEEK_END)
-        return os.read(self._descriptor, 1) == b"\n"
+        os.lseek(self._descriptor, max(0, about.st_size - _tail_max), os.SEEK_SET)
+        tail = b""
+        while part := os.read(self._descriptor, _tail_max):
+            tail += part
+        return tail
 
     def _unusable(self, error: OSError, hint: str) -> FileError:
         reason = (error.strerror or type(error).__name__).lower()
         return FileError(f"{self._path}: cannot be written: {reason}.", next=hint)
+
+
+def _id(line: bytes) -> str:
+    """Return the id of the reply that a line holds; "" where it holds none, or was torn."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return ""
+    return str(found.get("id", "")) if isinstance(found, dict) else ""

@@ -24,6 +24,8 @@ from reconciler.store.sqlite import busy_timeout_s, meaning
 # later than this would be taken for new. What people wrote is kept no longer than that needs.
 keep_days = 31
 
+_id_digits = 32  # of the hexadecimal digest: 128 bits
+
 _application = 0x72636E62  # "rcnb": tells our file from a database of another program
 _VERSION = 1
 
@@ -44,11 +46,15 @@ COMMIT;
 
 
 class Kept(Struct, frozen=True):
-    """A reply of the inbox. `number` counts up; `received_at` is ISO 8601 in UTC."""
+    """A reply of the inbox. `number` counts up; `received_at` is ISO 8601 in UTC.
+
+    `id` is the same whenever and wherever this reply is told, and that of no other one.
+    """
 
     number: int
     received_at: str
     reply: Reply
+    id: str
 
 
 class Inbox:
@@ -107,9 +113,9 @@ class Inbox:
         with self._writing() as connection:
             connection.execute("UPDATE reply SET told = 1 WHERE number = ?", (number,))
 
-    def untold(self) -> tuple[Kept, ...]:
-        """Return what was kept and not passed on, oldest first: we were stopped in between."""
-        return self._select("WHERE told = 0")
+    def untold(self, *, after: int = 0) -> tuple[Kept, ...]:
+        """Return what was kept and not passed on, oldest first; only numbers above `after`."""
+        return self._select("WHERE told = 0 AND number > ?", after)
 
     def replies(self) -> tuple[Kept, ...]:
         """Return everything that is kept, oldest first."""
@@ -120,10 +126,10 @@ class Inbox:
         with self._turn, _explained(self._path):
             self._connection.close()
 
-    def _select(self, where: str) -> tuple[Kept, ...]:
+    def _select(self, where: str, *values: int) -> tuple[Kept, ...]:
         statement = f"SELECT number, received_at, reply FROM reply {where} ORDER BY number"  # noqa: S608 - our own words
         with self._turn, _explained(self._path):
-            return tuple(map(_kept, self._connection.execute(statement).fetchall()))
+            return tuple(map(_kept, self._connection.execute(statement, values).fetchall()))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -151,7 +157,8 @@ def digest(reply: Reply) -> bytes:
 
 def _kept(row: tuple[int, str, bytes]) -> Kept:
     number, received_at, reply = row
-    return Kept(number, received_at, decode(reply, Reply))
+    found = decode(reply, Reply)
+    return Kept(number, received_at, found, digest(found).hex()[:_id_digits])
 
 
 def _text(moment: datetime) -> str:

@@ -1,17 +1,16 @@
-"""The receiver behind a port, in the foreground until a signal.
+"""The receiver behind a port, in the foreground until it is told to stop.
 
-Belongs here: the socket, uvicorn, signals, and what a caller may cost before there is a request. Not
-here: what is answered (app.py).
+Belongs here: the socket, uvicorn, and what a caller may cost before there is a request. Not
+here: what is answered (app.py), what a signal does (it is the caller's to tell us to stop).
 """
 
 import asyncio
 import logging
 import os
-import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 import h11
 import uvicorn
@@ -21,7 +20,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 head_deadline_s = 5.0  # seconds from the connection to the end of a request's head
 connections_max = 512  # more are told 503 at once; below what a process may usually have open
 head_bytes_max = 16_384  # bytes of a request's head
-stop_wait_s = 5  # seconds that requests in flight get to end when the server is told to stop
+# Seconds that requests in flight get to end when the server is told to stop: a whole stop takes less than 2.
+# What is not answered by then comes again.
+stop_wait_s = 1
 
 
 class _Hurried(H11Protocol):
@@ -37,9 +38,9 @@ class _Hurried(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, telling when it is ready, and returning after a signal instead of raising it once more."""
+    """uvicorn, telling when it is ready, asking whether it is to stop, and leaving signals alone."""
 
-    def __init__(self, app: ASGIApp, on_ready: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, on_ready: Callable[[], None], asked: Callable[[], bool]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -57,23 +58,23 @@ class _Server(uvicorn.Server):
             )
         )
         self._on_ready = on_ready
+        self._asked = asked
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._on_ready()
 
+    async def on_tick(self, counter: int) -> bool:
+        return self._asked() or await super().on_tick(counter)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
+        if sys.platform == "win32":
+            with super().capture_signals():
+                yield
+        else:  # the process has an ear of its own for them (cli/signals.py)
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.handle_exit(number, frame)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -98,6 +99,11 @@ def address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: ASGIApp, listening: socket.socket, *, on_ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM, finish what is in flight, then return. The socket stays the caller's."""
-    _Server(app, on_ready).run(sockets=[listening])
+def serve(
+    app: ASGIApp, listening: socket.socket, *, on_ready: Callable[[], None], asked: Callable[[], bool]
+) -> None:
+    """Serve until `asked` says so, finish what is in flight, then return. The socket stays the caller's.
+
+    `asked` is called ten times a second: whether to stop.
+    """
+    _Server(app, on_ready, asked).run(sockets=[listening])

@@ -37,10 +37,11 @@ def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
     return _inert_json(encode({**head, **about}, indent=2).decode())
 
 
-def reply_json(reply: Reply, received_at: str) -> str:
+def reply_json(reply: Reply, received_at: str, reply_id: str) -> str:
     """Return one line of the event output (schemas/reply.schema.json)."""
     event = {
         "version": REPORT_VERSION,
+        "id": reply_id,
         "event": "undeliverable" if reply.undeliverable else "reply",
         "received_at": received_at,
         "message_id": reply.message_id,

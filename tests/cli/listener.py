@@ -3,14 +3,17 @@
 import json
 import select
 import signal
+import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cli.hands import Project, Service
 
 KEY = "canary-callback-key-8f14e45f"
@@ -49,15 +52,15 @@ class Listener:
 
 
 @contextmanager
-def listening(project: Project, service: Service, *options: str, port: int = 0) -> Iterator[Listener]:
-    """A receiver that is ready."""
+def listening(
+    project: Project, service: Service, *options: str, port: int = 0, **streams: Any
+) -> Iterator[Listener]:
+    """A receiver that is ready. `streams` are about its output: another one, or a smaller pipe."""
     with project.start(
         service,
         *("callbacks", "listen", "--port", str(port), *(options or ("--key-env", "CALLBACK_KEY"))),
         env={"CALLBACK_KEY": KEY},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
     ) as process:
         try:
             assert process.stderr is not None
@@ -102,3 +105,14 @@ def send(project: Project, service: Service, *options: str) -> str:
 def lines_of(path: Path) -> list[dict[str, Any]]:
     """The events of an event file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def noted(project: Project, least: int) -> None:
+    """Return when so many replies are noted as told."""
+    with closing(sqlite3.connect(project.folder / ".reconciler" / "inbox.db", timeout=30)) as connection:
+        for _ in range(3_000):
+            (found,) = connection.execute("SELECT count(*) FROM reply WHERE told = 1").fetchone()
+            if found >= least:
+                return
+            time.sleep(0.01)
+    pytest.fail(f"fewer than {least} replies are noted as told")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli.hands import Project, Service
-from cli.listener import JANE, KEY, SAM, answer, done, lines_of, listening, register, send
+from cli.listener import JANE, KEY, SAM, answer, done, lines_of, listening, noted, register, send
 from jsonschema import Draft202012Validator
 
 from reconciler.manifest.schemas import read_schema
@@ -105,7 +105,8 @@ def test_a_reply_that_came_while_nobody_listened_arrives_later_once(
         message = send(project, service, "--callback", "on-call")
         answer(service, message, JANE, "Yes")
         assert ear.reply()["content"] == "Yes"
-        settled(project, service, callback)  # before that it would be told again: better than not at all
+        settled(project, service, callback)
+        noted(project, 1)  # before that it would be told again: better than not at all
         ear.process.send_signal(signal.SIGKILL)
         ear.process.wait(30)
     answer(service, message, SAM, "No")

@@ -173,7 +173,7 @@ def test_closed_streams_are_no_accident(command: str, project: Project, service:
         ended = with_closed(closed, COMMANDS[command], project, service)
 
         assert (ended.returncode, ended.stdout) == (1, ""), closed
-        told = "" if "2" in closed else "standard output is closed: "
+        told = "" if "2" in closed else "standard output cannot be written: it is closed. Nothing was done.\n"
         assert ended.stderr.startswith(told)
         assert "Traceback" not in ended.stderr
     assert service.requests() == []

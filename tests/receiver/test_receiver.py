@@ -203,14 +203,25 @@ def test_the_event_file_only_grows(tmp_path: Path) -> None:
     """A torn line of a crash stays, and the next one stands on its own."""
     path = tmp_path / "replies.jsonl"
     with closing(EventFile(path)) as events:
-        events.append('{"a": 1}')
+        events.append('{"a": 1}', "1")
     with path.open("a") as torn:
         torn.write('{"b": ')
     with closing(EventFile(path)) as events:
-        events.append('{"c": 3}')
+        events.append('{"c": 3}', "3")
 
     assert path.read_text() == '{"a": 1}\n{"b": \n{"c": 3}\n'
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_reply_stands_once_in_the_event_file(tmp_path: Path) -> None:
+    """After a kill the last ones are told again: the file holds them, with or without its last line end."""
+    path, lines = tmp_path / "replies.jsonl", [f'{{"id": "{number}"}}' for number in range(4)]
+    path.write_text("not JSON\n[1]\n" + "\n".join(lines[:3]))
+    with closing(EventFile(path)) as events:
+        for number in (1, 2, 3):
+            events.append(lines[number], str(number))
+
+    assert path.read_text() == "not JSON\n[1]\n" + "\n".join(lines) + "\n"
 
 
 def test_an_event_file_that_cannot_be_one_is_refused(tmp_path: Path) -> None:

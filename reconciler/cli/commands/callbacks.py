@@ -68,9 +68,7 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     callback=_header,
     help="The header with the key; it names the vendor.",
 )
-@click.option(
-    "--events", metavar="FILE", help="Append every reply to this file too, before it is acknowledged."
-)
+@click.option("--events", metavar="FILE", help="Append every reply to this file too, before it is printed.")
 @click.option(
     "--inbox",
     default=default_inbox,
@@ -99,13 +97,16 @@ def listen(
 ) -> int:
     """Take the replies that the service sends, and print each as one line of JSON.
 
-    A reply is on disk before the service is told so; a repeated one is acknowledged and not printed
-    again. Only after a crash may the last one be printed once more. Nothing here speaks TLS: put a
-    proxy in front, and name its address to the service.
+    A reply is on disk before the service is told so, and noted as told when it has been printed. What
+    could not be printed is told by the next listener, or by `reconciler callbacks inbox`. A repeated
+    one is acknowledged and not printed again. Only after a crash may the last ones be printed once
+    more, with the same ids; FILE holds them once. Where nobody reads the output any more, it ends.
+    Nothing here speaks TLS: put a proxy in front, and name its address to the service.
 
     \b
     Needs no settings. Writes the inbox and --events FILE (both 0600).
-    Exit codes: 0 stopped, 1 port in use or file unusable, 3 key unusable, 64 usage.
+    Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable,
+    4 another command tells from this inbox, 64 usage.
 
     \b
     Examples:
@@ -126,6 +127,40 @@ def listen(
             as_json=format == "json",
         )
     )
+    return 0
+
+
+@command.command(short_help="Tell the replies that no listener told.")
+@click.option("--all", "everything", is_flag=True, help="Show all that is kept, told or not; note nothing.")
+@click.option(
+    "--inbox", default=default_inbox, show_default=True, metavar="FILE", help="The inbox of the listener."
+)
+@click.option(
+    "--format",
+    type=click.Choice(options.formats),
+    default="json",
+    show_default=True,
+    help="One JSON line a reply, or text for people.",
+)
+def inbox(*, everything: bool, inbox: str, format: str) -> int:  # noqa: A002 - the option's name
+    """Print the replies that were received and could not be told, oldest first, one line of JSON each.
+
+    Each is noted as told when it has been printed, and is not told again. With --all everything that
+    the inbox keeps is shown, for 31 days, also while a listener runs.
+
+    \b
+    Needs no settings. Reads the inbox, and notes in it what was told.
+    Exit codes: 0 told, or nothing to tell; 1 no inbox, or output gone;
+    4 another command tells from this inbox, 64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler callbacks inbox >> replies.jsonl
+        reconciler callbacks inbox --all --format text
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    from reconciler.cli.telling import show_all, tell_waiting  # noqa: PLC0415 - loads what --help does not need
+
+    (show_all if everything else tell_waiting)(Path(inbox), as_json=format == "json")
     return 0
 
 
