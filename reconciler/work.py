@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Protocol
 
 from msgspec import structs
@@ -313,6 +314,7 @@ async def _applied(
             offload=outside.offload,
             shown=shown,
             lost=work.turn.lost,
+            live=chain.from_iterable(planned.live.entities.values()),
         )
     except BaseException:
         now = _text(work.lock.now())

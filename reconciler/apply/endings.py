@@ -14,8 +14,16 @@ from reconciler.apply.look import PLAN_AGAIN
 from reconciler.apply.session import GO_ON, RESUME, Doubt, NotDone, Session
 from reconciler.apply.settle import taken_along
 from reconciler.apply.stop import Halt
-from reconciler.errors import InDoubt, LockHeld, NotFound, ReconcilerError, StoreError, Unauthorized
-from reconciler.model.changes import Delete, Update
+from reconciler.errors import (
+    InDoubt,
+    LockHeld,
+    NotFound,
+    ReconcilerError,
+    ServiceError,
+    StoreError,
+    Unauthorized,
+)
+from reconciler.model.changes import Create, Delete, Update
 from reconciler.model.outcomes import Outcome
 from reconciler.store.recorded import Batch
 
@@ -44,6 +52,8 @@ def failed(run: Session, attempt: Attempt, error: ReconcilerError) -> Outcome:
             return noted(run, attempt.outcome("conflict", "it was deleted a moment ago.", PLAN_AGAIN))
     if attempt.unsure:  # the look that was to tell has failed
         return _doubted(run, attempt, attempt.unsure)
+    if attempt.stage == "answered":
+        return _doubted(run, attempt, str(error))
     return noted(run, attempt.outcome("failed", str(error), error.next))
 
 
@@ -66,10 +76,25 @@ def _unkept(outcome: Outcome, why: str, hint: str) -> Outcome:
     return structs.replace(outcome, what=f"done, but not recorded: {why}", next=hint)
 
 
-def _doubted(run: Session, attempt: Attempt, what: str) -> Outcome:
+def answered(
+    run: Session, attempt: Attempt, what: str, *, done: bool, error: ServiceError | None = None
+) -> Outcome:
+    """Return the outcome, for now, of what was answered with yes and does not show; it is looked at again.
+
+    `done`: the service said that it is done; otherwise it only accepted it (202).
+    """
+    if isinstance(error, Unauthorized):
+        run.halt(Halt("credentials", str(error), error.next))
+    said = (
+        "the service said that it is done; " if done else "the service accepted it, and did not do it yet; "
+    )
+    return _doubted(run, attempt, said + what, answered=done)
+
+
+def _doubted(run: Session, attempt: Attempt, what: str, *, answered: bool = False) -> Outcome:
     """Write down that it may still land; what becomes of it is settled at the end of the run."""
-    lost_at = run.timing.monotonic()
-    doubt = Doubt(attempt.change, attempt.parent_id, attempt.at or run.now(), lost_at, what)
+    at, lost_at = attempt.at or run.now(), run.timing.monotonic()
+    doubt = Doubt(attempt.change, attempt.parent_id, at, lost_at, what, answered, attempt.before)
     run.doubts.append(doubt)
     run.ledger.later(Batch(intents=(run.doubted(doubt),)))
     hint = f"{RESUME}: it waits, looks again, and sends nothing twice"
@@ -86,8 +111,10 @@ def cut_off(run: Session, attempt: Attempt) -> Outcome:
             return noted(run, attempt.outcome("not attempted", "the run was stopped.", GO_ON))
         case "sending":
             return _doubted(run, attempt, "the run was stopped while the service had not answered yet.")
+        case "answered":
+            return _doubted(run, attempt, "the run was stopped before it was read back.")
         case "done":
-            return _left(run, attempt, "done, but not read back: the run was stopped.")
+            return _left(run, attempt, "done, but not recorded as a whole: the run was stopped.")
         case never:
             assert_never(never)
 
@@ -100,18 +127,28 @@ def mistaken(run: Session, attempt: Attempt, error: Exception) -> Outcome:
         return _unkept(attempt.ending, what, REPORT)
     if attempt.stage == "looking":
         return noted(run, attempt.outcome("failed", what, REPORT))
-    if attempt.stage == "sending":
+    if attempt.stage in {"sending", "answered"}:
         return _doubted(run, attempt, what)
     return _left(run, attempt, f"done, and then {what}")
 
 
 def _left(run: Session, attempt: Attempt, what: str) -> Outcome:
-    """A write that is done and whose step cannot go on: ours, and nothing more is claimed of it."""
+    """Return the outcome of a write that was seen to be done, and whose step cannot go on.
+
+    What was made is ours, and nothing more is claimed of it. An update stays as it was recorded: the next
+    plan compares it anew.
+    """
     change, outcome = attempt.change, attempt.outcome("applied", what)
-    if isinstance(change, Delete):
-        run.ledger.later(Batch(forget=taken_along(run, change), ended=(outcome,)))
-    else:
-        run.ledger.later(structs.replace(run.keep(bare(run, attempt)), ended=(outcome,)))
+    match change:
+        case Create():
+            batch = run.keep(bare(run, attempt))
+        case Update():
+            batch = Batch()
+        case Delete():
+            batch = Batch(forget=taken_along(run, change))
+        case never:
+            assert_never(never)
+    run.ledger.later(structs.replace(batch, ended=(outcome,)))
     return outcome
 
 

@@ -8,13 +8,13 @@ Every change of the plan ends in exactly one outcome, whatever happens (planning
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from reconciler.apply.endings import noted
 from reconciler.apply.exits import exit_code
 from reconciler.apply.ledger import Ledger, Offload
-from reconciler.apply.session import ApplyOptions, Session, by_contact, known_contacts, renamed
+from reconciler.apply.session import ApplyOptions, Session, by_contact, known_contacts, known_ids, renamed
 from reconciler.apply.settle import settle
 from reconciler.apply.step import step
 from reconciler.apply.stop import Halt, StopFlag
@@ -49,6 +49,7 @@ async def apply(
     offload: Offload = asyncio.to_thread,
     shown: dict[Address, LiveEntity] | None = None,
     lost: Callable[[], str] = str,
+    live: Iterable[LiveEntity] = (),
 ) -> Run:
     """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
 
@@ -56,7 +57,8 @@ async def apply(
     recorded already. The lock is held by the caller. `on_outcome` hears of each change once, when it
     has ended for good. `offload` runs what waits for the disk, beside the event loop or in place.
     `lost` says why the lock in the service is not ours any more, or "".
-    `shown` receives, by address, what the service showed of what was written, right after it.
+    `shown` receives, by address, what the service showed of what was written, right after it. `live` is what
+    the plan saw, ours or not: nothing that is made can have one of its ids.
     Raises nothing that a user can meet: what ends the run stands in `stopped`.
     Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
     """
@@ -79,6 +81,7 @@ async def apply(
         ends_at=timing.monotonic() + options.deadline_s,
         shown={} if shown is None else shown,
         lost=lost,
+        known=known_ids(plan, records, live),
     )
     engine = _Engine(run, on_outcome)
     try:

@@ -27,16 +27,17 @@ def exit_code(outcomes: Iterable[Outcome], stopped: Reason | None) -> int:
     =====================================================  ===
 
     A skipped change is harmless by itself (it was gone already); one that was skipped because of
-    another stands beside that other, which decides.
+    another stands beside that other, which decides. A create that lost a field has applied something.
     """
-    results: Collection[Result] = {outcome.result for outcome in outcomes}
+    ended = tuple(outcomes)
+    results: Collection[Result] = {outcome.result for outcome in ended}
     if stopped in {"interrupted", "deadline"}:
         return INTERRUPTED
     if "in doubt" in results:
         return IN_DOUBT
     if stopped is None and not {"failed", "conflict", "not attempted"} & set(results):
         return DONE
-    if "applied" in results:
+    if "applied" in results or any(one.written and one.action == "create" for one in ended):
         return PARTIAL
     if stopped == "lock":
         return LOCKED

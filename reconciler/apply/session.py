@@ -55,7 +55,8 @@ class Doubt(Struct, frozen=True):
     """A write that was sent and whose answer is unknown. `parent_id` is the contact of a device.
 
     `at` is its intent's time. `lost_at` is when its answer was given up, on the monotonic clock: one settle
-    window later it can no longer land.
+    window later it can no longer land. `answered`: the service said that it is done, and does not show it.
+    `before` is what it showed right before an update.
     """
 
     change: Change
@@ -63,6 +64,8 @@ class Doubt(Struct, frozen=True):
     at: datetime
     lost_at: float
     what: str
+    answered: bool = False
+    before: LiveEntity | None = None
 
 
 @dataclass(slots=True)
@@ -92,6 +95,8 @@ class Session:
     lost: Callable[[], str] = str  # why the lock in the service is not ours any more, or ""
     halted: Halt | None = None
     shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
+    # kind, alias, remote id -> the address it is recorded or was made for; None: the plan saw it, not ours
+    known: dict[tuple[str, str, str], Address | None] = field(default_factory=dict)
     adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
 
     def __post_init__(self) -> None:
@@ -111,6 +116,17 @@ class Session:
         adopted = self.plan.created_at if record.address in self.adopting else ""
         return Batch(remember=(traced(record, self.records.get(record.address), adopted=adopted),))
 
+    def known_id(self, address: Address, remote_id: str) -> str:
+        """Why what was just made for `address` cannot have this id; "" where nothing speaks against it."""
+        owner = self.known.get((address.kind, address.workspace, remote_id), address)
+        if owner == address:
+            return ""
+        return f"is {owner}" if owner else "was there before"
+
+    def claim(self, address: Address, remote_id: str) -> None:
+        """From now on the id belongs to this address: what was made is seen to be it."""
+        self.known[address.kind, address.workspace, remote_id] = address
+
     def collection(self, address: Address) -> Collection:
         """The collection that an address belongs to."""
         return self.client.of(address.kind)
@@ -129,7 +145,7 @@ class Session:
             return ""
         outcome = self.outcomes.get(above)
         made = outcome is not None and outcome.action == "create"
-        if outcome is not None and made and outcome.result != "applied":
+        if outcome is not None and made and not outcome.written:
             raise NotDone("skipped", f"its contact {above} was not created: {outcome.result}.", "plan again")
         planned = "" if isinstance(change, Create) else change.parent_id
         found = outcome.remote_id if outcome is not None and made else planned or self.contacts.get(above)
@@ -226,6 +242,21 @@ def known_contacts(plan: Plan, records: dict[Address, RecordedEntity]) -> dict[A
 def renamed(recorded: Recorded, plan: Plan) -> dict[Address, RecordedEntity]:
     """Return the records under the addresses that the plan knows them by."""
     return {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
+
+
+def known_ids(
+    plan: Plan, records: dict[Address, RecordedEntity], live: Iterable[LiveEntity] = ()
+) -> dict[tuple[str, str, str], Address | None]:
+    """Return every remote id that is recorded, planned for or live, and whose it is: nothing new has it."""
+    known: dict[tuple[str, str, str], Address | None] = {
+        (row.kind, row.workspace, row.remote_id): None for row in live
+    }
+    ours = [(address, record.remote_id) for address, record in records.items()]
+    ours += [(one.address, one.remote_id) for one in plan.adoptions]
+    ours += [(one.address, one.remote_id) for one in plan.changes if not isinstance(one, Create)]
+    for address, remote_id in ours:
+        known[address.kind, address.workspace, remote_id] = address
+    return known
 
 
 def by_contact(records: Iterable[Address]) -> dict[Address, tuple[Address, ...]]:

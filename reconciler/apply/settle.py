@@ -9,16 +9,19 @@ from typing import assert_never
 
 from msgspec import Struct, structs
 
-from reconciler.apply import look
+from reconciler.apply import look, readback
+from reconciler.apply.readback import SHOWN_AGAIN, not_taken
 from reconciler.apply.session import RESUME, Doubt, NotDone, Session
 from reconciler.apply.workers import work_through
 from reconciler.core.observe import observed
 from reconciler.core.records import proven, record_of
+from reconciler.core.taken import same
 from reconciler.errors import NotFound, ReconcilerError
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import Outcome
+from reconciler.model.outcomes import FieldResult, Outcome, Result
+from reconciler.model.snapshots import LiveEntity
 from reconciler.service.client import Found
 from reconciler.store.recorded import Batch
 
@@ -27,11 +30,23 @@ slice_s = 60.0
 
 
 class Landed(Struct, frozen=True):
-    """A write that was carried out after all: the id, what to record, and how it was told."""
+    """A write that was carried out after all: the id, what to record, and how it was told.
+
+    `fields` were not taken; `refused`: nothing of it was.
+    """
 
     remote_id: str
     batch: Batch
     what: str
+    fields: tuple[FieldResult, ...] = ()
+    refused: bool = False
+
+    def outcome(self, change: Change, before: str = "") -> Outcome:
+        """How the change ended; `before` is what was known of it until it was found."""
+        what = " ".join(filter(None, (before, self.what, not_taken(self.fields))))
+        result: Result = "failed" if self.fields or self.refused else "applied"
+        hint = SHOWN_AGAIN if result == "failed" else ""
+        return Outcome(change.address, action(change), result, what, hint, self.remote_id, self.fields)
 
 
 async def settle(run: Session) -> tuple[Outcome, ...]:
@@ -98,9 +113,10 @@ async def _settled(run: Session, doubt: Doubt) -> Outcome:
     change, outcome = doubt.change, None
     try:
         found = await landed(run, change, doubt.parent_id)
+        if found is None and doubt.answered:
+            found = await _not_taken(run, doubt)
         if found is not None:
-            what = f"its answer was lost; {found.what}"
-            outcome = Outcome(change.address, action(change), "applied", what, remote_id=found.remote_id)
+            outcome = found.outcome(change, "" if doubt.answered else "its answer was lost;")
             await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
             return outcome
     except asyncio.CancelledError:
@@ -122,6 +138,26 @@ def _open(run: Session, doubt: Doubt) -> Outcome:
     return outcome
 
 
+async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
+    """Return what the service was done with, as it said, and does not show, now that it can land no more."""
+    change = doubt.change
+    match change:
+        case Create():
+            return None  # its answer named another entity: it may be anywhere
+        case Delete():
+            what = "not taken by the service: it said that the delete is done, and the entity is still there."
+            return Landed(change.remote_id, Batch(), what, refused=True)
+        case Update():
+            found = await look.fresh(run, change, doubt.parent_id)
+            if found is None:
+                raise NotDone("conflict", "it is not there any more.")
+            row = _row(change, found, doubt.parent_id)
+            proof = readback.of_update(run, change, row, doubt.before, at_once=False)
+            return Landed(change.remote_id, run.keep(proof.record, row), "", proof.reading.refused)
+        case never:
+            assert_never(never)
+
+
 async def _created(run: Session, change: Create, parent_id: str) -> Landed | None:
     entity = run.desired.entities[change.address]
     hits = await look.same(run, entity, parent_id)
@@ -134,32 +170,58 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
         found = await look.get(run, change.address, hits[0].found.remote_id, parent_id)
     except NotFound:
         return None
-    return Landed(
-        found.remote_id, _recorded(run, change, found, parent_id), f"it is there, recognized by {hits[0].by}."
+    _not_of_another(run, change.address, found.remote_id)
+    row = _row(change, found, parent_id)
+    missing = tuple(
+        field for field in readback.of_create(run, entity, row).reading.refused if field.shown is None
     )
+    what = f"it is there, recognized by {hits[0].by}."
+    return Landed(found.remote_id, _recorded(run, change, row), what, missing)
+
+
+def _not_of_another(run: Session, address: Address, remote_id: str) -> None:
+    """Raise NotDone where what was found is recorded as another entity: two answers named one id.
+
+    What this run recorded under that id was not it, and is recorded no longer.
+    """
+    why = run.known_id(address, remote_id)
+    owner = run.known.get((address.kind, address.workspace, remote_id))
+    if not why or owner is None:
+        return
+    made = run.outcomes.get(owner)
+    if made is not None and made.action == "create":
+        run.ledger.later(Batch(forget=(owner,)))
+    raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
 
 
 async def _updated(run: Session, change: Update, parent_id: str) -> Landed | None:
     found = await look.fresh(run, change, parent_id)
     if found is None:
         return None
-    now = look.shown(run, change.address.kind, found.body)
-    readable = [f for f in change.fields if f.path not in KINDS[change.address.kind].write_only]
-    if not readable or any(now.get(field.path) != field.after for field in readable):
+    kind = change.address.kind
+    now = look.shown(run, kind, found.body)
+    readable = [f for f in change.fields if f.path not in KINDS[kind].write_only]
+    if not readable or any(
+        not same(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable
+    ):
         return None
-    return Landed(change.remote_id, _recorded(run, change, found, parent_id), "it shows what was sent.")
+    row = _row(change, found, parent_id)
+    return Landed(change.remote_id, _recorded(run, change, row), "it shows what was sent.")
 
 
-def _recorded(run: Session, change: Create | Update, found: Found, parent_id: str) -> Batch:
+def _row(change: Create | Update, found: Found, parent_id: str) -> LiveEntity:
+    address = change.address
+    return observed(
+        address.kind, address.workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id
+    )
+
+
+def _recorded(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
     """Return the keeping of a record that claims as sent only what the service shows just so.
 
     Whoever made what we found, a field that differs has to be seen by the next plan.
     """
-    address = change.address
-    entity = run.desired.entities[address]
-    row = observed(
-        address.kind, address.workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id
-    )
-    before = run.records.get(address)
+    entity = run.desired.entities[change.address]
+    before = run.records.get(change.address)
     record = record_of(entity, row, salt=run.salt, before=before, created=isinstance(change, Create))
     return run.keep(proven(record, before), row)

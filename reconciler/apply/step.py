@@ -1,6 +1,8 @@
 """One change, in the order of planning rule A3: from the fresh look to the record.
 
     fresh look -> still as planned? -> intent durable, lock ours -> one call -> read back -> recorded
+                                                                                   | not as sent: looked at
+                                                                                   | again at the end
 
 A step never raises: whatever happens ends in one outcome, which reaches the store once: together
 with what was done, or by itself where nothing was. It says too whether the run may go on.
@@ -13,21 +15,18 @@ from typing import assert_never
 
 from msgspec import structs
 
-from reconciler.apply import look, settle
-from reconciler.apply.attempt import Attempt, bare, row_of
-from reconciler.apply.endings import cut_off, failed, mistaken, not_done
+from reconciler.apply import look, readback, settle
+from reconciler.apply.attempt import Attempt, row_of
+from reconciler.apply.endings import answered, cut_off, failed, mistaken, not_done
 from reconciler.apply.look import Gone
+from reconciler.apply.readback import SHOWN_AGAIN, Proof
 from reconciler.apply.session import NotDone, Session
-from reconciler.apply.stop import Halt
 from reconciler.core.merge import create_body, update_body
-from reconciler.core.records import proven, record_of
 from reconciler.core.retry import tries_max, wait_s
-from reconciler.errors import NotFound, ReconcilerError, ServiceError, Throttled, Unauthorized
+from reconciler.errors import NotFound, ReconcilerError, ServiceError, Throttled
 from reconciler.model.changes import Change, Create, Delete, Update
-from reconciler.model.documents import Fields
-from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import Outcome
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.snapshots import LiveEntity
 from reconciler.store.recorded import Batch
 
 
@@ -62,7 +61,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         landed = await settle.landed(run, attempt.change, attempt.parent_id)
         if landed:
             attempt.done(landed.remote_id)
-            return await _kept(run, attempt, landed.batch, attempt.outcome("applied", landed.what))
+            return await _kept(run, attempt, landed.batch, landed.outcome(attempt.change))
         attempt.stage, attempt.unsure = "looking", ""
         if tries == tries_max or not run.client.may_repeat():
             raise put_off
@@ -100,35 +99,33 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     made = await run.collection(change.address).create(
         body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
-    attempt.done(made.remote_id)
-    row = row_of(attempt, made)
-    if _unseen(entity.fields, row, change):  # the answer to a POST may show less than the entity has
-        read, note = await _read_back(run, attempt)
-        if read is None:
-            return await _applied(run, attempt, bare(run, attempt), note)
-        row = read
-    record = record_of(entity, row, salt=run.salt, created=True)
-    return await _applied(run, attempt, record, _unseen(entity.fields, row, change), row)
+    attempt.stage = "answered"
+    row = await readback.own(run, attempt, entity, made)
+    attempt.done(row.remote_id)
+    run.claim(change.address, row.remote_id)
+    return await _ended(run, attempt, readback.of_create(run, entity, row), row)
 
 
 async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     entity = run.desired.entities[change.address]
     before = await look.unchanged(run, change, attempt.parent_id)
+    attempt.before = row_of(attempt, before)
     body = update_body(before.body, entity, change, run.records.get(change.address))
     await _before_call(run, attempt)
-    await run.collection(change.address).replace(
+    sent = await run.collection(change.address).replace(
         change.remote_id, body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
+    attempt.stage = "answered"
+    try:
+        found = await look.get(run, change.address, change.remote_id, attempt.parent_id)
+    except ServiceError as error:
+        return answered(run, attempt, f"not read back: {error}", done=not sent.accepted, error=error)
+    row = row_of(attempt, found)
+    proof = readback.of_update(run, change, row, attempt.before)
+    if not proof.complete:
+        return answered(run, attempt, proof.said(), done=not sent.accepted)
     attempt.done(change.remote_id)
-    row, note = await _read_back(run, attempt)
-    if row is None:
-        return await _applied(run, attempt, bare(run, attempt), note)
-    known = run.records.get(change.address)
-    just_sent = {field.path for field in change.fields} | KINDS[change.address.kind].write_only
-    record = proven(record_of(entity, row, salt=run.salt, before=known), known, just_sent=just_sent)
-    sent = {field.path: entity.fields.get(field.path, "") for field in change.fields}
-    notes = (_unseen(sent, row, change), _also(row_of(attempt, before).fields, row.fields, sent))
-    return await _applied(run, attempt, record, " ".join(note for note in notes if note), row)
+    return await _ended(run, attempt, proof, row, readback.moved(before, found, change))
 
 
 async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
@@ -136,15 +133,24 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
     try:
         await look.untouched(run, change, attempt.parent_id)
         await _before_call(run, attempt)
-        await run.collection(change.address).delete(
+        sent = await run.collection(change.address).delete(
             change.remote_id, workspace=run.workspace(change.address), parent=attempt.parent_id
         )
     except (Gone, NotFound):
         # Not by a try of ours: one that was in doubt is never sent again.
         gone = attempt.outcome("skipped", "it was gone already; only forgotten.")
         return await _kept(run, attempt, forget, gone)
-    attempt.done(change.remote_id)
-    return await _kept(run, attempt, forget, attempt.outcome("applied"))
+    attempt.stage = "answered"
+    try:
+        await look.get(run, change.address, change.remote_id, attempt.parent_id)
+    except NotFound:
+        attempt.done(change.remote_id)
+        return await _kept(run, attempt, forget, attempt.outcome("applied"))
+    except ServiceError as error:
+        return answered(
+            run, attempt, f"whether it is gone cannot be told: {error}", done=not sent.accepted, error=error
+        )
+    return answered(run, attempt, "it is still there.", done=not sent.accepted)
 
 
 async def _before_call(run: Session, attempt: Attempt) -> None:
@@ -153,10 +159,14 @@ async def _before_call(run: Session, attempt: Attempt) -> None:
     attempt.stage = "sending"
 
 
-async def _applied(
-    run: Session, attempt: Attempt, record: RecordedEntity, what: str, row: LiveEntity | None = None
-) -> Outcome:
-    return await _kept(run, attempt, run.keep(record, row), attempt.outcome("applied", what))
+async def _ended(run: Session, attempt: Attempt, proof: Proof, row: LiveEntity, also: str = "") -> Outcome:
+    """Return the outcome of what is there: applied, or failed where a field of it was not taken."""
+    said = " ".join(filter(None, (proof.said(), also)))
+    if proof.complete:
+        outcome = attempt.outcome("applied", said, fields=proof.fields)
+    else:
+        outcome = attempt.outcome("failed", said, SHOWN_AGAIN, fields=proof.fields)
+    return await _kept(run, attempt, run.keep(proof.record, row), outcome)
 
 
 async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:
@@ -164,36 +174,3 @@ async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) 
     attempt.ending = outcome
     await run.ledger.after_call(structs.replace(batch, ended=(outcome,)))
     return outcome
-
-
-async def _read_back(run: Session, attempt: Attempt) -> tuple[LiveEntity | None, str]:
-    """Return what the service shows now, or None and why not: the write is done either way."""
-    try:
-        found = await look.get(run, attempt.change.address, attempt.remote_id, attempt.parent_id)
-    except ServiceError as error:
-        if isinstance(error, Unauthorized):
-            run.halt(Halt("credentials", str(error), error.next))
-        return None, f"done, but not read back: {error}"
-    return row_of(attempt, found), ""
-
-
-def _unseen(sent: Fields, row: LiveEntity, change: Change) -> str:
-    """Say which of the fields that were sent the service does not show, and which it shows though cleared."""
-    kind = KINDS[change.address.kind]
-    readable = {path: value for path, value in sent.items() if path not in kind.write_only}
-    missing = sorted(path for path, value in readable.items() if value != "" and path not in row.fields)
-    kept = sorted(
-        path
-        for path, value in readable.items()
-        if value == "" and path in row.fields and path not in kind.sticky and isinstance(change, Update)
-    )
-    notes = [f"sent, but not shown by the service: {look.names(missing)}."] if missing else []
-    notes += [f"cleared, but still shown by the service: {look.names(kept)}."] if kept else []
-    return " ".join(notes)
-
-
-def _also(before: Fields, after: Fields, sent: Fields) -> str:
-    """Say which fields that we did not change are not what they were a moment before."""
-    moved = sorted(path for path in before.keys() | after if before.get(path) != after.get(path))
-    others = [path for path in moved if path not in sent]
-    return f"changed at the same time, and not by us: {look.names(others)}." if others else ""

@@ -7,7 +7,9 @@ from msgspec import structs
 from reconciler.core.diff import ignored
 from reconciler.core.normalize import declared, masked, trusted
 from reconciler.core.select import Selection
+from reconciler.core.taken import same
 from reconciler.model.address import Address
+from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.plans import Kept, Plan, RecordChange
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity
@@ -66,24 +68,41 @@ def traced(record: RecordedEntity, before: RecordedEntity | None, *, adopted: st
 
 
 def proven(
-    record: RecordedEntity, before: RecordedEntity | None, *, just_sent: Collection[str] = ()
+    record: RecordedEntity,
+    before: RecordedEntity | None,
+    *,
+    taken: Collection[str] = (),
+    refused: Collection[str] = (),
 ) -> RecordedEntity:
-    """Return a record that claims as sent only what was `just_sent`, or what the service shows just so.
+    """Return a record that claims as sent only what was `taken`, or what the service shows just so.
 
     What it shows otherwise, and did not show so before, somebody else has written: the next plan has to
-    see it. `just_sent` are the paths of a write that was answered: there the service may have its own words.
+    see it. `taken` are paths that were written and read back (core/taken.py): there the service may write
+    a value in its own way. `refused` paths keep what `before` says of them.
     """
+    kind = record.address.kind
     old = before.sent if before else {}
     shown_before = before.shown if before else {}
     kept = {
         path: value
         for path, value in record.sent.items()
-        if path in just_sent
-        or record.shown.get(path, "") == value
+        if path in taken
+        or same(kind, path, value, record.shown.get(path, ""))
         or (old.get(path) == value and shown_before.get(path) == record.shown.get(path))
     }
     shown = {path: value for path, value in record.shown.items() if path in kept}
-    return structs.replace(record, sent=kept, shown=shown)
+    for path in refused:
+        _put_back(kept, old, path)
+        _put_back(shown, shown_before, path)
+    # What the record says of them may be older than the service's time of change.
+    modified = "" if refused else record.modified
+    return structs.replace(record, sent=kept, shown=shown, modified=modified)
+
+
+def _put_back(now: dict[str, Scalar], before: Fields, path: str) -> None:
+    now.pop(path, None)
+    if path in before:
+        now[path] = before[path]
 
 
 def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> Iterator[RecordedEntity]:

@@ -101,7 +101,7 @@ class _Undone:
         self.shown = shown
         self.salt = salt
         self.records = {plan.renames.get(at, at): record for at, record in recorded.entities.items()}
-        applied = {one.address for one in run.outcomes if one.result == "applied"}
+        applied = {one.address for one in run.outcomes if one.written}
         self.done = tuple(change for change in plan.changes if change.address in applied)
         self.changes: list[Change] = []
         self.skips: list[Skip] = []

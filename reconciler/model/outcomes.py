@@ -6,13 +6,30 @@ from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.context import Context
+from reconciler.model.documents import Scalar
 from reconciler.model.notices import Notice
 
 Result = Literal["applied", "skipped", "conflict", "failed", "in doubt", "not attempted"]
 
 
+class FieldResult(Struct, frozen=True, order=True):
+    """One field that does not read back as it was sent. None: cleared, or not shown. Secrets are masked.
+
+    `taken`: the service writes the value in its own way. Otherwise the field was not taken.
+    """
+
+    path: str
+    sent: Scalar | None
+    shown: Scalar | None
+    taken: bool = False
+
+
 class Outcome(Struct, frozen=True):
-    """How one change ended. `what` says why, where it did not end well; `next` what to do."""
+    """How one change ended. `what` says why, where it did not end well; `next` what to do.
+
+    `fields` are those that read back otherwise than they were sent, by path. They hold values; `what` and
+    `next` hold none, and the store keeps neither.
+    """
 
     address: Address
     action: str
@@ -20,6 +37,12 @@ class Outcome(Struct, frozen=True):
     what: str = ""
     next: str = ""
     remote_id: str = ""
+    fields: tuple[FieldResult, ...] = ()
+
+    @property
+    def written(self) -> bool:
+        """Whether the change reached the service, though perhaps not with every field."""
+        return self.result == "applied" or (self.result == "failed" and bool(self.fields and self.remote_id))
 
 
 class Run(Struct, frozen=True):

@@ -6,9 +6,9 @@ Not here: deciding outcomes or exit codes (apply/, docs/planning.md).
 from collections.abc import Mapping
 from datetime import datetime
 
-from reconciler.model.outcomes import Outcome, Result, Run
+from reconciler.model.outcomes import FieldResult, Outcome, Result, Run
 from reconciler.report.lines import BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
-from reconciler.report.values import short_fingerprint
+from reconciler.report.values import short_fingerprint, shown
 
 # Worst first: what a person has to look at stands on top.
 _RESULTS: tuple[tuple[Result, str, Style], ...] = (
@@ -95,9 +95,20 @@ def _outcome(outcome: Outcome, at: int, sign: str, style: Style) -> list[Line]:
     mark, colour = (sign, style) if sign else _ACTIONS.get(outcome.action, (" ", ""))
     ended = outcome.action if outcome.result == "applied" else f"{outcome.action}, {outcome.result}"
     head = line((f"{mark} ", colour), (pad(outcome.address, at), colour), "   ", (ended, "dim"))
+    fields = [_field(outcome.address.kind, field) for field in outcome.fields]
     if not outcome.what:
-        return [head, *([line("    next: ", outcome.next)] if outcome.next else [])]
-    return [head, *sentence("", outcome.what, outcome.next, indent="    ")]
+        return [head, *fields, *([line("    next: ", outcome.next)] if outcome.next else [])]
+    what, *step = sentence("", outcome.what, outcome.next, indent="    ")
+    return [head, what, *fields, *step]
+
+
+def _field(kind: str, field: FieldResult) -> Line:
+    """Say what was sent and what the service shows instead."""
+    sent = "nothing" if field.sent is None else shown(kind, field.path, field.sent).text
+    now = "nothing" if field.shown is None else shown(kind, field.path, field.shown).text
+    if field.taken:
+        return line("      ", (f"{field.path}: ", "dim"), f"the service writes {sent} as {now}")
+    return line("      ", (f"{field.path}: ", "warn"), f"sent {sent}, the service shows {now}")
 
 
 def _said(run: Run) -> str:

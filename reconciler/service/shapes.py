@@ -84,9 +84,12 @@ def created(call: Call, answer: Answer, plural: str) -> Found:
     body = decoded(call, answer) if answer.body.strip() else {}
     if media.is_error(body):
         raise _error_document(call, answer)
-    found = urls.id_of(answer.headers.get("location", ""), plural) or remote_id(body, plural)
-    if not found:
+    located, named = urls.id_of(answer.headers.get("location", ""), plural), remote_id(body, plural)
+    if not (located or named):
         raise refusals.malformed(call, "it does not tell the new id", status=answer.status)
+    if located and named and located != named:
+        raise refusals.malformed(call, "its address and its body name two ids", status=answer.status)
+    found = located or named
     return Found(found, body, _date(answer))
 
 

@@ -5,7 +5,9 @@ nothing of what `schema.py` says that they are now. All steps are carried out in
 that the caller gives: after a kill at any moment the store is of the one version or of the other.
 """
 
+import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from sqlalchemy import (
     Boolean,
@@ -24,6 +26,8 @@ from sqlalchemy import (
     text,
 )
 
+from reconciler.core.taken import same
+from reconciler.model.kinds import KINDS
 from reconciler.store import schema
 
 
@@ -115,8 +119,9 @@ def _widen_runs(connection: Connection) -> None:
 
 
 def _to_3(connection: Connection) -> None:
-    """Records say where their entity came from."""
+    """Records say where their entity came from, and forget what a write without effect left in them."""
     _trace_entities(connection)
+    _forget_what_was_not_taken(connection)
 
 
 def _trace_entities(connection: Connection) -> None:
@@ -134,6 +139,49 @@ def _trace_entities(connection: Connection) -> None:
     )
     # Nobody wrote down whether we made them.
     _rebuild(connection, entities, {"adopted": literal("unknown"), "earlier": literal("[]")})
+
+
+def _forget_what_was_not_taken(connection: Connection) -> None:
+    """Forget a field that the service showed otherwise than it was sent, unless both are the same value.
+
+    Version 2 took any value that was shown after a write for the service's own way of writing it, also the
+    old one after a write that the service ignored. Without a record the next plan compares anew.
+    """
+    entities = Table("entities", MetaData(), *_key(*_ENTITY_KEY), *_texts("sent", "shown", "modified"))
+    rows = connection.execute(select(entities)).all()
+    for row in rows:
+        kept = _taken(row.address, row.sent, row.shown)
+        if kept is not None:
+            sent, shown = (json.dumps(one, ensure_ascii=False) for one in kept)
+            mine = [entities.c[name] == getattr(row, name) for name in _ENTITY_KEY]
+            connection.execute(entities.update().where(*mine).values(sent=sent, shown=shown, modified=""))
+
+
+_ENTITY_KEY = ("origin", "stack", "workspace_id", "address")
+_Fields = dict[str, Any]
+
+
+def _taken(address: str, sent_text: str, shown_text: str) -> tuple[_Fields, _Fields] | None:
+    """Return what of a record may stay, or None where all of it may. What cannot be read stays as it is."""
+    kind = KINDS.get(address.partition("/")[0])
+    try:
+        sent, shown = json.loads(sent_text), json.loads(shown_text)
+    except ValueError:
+        return None
+    if kind is None or not isinstance(sent, dict) or not isinstance(shown, dict):
+        return None
+    wrong = {
+        path
+        for path, value in sent.items()
+        if path not in kind.write_only and not same(kind.name, path, value, shown.get(path, ""))
+    }
+    if not wrong:
+        return None
+    return _rest(sent, wrong), _rest(shown, wrong)
+
+
+def _rest(fields: _Fields, wrong: set[str]) -> _Fields:
+    return {path: value for path, value in fields.items() if path not in wrong}
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}

@@ -372,19 +372,21 @@ def test_a_create_without_a_usable_answer_is_settled_by_looking(tmp_path: Path) 
     assert len(bench.live()) == 1
 
 
-def test_a_write_that_cannot_be_read_back_is_applied_and_claims_nothing(tmp_path: Path) -> None:
-    """It is ours; what it shows is not known, so the next plan looks with fresh eyes."""
+def test_a_write_that_cannot_be_read_back_is_in_doubt_and_claims_nothing(tmp_path: Path) -> None:
+    """Success is what reads back: the service said yes, and nobody has seen it. The next run looks."""
     bench = Bench(tmp_path)
     bench.apply(person())
     unreadable = Rule("GET", answered(500), when=lambda: bench.wire.count()["PUT"] > 0)
 
     run = bench.apply(person(jobTitle="Engineer"), rules=[unreadable])
 
-    assert only(run).result == "applied"
+    assert (only(run).result, run.exit_code) == ("in doubt", 8)
     assert "not read back" in only(run).what
     assert "jobTitle" not in bench.recorded().entities[JANE].sent
     assert "firstName" in bench.recorded().entities[JANE].sent
-    assert bench.changes(person(jobTitle="Engineer")) == []
+    assert bench.apply(person(jobTitle="Engineer")).outcomes == ()
+    assert [outcome.result for outcome in bench.settled] == ["applied"]
+    assert bench.recorded().entities[JANE].sent["jobTitle"] == "Engineer"
 
 
 def test_a_device_in_doubt_whose_contact_is_gone_stays_in_doubt(tmp_path: Path) -> None:

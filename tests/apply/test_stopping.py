@@ -143,7 +143,7 @@ def test_asked_once_it_does_not_wait_for_ever(tmp_path: Path) -> None:
     assert counted(run) == {"applied": 2, "in doubt": 1, "not attempted": 17}
 
 
-def test_stopped_during_the_read_back_it_knows_what_is_done(tmp_path: Path) -> None:
+def test_stopped_during_the_read_back_it_leaves_the_write_in_doubt(tmp_path: Path) -> None:
     bench = Bench(tmp_path, concurrency=1)
     bench.apply(person())
 
@@ -155,10 +155,12 @@ def test_stopped_during_the_read_back_it_knows_what_is_done(tmp_path: Path) -> N
 
     run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("GET", hangs, nth=2)])
 
-    assert only(run).result == "applied"
-    assert "not read back" in only(run).what
+    assert only(run).result == "in doubt"
+    assert "before it was read back" in only(run).what
     assert "jobTitle" not in bench.recorded().entities[JANE].sent
     assert bench.live()[0]["jobTitle"] == "Engineer"
+    assert bench.apply(person(jobTitle="Engineer")).outcomes == ()
+    assert [outcome.result for outcome in bench.settled] == ["applied"]
 
 
 def test_asked_to_stop_it_does_not_wait_for_what_is_in_doubt(tmp_path: Path) -> None:
@@ -257,7 +259,7 @@ def test_a_mistake_after_the_request_was_sent_leaves_it_in_doubt(tmp_path: Path)
     assert set(bench.recorded().doubts) == {JANE}
 
 
-def test_a_mistake_after_the_write_leaves_it_applied(tmp_path: Path) -> None:
+def test_a_mistake_after_the_write_leaves_it_in_doubt(tmp_path: Path) -> None:
     bench = Bench(tmp_path, concurrency=1)
     bench.apply(person(), person(SAM))
 
@@ -265,13 +267,13 @@ def test_a_mistake_after_the_write_leaves_it_applied(tmp_path: Path) -> None:
         person(jobTitle="Engineer"), person(SAM, jobTitle="Engineer"), rules=[Rule("GET", wrong, nth=2)]
     )
 
-    assert counted(run) == {"applied": 1, "not attempted": 1}
-    assert "done, and then a mistake" in run.outcomes[0].what
-    assert run.exit_code == 6
+    assert counted(run) == {"in doubt": 1, "not attempted": 1}
+    assert "a mistake in this program" in run.outcomes[0].what
+    assert run.exit_code == 8
     assert "jobTitle" not in bench.recorded().entities[JANE].sent
 
 
-def test_a_refusal_of_the_read_back_ends_the_run_and_not_the_write(tmp_path: Path) -> None:
+def test_a_refusal_of_the_read_back_ends_the_run_and_leaves_the_write_in_doubt(tmp_path: Path) -> None:
     bench = Bench(tmp_path, concurrency=1)
     bench.apply(person(), person(SAM))
 
@@ -281,8 +283,8 @@ def test_a_refusal_of_the_read_back_ends_the_run_and_not_the_write(tmp_path: Pat
         rules=[Rule("GET", answered(401), nth=2)],
     )
 
-    assert counted(run) == {"applied": 1, "not attempted": 1}
-    assert run.exit_code == 6
+    assert counted(run) == {"in doubt": 1, "not attempted": 1}
+    assert run.exit_code == 8
     assert bench.wire.count()["PUT"] == 1
 
 

@@ -3,7 +3,7 @@
 from reconciler.model.address import contact, device, resource
 from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.outcomes import FieldResult, Outcome, Run
 from reconciler.model.plans import (
     Adoption,
     Options,
@@ -329,6 +329,18 @@ PARTIAL = Run(
             "failed",
             "PUT /workspaces/4C8FE1A2B3D4E5F6/contacts/9A01/devices/D1: the service said no (400).",
             "correct deviceModel at manifests/ops.yaml:26",
+        ),
+        Outcome(
+            contact("ops", "zoe-lee"),
+            "update",
+            "failed",
+            "not taken by the service: workMobilePhone1. The service writes timezone in its own way.",
+            "reconciler plan shows it again; find out why the service does not take it",
+            "9A07",
+            (
+                FieldResult("timezone", "Australia/Sydney", "AEST", taken=True),
+                FieldResult("workMobilePhone1", "+61491570157", "+61491570156"),
+            ),
         ),
         Outcome(DISABLED.address, "create", "skipped", "its contact is in doubt."),
         Outcome(OLD_HAND.address, "delete", "not attempted"),

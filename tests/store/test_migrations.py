@@ -1,3 +1,4 @@
+import json
 import signal
 import subprocess
 import sys
@@ -213,6 +214,35 @@ READING = (
     f"GRANT USAGE ON SCHEMA {postgres.SCHEMA} TO {{role}}",
     f"GRANT SELECT ON ALL TABLES IN SCHEMA {postgres.SCHEMA} TO {{role}}",
 )
+
+
+def test_what_version_2_learnt_from_writes_without_effect_is_forgotten(old: str) -> None:
+    """It kept the plan quiet with the old number live. Without a record the next plan compares anew."""
+    sent = {
+        "workMobilePhone1": "+61491570157",
+        "workPhone1": "+61 491 570 158",
+        "timezone": "Australia/Melbourne",
+        "jobTitle": "Engineer",
+        "division": "",
+        "password": "secret:0123456789abcdef",
+    }
+    shown = {
+        "workMobilePhone1": "+61491570156",
+        "workPhone1": "+61491570158",
+        "timezone": "+10",
+        "jobTitle": "Engineer",
+    }
+    values = {"sent": json.dumps(sent), "shown": json.dumps(shown)}
+    with connected(old) as connection:
+        connection.execute(text("UPDATE entities SET sent = :sent, shown = :shown"), values)
+
+    with store_at(old) as store:
+        kept = store.recorded(WORKSPACES).entities[JANE]
+
+    wrong = {"workMobilePhone1"}
+    assert kept.sent == {path: value for path, value in sent.items() if path not in wrong}
+    assert kept.shown == {path: value for path, value in shown.items() if path not in wrong}
+    assert kept.modified == ""
 
 
 class Interrupted(Exception):
