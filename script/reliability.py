@@ -42,7 +42,7 @@ def main() -> int:
     """Return 0 when the page holds the table of the report, 1 when there is no report."""
     path = ROOT / "reliability.json"
     if not path.exists():
-        sys.stderr.write("reliability.json is not there.\n  next: run script/test, all of it\n")
+        sys.stderr.write("reliability.json is not there.\n  next: run script/prove, all of it\n")
         return 1
     report = json.loads(path.read_text(encoding="utf-8"))
     text = PAGE.read_text(encoding="utf-8")
@@ -58,11 +58,11 @@ def table(report: dict[str, Any]) -> list[str]:
     for section, (words, tests) in ROWS.items():
         row = report["sums"].get(section)
         if row is not None:
-            lines.append(f"| {words} | {sum(row.values()):,.0f} | `{f'script/test {tests}'.rstrip()}` |")
+            lines.append(f"| {words} | {sum(row.values()):,.0f} | `{f'script/prove {tests}'.rstrip()}` |")
     outages = report["peaks"]["amplification"]
     highest = max(outages.values())
     words = f"requests for each call while all of the service fails, in {len(outages)} ways"
-    return [*lines, f"| {words} | at most {highest:.2f} | `script/test tests/service/test_retries.py` |"]
+    return [*lines, f"| {words} | at most {highest:.2f} | `script/prove tests/service/test_retries.py` |"]
 
 
 if __name__ == "__main__":

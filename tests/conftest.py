@@ -7,8 +7,10 @@ script/test` looks for new ones; what it finds becomes an `@example`, a golden f
 import json
 import os
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import effort
 import pytest
 import tally
 from hypothesis import HealthCheck, settings
@@ -16,14 +18,35 @@ from hypothesis import HealthCheck, settings
 NOTHING: dict[str, dict[str, Any]] = {"sums": {}, "peaks": {}, "notes": {}}
 REPORT = Path(__file__).parents[1] / "reliability.json"
 
-# Time says nothing about right or wrong on a machine that others use too.
-settings.register_profile(
-    "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile(
-    "random", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say how much is carried out, and in which order."""
+    group = parser.getgroup("reconciler")
+    group.addoption("--effort", choices=effort.LEVELS, default="", help="how much is tried (tests/effort.py)")
+    group.addoption("--shuffle", metavar="SEED", default="", help="run the tests in an order drawn from this")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Everything at once is a quick run, unless a level is asked for. Workers are told by their options."""
+    if _is_whole(config) and not config.option.effort and not hasattr(config, "workerinput"):
+        config.option.effort = "quick"
+    effort.begin(config.option.effort)
+    # Time says nothing about right or wrong on a machine that others use too.
+    common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    examples = effort.count(small=30, full=100)
+    settings.register_profile("fixed", derandomize=True, max_examples=examples, **common)
+    settings.register_profile("random", print_blob=True, **common)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the level leaves out, and shuffle where that is asked for: alike in every worker."""
+    kept = effort.chosen(items)
+    taken = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in taken])
+    if config.option.shuffle:
+        Random(config.option.shuffle).shuffle(kept)
+    items[:] = kept
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -32,7 +55,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if worker is not None:
         worker["tally"] = json.dumps(tally.collected())
         return
-    if not _is_whole(session.config):
+    if not _is_proof(session.config):
         return
     REPORT.write_text(json.dumps(_report(), indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if tally.shortfalls() and session.exitstatus == pytest.ExitCode.OK:
@@ -55,14 +78,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"{section}: {tally.total(section):,.0f} ({row})")
     for section, row_ in sorted(tally.peaks.items()):
         terminalreporter.write_line(f"{section}: at most {max(row_.values()):.2f}")
-    for shortfall in tally.shortfalls() if _is_whole(config) else ():
+    for shortfall in tally.shortfalls() if _is_proof(config) else ():
         terminalreporter.write_line(f"SHORT: {shortfall}", red=True)
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    """Whether all tests were asked for: only then are the numbers those of the report."""
+    """Whether all tests were asked for."""
     chosen = config.option.keyword or config.option.markexpr or config.option.collectonly
     return not chosen and list(config.args) == list(config.getini("testpaths"))
+
+
+def _is_proof(config: pytest.Config) -> bool:
+    """Whether this run has to show the numbers of the report."""
+    return config.option.effort == "proofs" and _is_whole(config)
 
 
 def _report() -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from reconciler.service.client import ServiceClient
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FORMS = [(vendor, form) for vendor in ("service", "whispir") for form in ("json", "xml")]
-PAIRS = 60
+PAIRS = effort.count(small=10, full=60)
 NOTHING = Consent()
 
 

@@ -1,12 +1,12 @@
-"""A folder of one's own for each test, and the real command in a process of its own."""
+"""A folder of one's own for each test, and the command in a process of its own."""
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import warm
 from cli.hands import PLAIN, Project, Service
 
 from reconciler.sandbox.app import SandboxConfig, running
@@ -46,17 +46,7 @@ def run(repository: Path) -> Run:
     def call(
         *arguments: str, env: Mapping[str, str] = SECRETS, cwd: Path = repository, stdin: str | None = None
     ) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "reconciler", *arguments],
-            cwd=cwd,
-            env={**PLAIN, **env},
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return warm.run(*arguments, cwd=cwd, env={**PLAIN, **env}, given=stdin)
 
     return call
 

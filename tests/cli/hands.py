@@ -11,6 +11,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import warm
+
 # The lowest layer of the environment: nothing of the machine's own settings, colours or CI may decide a test.
 PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
@@ -107,16 +109,7 @@ class Project:
         self, service: Service, *arguments: str, env: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """The command, finished, where nobody can be asked."""
-        with self.start(
-            service,
-            *arguments,
-            env=dict(env or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as process:
-            out, err = process.communicate(timeout=60)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+        return warm.run(*arguments, cwd=self.folder, env=self.environ(service) | dict(env or {}))
 
 
 def heard(process: "subprocess.Popen[str]") -> bool:

@@ -11,14 +11,15 @@ from reconciler.cli.commands.demo import without_entry
 from reconciler.errors import ReconcilerError
 
 
-def sandboxes() -> set[str]:
-    """The processes of this machine that are a sandbox on a free port."""
+def sandboxes(folder: Path) -> set[str]:
+    """The sandboxes that a demo in this folder has started: others of this machine are not ours."""
     found = set()
-    for one in Path("/proc").glob("[0-9]*/cmdline"):
+    for one in Path("/proc").glob("[0-9]*"):
         try:
-            if b"sandbox\0--port\x000" in one.read_bytes():
-                found.add(one.parent.name)
-        except OSError:  # it ended while we looked
+            ours = f"TMPDIR={folder}".encode() in (one / "environ").read_bytes().split(b"\0")
+            if ours and b"sandbox\0--port\x000" in (one / "cmdline").read_bytes():
+                found.add(one.name)
+        except OSError:  # it ended while we looked, or belongs to somebody else
             continue
     return found
 
@@ -38,7 +39,6 @@ def start(folder: Path) -> "subprocess.Popen[str]":
 
 def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
     """Every step is a real command with its real output, and nothing is left behind."""
-    before = sandboxes()
     with start(tmp_path) as process:
         printed, _ = process.communicate(timeout=120)
 
@@ -72,24 +72,24 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
         assert at >= 0, words
     assert "timezone" not in printed[printed.index("$ reconciler drift") :]
     assert list(tmp_path.iterdir()) == []
-    assert sandboxes() <= before
+    assert sandboxes(tmp_path) == set()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_demo_that_is_stopped_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     """No folder, and above all no sandbox that goes on running."""
-    before = sandboxes()
     with start(tmp_path) as process:
         assert process.stdout is not None
         while "$ reconciler" not in process.stdout.readline():
             pass
+        assert sandboxes(tmp_path)
         process.send_signal(number)
         printed, _ = process.communicate(timeout=60)
 
     assert process.returncode == 130, printed
     assert "Traceback" not in printed
     assert list(tmp_path.iterdir()) == []
-    assert sandboxes() <= before
+    assert sandboxes(tmp_path) == set()
 
 
 def test_an_entry_leaves_the_manifest_whole() -> None:

@@ -5,17 +5,19 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import effort
 import pytest
 import tally
 from crash.ground import Ground, ground, kill, mail
 
 people = 60
-kills_per_project = 10
+kills_per_project = effort.count(small=3, full=10)
 projects = 20
 # Seconds within which a command is killed, from its start: start-up takes half of it.
 killed_within_s = 1.1
 
 
+@effort.sample(2)
 @pytest.mark.parametrize("seed", range(projects))
 def test_killed_again_and_again_it_ends_as_if_never_killed(seed: int, tmp_path: Path) -> None:
     """Whatever was under way is settled by looking: no person and no device twice, none missing."""
@@ -44,7 +46,7 @@ def test_killed_again_and_again_it_ends_as_if_never_killed(seed: int, tmp_path: 
 
 def test_killed_in_the_middle_of_a_thousand_creates_it_ends_with_a_thousand(tmp_path: Path) -> None:
     """The words of the promise, with the numbers in them."""
-    thousand = 1_000
+    thousand = effort.count(small=200, full=1_000)
     with ground(tmp_path / "project", latency_ms=30) as place:
         place.declare(thousand, devices=False)
         with place.start("apply", "--yes") as process:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+import effort
 import pytest
 import tally
 from cli.hands import heard
@@ -14,10 +15,11 @@ from crash.ground import Ground, ground, mail
 
 people = 40
 projects = 10
-signals_per_project = 8
+signals_per_project = effort.count(small=4, full=8)
 ends_within_s = 10.0
 
 
+@effort.sample(1)
 @pytest.mark.parametrize("seed", range(projects))
 def test_stopped_again_and_again_it_ends_in_time_and_nothing_is_twice(seed: int, tmp_path: Path) -> None:
     """The exit code says how it ended, no traceback, the lock is free, and the next run goes on."""

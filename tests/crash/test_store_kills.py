@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+import effort
 import postgres
 import pytest
 import tally
 from crash import storewriter
 from crash.storewriter import WORKSPACES, address, open_store
 
-kills = 50  # of one store in one file
-kills_served = 20  # of one on a server: each writer connects anew
+kills = effort.count(small=8, full=50)  # of one store in one file
+kills_served = effort.count(small=4, full=20)  # of one on a server: each writer connects anew
 
 
+@effort.sample(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_what_a_killed_writer_was_told_is_there(seed: int, tmp_path: Path) -> None:
     """An intent that is not on disk although its commit returned would be a write nobody looks for."""
@@ -34,6 +36,7 @@ def test_the_same_holds_on_a_server_that_outlives_its_writers() -> None:
     tally.count("store kills", "PostgreSQL", kills_served)
 
 
+@effort.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_same_holds_when_the_server_itself_is_killed(seed: int) -> None:
     """A commit that returned has to survive the server: it is the disk that counts."""

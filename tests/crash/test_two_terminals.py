@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import effort
 import postgres
 import pytest
 import tally
@@ -14,6 +15,7 @@ people = 30
 locked = 4  # exit code: somebody else is the writer
 
 
+@effort.sample(1)
 @pytest.mark.parametrize("terminals", [2, 3, 4])
 def test_terminals_at_once_end_with_the_state_of_one(terminals: int, tmp_path: Path) -> None:
     """One writes, the others are told who; when they have tried until done, everybody is there once."""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import effort
 import pytest
 import tally
 from hostile import corpora
@@ -31,7 +32,8 @@ from reconciler.service.paging import List, read_page
 from reconciler.service.profile import load_profile
 from reconciler.service.replies import parse_reply
 
-EXAMPLES = 350 if os.environ.get("HYPOTHESIS_PROFILE", "fixed") == "fixed" else 5_000
+FIXED = os.environ.get("HYPOTHESIS_PROFILE", "fixed") == "fixed"
+EXAMPLES = effort.count(small=40, full=350) if FIXED else 5_000
 seconds_max = 1.0  # of processor time for one input of at most some kilobytes
 size_max = 4_000  # bytes of a seed: what is large on purpose has its row in a corpus
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import effort
 import pytest
 import tally
 from hostile.plan_worlds import Stage, staged, undo_staged
@@ -72,16 +73,16 @@ def spread(length: int, count: int) -> list[int]:
 
 def bytes_changed(data: bytes, chance: random.Random) -> Iterator[Change]:
     """Yield what goes wrong on a way, and what a careless editor does."""
-    for at in spread(len(data), 260):
+    for at in spread(len(data), effort.count(small=40, full=260)):
         yield "one bit flipped", data[:at] + bytes([data[at] ^ (1 << chance.randrange(8))]) + data[at + 1 :]
-    for at in spread(len(data), 160):
+    for at in spread(len(data), effort.count(small=25, full=160)):
         yield "some bytes lost", data[:at] + data[at + chance.randint(1, 40) :]
         other = bytes(chance.choices(b' \n{}[]",:0aZ\x00\xc3\xff', k=chance.randint(1, 3)))
         yield "some bytes more", data[:at] + other + data[at:]
-    for at in spread(len(data), 60)[:-1]:
+    for at in spread(len(data), effort.count(small=12, full=60))[:-1]:
         yield "cut short", data[:at]
     lines = data.splitlines(keepends=True)
-    for at in spread(len(lines) - 1, 80):
+    for at in spread(len(lines) - 1, effort.count(small=15, full=80)):
         if lines[at] != lines[at + 1]:
             yield "two lines swapped", b"".join([*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]])
         yield "a line twice", b"".join([*lines[: at + 1], *lines[at:]])
@@ -186,7 +187,7 @@ def test_no_changed_byte_of_an_encrypted_file_passes(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(f"{identity}\n")
     whole = encrypt(resealed(cases.MIXED), [identity.to_public()])
 
-    for at in spread(len(whole), 200):
+    for at in spread(len(whole), effort.count(small=30, full=200)):
         (tmp_path / "plan.age").write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         with pytest.raises(ReconcilerError) as caught:
             read_plan(tmp_path / "plan.age", identity=str(tmp_path / "key"))

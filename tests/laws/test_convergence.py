@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import effort
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from world import World
@@ -15,7 +16,8 @@ from reconciler.sandbox.app import SandboxConfig
 
 PEOPLE = ("ada", "bob", "cho", "dee", "eve", "fay")
 ZONES = ("Australia/Melbourne", "Europe/London", "Asia/Tokyo")
-PAIRS = 300
+PAIRS = effort.count(small=30, full=300)
+LOST_STORES = effort.count(small=12, full=60)
 
 text = (
     st.text(string.ascii_letters + string.digits + " .,'&é近藤ł-", min_size=1, max_size=12)
@@ -176,7 +178,7 @@ def _undeclared(body: dict[str, Any], *manifests: dict[str, Any]) -> dict[str, A
     return {**rest, "custom": rows}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=LOST_STORES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(manifest=manifests(), people=strangers())
 def test_a_lost_store_makes_no_duplicate(manifest: dict[str, Any], people: list[dict[str, Any]]) -> None:
     """Whoever loses the store plans adoptions; nobody is created twice, and nothing is deleted."""

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from typing import Any
 
+import effort
 from core.build import MARKED, MOMENT, PLACE, PLAN_SALT, SALTS, STORE_SALT, TARGET, at
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
@@ -38,8 +39,8 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options, Plan
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 
-LAW = settings(max_examples=80, deadline=None, derandomize=True)
-LONG_LAW = settings(LAW, max_examples=250)
+LAW = settings(max_examples=effort.count(small=20, full=80), deadline=None, derandomize=True)
+LONG_LAW = settings(LAW, max_examples=effort.count(small=60, full=250))
 
 selectors = st.sampled_from(
     [

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import effort
 import pytest
 from hostile.plan_worlds import apply
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +20,9 @@ from reconciler.errors import StalePlan
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan
 
-LAW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LAW = settings(
+    max_examples=effort.count(small=6, full=25), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 Bodies = dict[str, dict[str, Any]]
 

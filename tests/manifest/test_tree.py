@@ -4,6 +4,7 @@ import json
 import string
 from contextlib import suppress
 
+import effort
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from reconciler.manifest.build import Builder, Stop
 from reconciler.manifest.characters import UNFIT
 from reconciler.manifest.tree import Tree, read_tree
 
-SMALL = settings(max_examples=300, deadline=None)
+SMALL = settings(max_examples=effort.count(small=60, full=300), deadline=None)
 
 _text = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12).filter(
     lambda t: not UNFIT.search(t)

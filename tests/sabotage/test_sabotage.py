@@ -2,6 +2,7 @@
 
 from itertools import chain
 
+import effort
 import pytest
 import tally
 from sabotage.defects import DEFECTS, Defect
@@ -27,6 +28,7 @@ def test_without_a_defect_the_tests_are_green(workshop: Workshop) -> None:
     assert result.returncode == 0, result.stdout[-3000:]
 
 
+@effort.sample(6)
 @pytest.mark.parametrize("defect", DEFECTS, ids=[defect.name.replace(" ", "-") for defect in DEFECTS])
 def test_a_planted_defect_is_caught(workshop: Workshop, defect: Defect) -> None:
     """A suite that stays green over a broken promise proves nothing of the promise."""

@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from reconciler.sandbox.xmltree import entities, frames
 
 Documents = st.SearchStrategy[dict[str, Any]]
 
-EXAMPLES = 2_000  # of every kind
+EXAMPLES = effort.count(small=60, full=2_000)  # of every kind
 laws = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 # Few characters, and those that markup, line ends and encodings stumble over.
@@ -151,7 +152,7 @@ def test_every_character_that_xml_has_comes_back(text: str, attribute: str) -> N
     assert read_xml("contact", write_xml("contact", document)) == document
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.count(small=50, full=300), deadline=None)
 @given(documents("contact"))
 def test_prefixes_mean_nothing(document: dict[str, Any]) -> None:
     """Facts 9: prefixes swap between answers of the real service; only the names behind them count."""
@@ -174,7 +175,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 names = st.sampled_from(["x", "y.z", "xml", "a b"]) | st.text(st.characters(codec="utf-8"), max_size=4)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=effort.count(small=80, full=500), deadline=None)
 @given(
     st.dictionaries(
         names.filter(lambda name: name not in FORMS["contact"].entity.rules),

@@ -4,6 +4,7 @@ from collections import Counter
 from functools import cache
 from random import Random
 
+import effort
 import pytest
 import tally
 from simulation.ending import tidied
@@ -11,7 +12,7 @@ from simulation.oracle import FROZEN_TWICE, OVERWRITTEN, OVERWRITTEN_FROZEN, UNA
 from simulation.scenarios import SCENARIOS, Live, live, world
 from simulation.universe import Fate, lease_s
 
-CHUNKS, SEEDS = 9, 56  # 504 interleavings
+CHUNKS, SEEDS = 9, effort.count(small=8, full=56)  # 504 interleavings
 CONTESTED = ("creates with devices", "updates", "deletes", "mixed", "adoption")
 
 
@@ -67,6 +68,7 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
         return count, universe.oracle.known
 
 
+@effort.sample(2)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_runs_side_by_side_end_as_one_run(chunk: int) -> None:
     """Nobody is there twice, no update is lost, and who lost the lock writes nothing once it could know."""

@@ -6,6 +6,7 @@ before its answer is there, each commit before and after it. All of them are tri
 
 from collections.abc import Callable
 
+import effort
 import pytest
 import tally
 from simulation.scenarios import SCENARIOS, Live, Scenario, live, world
@@ -48,13 +49,14 @@ def ended(universe: Universe, scenario: Scenario, verb: str, wanted: Live) -> No
 def at_every_point(scenario: Scenario, then: Callable[[Universe, Live], None]) -> int:
     """Kill at each effect in turn; return how many there are."""
     wanted, effects = unstopped(scenario)
-    for effect in range(1, effects + 1):
+    points = range(1, effects + 1, effort.count(small=7, full=1))
+    for effect in points:
         with world(scenario) as universe:
             killed = universe.go(scenario.wanted, fate=Fate(kill_at_effect=effect))
             assert killed.word == "killed", (effect, killed.word)
             then(universe, wanted)
-    tally.count("faults injected", "crash points: killed at an effect", effects)
-    return effects
+    tally.count("faults injected", "crash points: killed at an effect", len(points))
+    return len(points)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -82,7 +84,8 @@ def test_a_resume_that_is_killed_at_any_effect_can_be_resumed() -> None:
     scenario = SCENARIOS[TWICE]
     wanted, effects = unstopped(scenario)
     points = 0
-    for effect in range(effects - 8, effects + 1):  # from before the request to the end of the run
+    # From before the request to the end of the run.
+    for effect in range(effects - 8, effects + 1, effort.count(small=5, full=1)):
         second = 0
         while True:
             second += 1
@@ -96,4 +99,4 @@ def test_a_resume_that_is_killed_at_any_effect_can_be_resumed() -> None:
                 ended(universe, scenario, "resume", wanted)
 
     tally.count("crash points", "the resume itself", points)
-    assert points > 50
+    assert points > effort.count(small=10, full=50)

@@ -6,18 +6,21 @@ names its seed and the command that plays it again; `script/soak` looks for new 
 
 from collections import Counter
 
+import effort
 import pytest
 import tally
 from simulation.story import Life, lived
 
-CHUNKS, SEEDS = 40, 25
-REPLAYED, REPLAYED_CHUNKS = 10, 10  # seeds of a chunk that are lived twice, and chunks that have such
+CHUNKS, SEEDS = 40, effort.count(small=8, full=25)
+REPLAYED = effort.count(small=2, full=10)  # seeds of a chunk that are lived twice
+REPLAYED_CHUNKS = 10  # chunks that have such
 
 # What a fault can come to for the one whose run met it: it ended well all the same, or it was refused.
 SURVIVED = frozenset({"done", "partial", "in doubt", "interrupted", "failed", "stale", "nothing"})
 KILLED = frozenset({"killed"})
 
 
+@effort.sample(2)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_whatever_goes_wrong_no_rule_is_broken_and_it_comes_right(chunk: int) -> None:
     """P1 to P7 and P18 of the promises, judged from outside the program."""

@@ -1,0 +1,69 @@
+"""How much a run of the tests carries out: small counts in `script/test`, the full ones in `script/prove`.
+
+    EXAMPLES = effort.count(small=100, full=2_000)
+
+    @effort.sample(2)                       # a quick run takes two of the cases, all others take all
+    @pytest.mark.parametrize("seed", range(40))
+    def test_...
+
+`--effort` of pytest says which (tests/conftest.py):
+
+    quick   small counts, and samples: what `script/test` does when it runs everything
+    (none)  small counts, and every case: what `script/test tests/crash` does
+    full    full counts, and every case
+    proofs  the same, of the modules alone that count something: they import this module or tally.py
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+LEVELS = ("quick", "full", "proofs")
+_level = [""]
+
+
+def begin(level: str) -> None:
+    """Set the level of this process, before test modules are imported."""
+    _level[0] = level
+
+
+def count(*, small: int, full: int) -> int:
+    """Return how many to try."""
+    return full if _level[0] in ("full", "proofs") else small
+
+
+def sample(number: int) -> pytest.MarkDecorator:
+    """Mark a parametrized test of which a quick run takes this many cases, spread over all of them."""
+    return pytest.mark.sample(number)
+
+
+def chosen(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests that a run at this level takes, in their order."""
+    every = list(items)
+    if _level[0] == "proofs":
+        return [item for item in every if _counts(item)]
+    if _level[0] == "quick":
+        left_out = _beyond_the_samples(every)
+        return [item for item in every if item not in left_out]
+    return every
+
+
+def _counts(item: pytest.Item) -> bool:
+    names: dict[str, Any] = vars(getattr(item, "module", None)) if hasattr(item, "module") else {}
+    return "tally" in names or "effort" in names
+
+
+def _beyond_the_samples(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {item for each in cases.values() for item in set(each) - set(_spread(each))}
+
+
+def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    marker = items[0].get_closest_marker("sample")
+    assert marker is not None
+    number = min(marker.args[0], len(items))
+    return [items[at * len(items) // number] for at in range(number)]

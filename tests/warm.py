@@ -1,0 +1,180 @@
+"""The command in a process of its own that starts at once: forked from one that has everything loaded.
+
+    done = warm.run("plan", "--out", "plan.json", cwd=folder, env={...})
+
+A start of the interpreter with all of the program's imports takes ten times as long as most commands. Here a
+server process imports them once; each command is a fork of it with its own environment, folder, arguments,
+umask and standard streams, and runs the program's entry from its first line. Where a test is about the start
+itself, a signal during it, or a terminal, it starts `python -m reconciler` as everybody does.
+
+The environment decides about encodings before any code runs: where it holds such a variable, the command is
+started as a real process.
+"""
+
+import atexit
+import importlib
+import json
+import os
+import pkgutil
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+timeout_s = 300.0  # seconds; a machine that is busy takes its time, and a command that hangs is a failure
+
+_message_max = 200_000  # bytes of a request
+_FDS = 4  # standard input, output and error, and the pipe that gets the exit code
+_AT_START = ("PYTHON", "LC_", "LANG", "MALLOC_", "LD_")  # what a process reads before our code runs
+
+
+def run(
+    *arguments: str, cwd: Path, env: Mapping[str, str], given: str | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run `reconciler` with these arguments to its end. Without `given` its standard input is empty."""
+    if any(name.startswith(_AT_START) and (name, text) != ("LANG", "C.UTF-8") for name, text in env.items()):
+        return _real(*arguments, cwd=cwd, env=env, given=given)
+    with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        read.write((given or "").encode())
+        read.seek(0)
+        code = _forked(arguments, cwd, env, (read, out, err))
+        return subprocess.CompletedProcess(arguments, code, _text(out), _text(err))
+
+
+def _real(
+    *arguments: str, cwd: Path, env: Mapping[str, str], given: str | None
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "reconciler", *arguments],
+        cwd=cwd,
+        env=env,
+        input=given or "",
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode().replace("\r\n", "\n")
+
+
+def _forked(
+    arguments: tuple[str, ...], cwd: Path, env: Mapping[str, str], streams: tuple[IO[bytes], ...]
+) -> int:
+    """Let the server run a command, and wait for its end. Return its exit code, or minus the signal."""
+    reads, writes = os.pipe()
+    umask = os.umask(0)
+    os.umask(umask)
+    asked = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "umask": umask}
+    with os.fdopen(reads, "rb") as answer:
+        descriptors = [*(stream.fileno() for stream in streams), writes]
+        socket.send_fds(_server(), [json.dumps(asked).encode()], descriptors)
+        os.close(writes)
+        process = json.loads(answer.readline())
+        if not select.select([answer], [], [], timeout_s)[0]:
+            os.kill(process, signal.SIGKILL)
+            raise subprocess.TimeoutExpired(arguments, timeout_s)
+        return int(answer.readline())
+
+
+@cache
+def _server() -> socket.socket:
+    """Start the server of this process. It ends with it."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    environ = {name: text for name, text in os.environ.items() if not name.startswith(("COV_", "PYTEST_"))}
+    process = subprocess.Popen(
+        [sys.executable, __file__, str(its.fileno())],
+        pass_fds=[its.fileno()],
+        stdin=subprocess.DEVNULL,
+        env=environ | {"LANG": "C.UTF-8", "PYTHONWARNINGS": "default"},
+    )
+    its.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours
+
+
+# The server.
+
+
+def _serve(asks: socket.socket) -> None:
+    _load()
+    assert threading.active_count() == 1, "a fork takes one thread along: something was started by an import"
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for who waits for a command
+    while True:
+        data, descriptors, *_ = socket.recv_fds(asks, _message_max, _FDS)
+        if not data:
+            return
+        if not os.fork():
+            asks.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _wait_for(json.loads(data), descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _load() -> None:
+    """Import what any command may import. The stores' drivers import more when they are first used."""
+    import reconciler  # noqa: PLC0415 - the server alone pays for it
+
+    for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in ("sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg", "uvloop"):
+        importlib.import_module(name)
+
+
+def _wait_for(asked: dict[str, Any], descriptors: list[int]) -> NoReturn:
+    """Run the command in a child, and write its process id and then its code to the last descriptor."""
+    process = os.fork()
+    if not process:
+        _become(asked, descriptors)
+    answer = descriptors[-1]
+    os.write(answer, b"%d\n" % process)
+    for descriptor in descriptors[:-1]:
+        os.close(descriptor)
+    os.write(answer, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+    os._exit(0)
+
+
+def _become(asked: dict[str, Any], descriptors: list[int]) -> NoReturn:
+    """Be what a new process would be, and run the program."""
+    for number, descriptor in enumerate(descriptors[:-1]):
+        os.dup2(descriptor, number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    os.umask(asked["umask"])
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    time.tzset()
+    random.seed()
+    sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")  # noqa: SIM115 - they stay
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115 - the same
+    sys.argv = ["reconciler", *asked["arguments"]]
+    try:
+        entry = importlib.import_module("reconciler.cli.entry")
+        entry.main()
+    finally:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as socket_of_the_tests:
+        _serve(socket_of_the_tests)
