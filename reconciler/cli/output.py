@@ -34,20 +34,25 @@ _STYLES = {
     "bold": "bold",
 }
 
+_unread: set[TextIO] = set()  # streams whose reader has gone: what is written there leads nowhere
+
 
 def data(text: str) -> None:
     """Print what the command was asked for on stdout."""
     _send(sys.stdout, _inert_lines(text))
 
 
-def lines(rendered: "Sequence[Line]") -> None:
-    """Print rendered lines on stdout, in colour where colour is wanted."""
-    _send_lines(sys.stdout, rendered)
+def lines(rendered: "Sequence[Line]") -> bool:
+    """Print rendered lines on stdout, in colour where colour is wanted; false where its reader has gone."""
+    return _send_lines(sys.stdout, rendered)
 
 
-def json(text: str) -> None:
-    """Print JSON text on stdout: never coloured, still JSON, and inert on a terminal all the same."""
-    _send(sys.stdout, inert_json(text))
+def json(text: str) -> bool:
+    """Print JSON text on stdout: never coloured, still JSON, and inert on a terminal all the same.
+
+    False where its reader has gone.
+    """
+    return _send(sys.stdout, inert_json(text))
 
 
 def inert_json(text: str) -> str:
@@ -271,9 +276,8 @@ def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
     return is_terminal(stream)
 
 
-def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> None:
-    if stream is not None:
-        _send(stream, _coloured(stream, rendered))
+def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> bool:
+    return stream is not None and _send(stream, _coloured(stream, rendered))
 
 
 def for_stdout(rendered: "Sequence[Line]") -> str:
@@ -321,10 +325,10 @@ def _json_escape(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def _send(stream: TextIO | None, text: str) -> None:
-    """Write and flush. A reader who left is no error: the command's own result stands."""
+def _send(stream: TextIO | None, text: str) -> bool:
+    """Write and flush. A reader who left is no error, but false: the command's own result stands."""
     if stream is None:
-        return
+        return False
     if stream is sys.stdout:
         signals.shown()
     try:
@@ -332,12 +336,14 @@ def _send(stream: TextIO | None, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         silence(stream)
+        _unread.add(stream)
     except OSError as error:
         silence(stream)
         raise OutputLost(
             f"standard output cannot be written: {(error.strerror or 'it is broken').lower()}.",
             next="make room, or write to another place",
         ) from error
+    return stream not in _unread
 
 
 def _encodable(stream: TextIO, text: str) -> str:

@@ -90,9 +90,12 @@ class Resuming(Screen):
 
 
 def report(run: Run, *, full: bool, as_json: bool) -> int:
-    """Print how a run ended, and return its exit code."""
-    if as_json:
-        output.json(run_json(run))
-    else:
-        output.lines(run_lines(run, full=full))
+    """Print how a run ended, and return its exit code. Where nobody could read it, say where it stands."""
+    kept = f"reconciler history   (holds the run {run.run})"
+    try:
+        read = output.json(run_json(run)) if as_json else output.lines(run_lines(run, full=full))
+    except output.OutputLost as error:
+        raise output.OutputLost(f"the report is lost: {error}", next=kept) from error
+    if not read:
+        output.note(f"nobody read the report to its end.\n  next: {kept}")
     return run.exit_code

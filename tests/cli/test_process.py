@@ -221,6 +221,36 @@ def test_a_stream_that_cannot_be_written_is_a_closed_one(project: Project, servi
     assert (ended.returncode, service.requests()) == (1, [])
 
 
+def test_a_full_output_is_noticed_before_anything_is_written(project: Project, service: Service) -> None:
+    """The report of an apply has to be possible before there is something to report."""
+    with Path("/dev/full").open("w") as full:
+        words = ("apply", "--yes", "--format", "json")
+        with project.start(service, *words, stdout=full, stderr=subprocess.PIPE) as process:
+            said = process.communicate(timeout=30)[1]
+
+    assert (process.returncode, service.requests()) == (1, [])
+    assert said.startswith("standard output cannot be written: no space left on device. Nothing was done.\n")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_report_that_nobody_reads_is_kept_and_said_to_be(
+    form: str, project: Project, service: Service
+) -> None:
+    """The reader of the pipe goes while the command works; what was written to the service was written."""
+    words = ("apply", "--yes", "--format", form)
+    with project.start(service, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        said = process.communicate(timeout=30)[1]
+    run = said.partition("holds the run ")[2].partition(")")[0]
+
+    assert process.returncode == 0
+    assert said.startswith("nobody read the report to its end.\n  next: reconciler history ")
+    assert f'"run": "{run}"' in project.run(service, "history", "--format", "json").stdout
+    assert len(service.contacts()) == 3
+
+
 @contextmanager
 def silence() -> Iterator[tuple[str, socket.socket]]:
     """The URL of a database that takes a connection, and never says a word; and its socket."""

@@ -47,7 +47,7 @@ def run(folder: Path, *arguments: str, environ: Mapping[str, str], breaks: Excep
     return Ended(code, out.getvalue().decode("utf-8"), err.getvalue().decode("utf-8"))
 
 
-def printed(work: Callable[[], None]) -> str:
+def printed(work: Callable[[], object]) -> str:
     """What `work` prints on stdout."""
     out = io.BytesIO()
     with _streams(out, io.BytesIO()):
