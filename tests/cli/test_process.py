@@ -285,6 +285,51 @@ def test_a_second_signal_ends_it_whatever_hangs(
     assert "Traceback" not in said
 
 
+# A command whose main thread hangs in its event loop, with its last words going where nobody reads.
+HANGS = """
+import os, sys, time
+from reconciler.cli import signals
+signals.take()
+from reconciler.cli.running import finish
+async def work(heard):
+    if "apply" in sys.argv:
+        heard.apply_begins()
+    if "full" in sys.argv:
+        os.set_blocking(2, False)
+        while True:
+            try:
+                os.write(2, b"x" * 4096)
+            except BlockingIOError:
+                break
+        os.set_blocking(2, True)
+    os.write(1, b"here\\n")
+    time.sleep(600)
+finish(work)
+"""
+
+
+@pytest.mark.parametrize("stage", ["plan", "apply"])
+@pytest.mark.parametrize("words", ["read", "full"])
+def test_a_second_signal_ends_it_though_the_main_thread_hangs(stage: str, words: str) -> None:
+    """A thread of its own hears signals; a full pipe holds up the last words, and not the end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGS, stage, words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "here\n"
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(ends_within_s) == 130
+            said = process.communicate(timeout=30)[1]
+        finally:
+            process.kill()
+
+    if words == "read":
+        doubt = "stopped at once: what was under way is in doubt.\n  next: reconciler resume\n"
+        assert said == {"plan": STOPPED, "apply": doubt}[stage]
+
+
 def test_two_seconds_are_two_seconds() -> None:
     """The first signal gives all the time that a clean end needs; the second gives what is promised."""
     too_late = signals.TooLate()
