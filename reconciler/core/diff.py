@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from reconciler.core import zones
 from reconciler.core.normalize import declared, mask, masked
-from reconciler.core.taken import cleared
 from reconciler.model.changes import Cause, FieldChange
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
@@ -149,7 +148,7 @@ def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) ->
 
 
 def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldChange | None, Skip | None]:
-    if path not in state.live or cleared(path, "", state.live[path]):
+    if path not in state.live:
         return None, None
     if not state.moved(path):
         return state.clear(path), None

@@ -55,7 +55,7 @@ class Service:
     def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """One request with the right credentials."""
         media = "application/vnd.service.contact-v1+json"
-        connection = HTTPConnection(self.address.removeprefix("http://"), timeout=10)
+        connection = HTTPConnection(self.address.removeprefix("http://"), timeout=60)
         headers = {"Authorization": "Basic ZGVtbzpkZW1v", "X-Api-Key": "demo-key", "Accept": media}
         headers |= {"Content-Type": media}
         connection.request(method, path, None if body is None else json.dumps(body), headers)

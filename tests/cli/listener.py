@@ -37,7 +37,7 @@ class Listener:
 
     def post(self, body: bytes, headers: dict[str, str]) -> int:
         """The status of a request that the service did not send."""
-        connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=10)
+        connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=60)
         try:
             connection.request("POST", "/", body, headers)
             return connection.getresponse().status

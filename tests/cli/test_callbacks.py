@@ -204,7 +204,7 @@ def slow_sockets(address: str, count: int) -> Iterator[None]:
     body = f"POST / HTTP/1.1\r\nHost: x\r\n{HEADER}: {KEY}\r\nContent-Length: 500\r\n\r\n{{".encode()
     with ExitStack() as held:
         for number in range(count):
-            one = held.enter_context(socket.create_connection((host, int(port)), timeout=10))
+            one = held.enter_context(socket.create_connection((host, int(port)), timeout=60))
             one.sendall(body if number % 2 else b"POST / HTTP/1.1\r\nHost: ")
         yield
 

@@ -189,7 +189,7 @@ def test_a_service_that_never_answers_holds_up_nobody_for_long(project: Project)
 
     assert states(done)["service"] == "fail"
     assert {states(done)[name] for name in ("manifests", "store", "files", "program")} == {"ok"}
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60, "it waited for the service"
 
 
 def test_a_secret_that_takes_for_ever_is_late_and_hides_nothing(project: Project, service: Service) -> None:

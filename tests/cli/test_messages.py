@@ -200,7 +200,7 @@ def test_two_signals_during_a_slow_send_are_in_doubt(project: Project, service: 
         time.sleep(0.5)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
 
     assert (process.returncode, out) == (8, "")
     assert "It is not sent again." in err

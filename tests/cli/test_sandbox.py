@@ -32,7 +32,7 @@ def sandbox(*options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
 
 
 def contacts(host: str, *, user: str = "demo:demo", key: str = "demo-key") -> tuple[int, dict[str, object]]:
-    connection = HTTPConnection(host, timeout=10)
+    connection = HTTPConnection(host, timeout=60)
     headers = {
         "Authorization": "Basic " + base64.b64encode(user.encode()).decode(),
         "X-Api-Key": key,

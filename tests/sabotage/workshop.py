@@ -37,7 +37,7 @@ class Workshop:
             else:
                 shutil.copy2(source, target)
         self._package = Package(folder)
-        self._python = _interpreter(folder)
+        self._python = interpreter(folder)
 
     def run(self, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         """Run these tests of the copy against the package of the copy."""
@@ -82,7 +82,7 @@ class Workshop:
             os.utime(self.folder / name, (stamp, stamp))
 
 
-def _interpreter(folder: Path) -> str:
+def interpreter(folder: Path) -> str:
     """Return a Python that finds the package of the copy, and all else where this one does.
 
     A variable would not do: tests start commands with an environment of their own.
