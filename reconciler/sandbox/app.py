@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from reconciler.sandbox import auth, control, openapi, sending, server
+from reconciler.sandbox.cache import Cache, stored_statuses
 from reconciler.sandbox.calls import Call
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Course, straight
@@ -86,6 +87,7 @@ class Incoming:
     query_text: str
     base: str
     body: bytes | None
+    address: str = ""  # path and query as they were written
     course: Course = straight
 
 
@@ -107,6 +109,7 @@ class Service:
         self._config = state.config
         self._log = control.RequestLog()
         self._gateway = Gateway(state.config)
+        self._cache = Cache[Outgoing](state.config.caching) if state.config.caching else None
         self._late: list[tuple[datetime, Incoming]] = []  # carried out once their time has come
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -120,6 +123,10 @@ class Service:
             described = openapi.encoded(self._config, server=incoming.base)
             await self._send(Outgoing(HTTPStatus.OK, described), send)
             return
+        stored = self._stored(incoming)
+        if stored is not None:  # the service never hears of it
+            await self._send(stored, send)
+            return
         course = self._state.faults.course(incoming.method, incoming.path)
         wait_s = self._config.latency_ms / 1000 + course.wait_s
         if wait_s:
@@ -128,9 +135,25 @@ class Service:
         status = int(outgoing.status) if outgoing else 0
         self._log.add(control.Served(incoming.method, incoming.path, incoming.query, status))
         if outgoing:
+            self._keep(incoming, outgoing)
             await self._send(outgoing, send, keep=course.keep)
         if outgoing is None or course.keep is not None:
             await _close(scope, receive)
+
+    def _stored(self, incoming: Incoming) -> Outgoing | None:
+        if self._cache is None or incoming.method != "GET":
+            return None
+        now = self._config.clock()
+        found = self._cache.find(incoming.address, incoming.headers, now)
+        if found is None:
+            return None
+        outgoing, given_at = found
+        shown = tuple(self._cache.headers(given_at, now).items())
+        return replace(outgoing, headers=(*outgoing.headers, *shown))
+
+    def _keep(self, incoming: Incoming, outgoing: Outgoing) -> None:
+        if self._cache is not None and incoming.method == "GET" and outgoing.status in stored_statuses:
+            self._cache.keep(incoming.address, incoming.headers, outgoing, self._config.clock())
 
     async def _follow(self, course: Course, incoming: Incoming) -> Outgoing | None:
         """What is answered when the request takes this course; None closes the connection instead."""
@@ -251,6 +274,7 @@ class Service:
             query_text=query,
             base=self._config.link_base or origin,
             body=await _body(receive, self._config.request_bytes_max),
+            address=f"{scope.get('raw_path', b'').decode('latin-1') or scope['path']}?{query}",
         )
 
     async def _send(self, outgoing: Outgoing, send: Send, *, keep: int | None = None) -> None:
@@ -258,9 +282,10 @@ class Service:
         headers = [
             ("content-type", outgoing.content_type),
             ("content-length", str(len(outgoing.content))),
-            ("date", format_datetime(self._config.clock(), usegmt=True)),
             *outgoing.headers,
         ]
+        if not any(name == "date" for name, _ in headers):
+            headers.append(("date", format_datetime(self._config.clock(), usegmt=True)))
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await send({"type": "http.response.start", "status": int(outgoing.status), "headers": raw})
         if keep is None:

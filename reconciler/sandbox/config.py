@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
+from reconciler.sandbox.cache import Caching
 from reconciler.sandbox.faults import Rule
 
 ten_mebibytes = 10_485_760  # bytes; the documented limit of a whole request, and of one decoded file
@@ -59,7 +60,8 @@ class SandboxConfig:
     `callback_service_keys`: the forms of the payload; the last adds the service's own customParameters.
     `callback_retry_s`: seconds on the clock between attempts; the real service takes about 300.
     `callback_connect_s`, `callback_answer_s`: real seconds that a receiver has.
-    `faults`: armed from the start; others are armed at the control interface.
+    `caching`: a gateway in front that stores answers. `faults`: armed from the start; others are armed at
+    the control interface.
     `default_form`: what is answered in when a request does not say. `xml_prefixes`: of both namespaces.
     `forbidden`: how the gateway refuses. `requests_per_second`, `requests_per_day`: None is no limit; one too
     many gets what `throttle` says: 403 with X-Error-Code, the same in the headers of an older gateway, or
@@ -80,6 +82,7 @@ class SandboxConfig:
     clock: Callable[[], datetime] = field(default_factory=MovableClock)
     link_base: str | None = None
     faults: tuple[Rule, ...] = ()
+    caching: Caching | None = None
     prev_rel: Literal["previous", "prev"] = "previous"
     id_in_get: bool = False
     strict: bool = False

@@ -18,12 +18,17 @@ class BadBody(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: `path` below the base address as urls.path built it, `media` the vendor type's kind."""
+    """One call: `path` below the base address as urls.path built it, `media` the vendor type's kind.
+
+    `varies` names a parameter of the query whose value may differ from try to try without meaning anything
+    else: the order of the list `fields`, or the `offset` of a single entity. See urls.varied.
+    """
 
     method: str
     path: str
     media: str
     query: tuple[tuple[str, str], ...] = ()
+    varies: Literal["", "fields", "offset"] = ""
     body: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:

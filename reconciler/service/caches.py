@@ -1,8 +1,8 @@
 """Caches between us and the service: how an answer shows that it is not the service's answer of now.
 
-Belongs here: the request headers that ask caches to stand aside, the answer headers that name a cache, and
-the service's clock as this client has seen it. Not here: asking again (transport.py), addresses that no
-cache has seen before (urls.py).
+Belongs here: the request headers that ask caches to stand aside, the answer headers that name a cache, what
+makes the address of a lookup new, and the service's clock as this client has seen it. Not here: asking
+again (transport.py), writing addresses (urls.py).
 
 An answer from a cache is no evidence: it may say "absent" about somebody who was created since.
 """
@@ -18,6 +18,26 @@ ASIDE = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))
 # A Date has whole seconds (1 s), and the machines behind one address do not agree to the millisecond (1 s).
 # A younger cached answer is not noticed by its Date; the address that is new each time keeps it away.
 date_tolerance_s = 2.0
+
+numbers = 2**48  # of addresses; a client begins at one by chance
+
+# Contact fields that a lookup asks for besides those it needs: any order of them means the same to the
+# service, and 12! = 479,001,600 orders are as many addresses, also for a cache that decodes and sorts
+# queries. They say where somebody works, and nothing by which people are reached.
+FILLING = (
+    "companyName",
+    "jobTitle",
+    "division",
+    "businessUnit",
+    "department",
+    "teamName1",
+    "role1",
+    "teamName2",
+    "role2",
+    "timezone",
+    "workState",
+    "workCountry",
+)
 
 # Headers in which gateways say in words where an answer came from: nginx, CloudFront and Fastly,
 # Cloudflare. `revalidated` and `miss` are not among the words: then the service was asked.

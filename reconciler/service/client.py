@@ -17,7 +17,7 @@ from typing import Any, Literal
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE, Kind
 from reconciler.model.settings import Auth, Limits, Secret, Service
-from reconciler.service import media, paging, refusals, shapes, urls
+from reconciler.service import caches, media, paging, refusals, shapes, urls
 from reconciler.service.answers import Call
 from reconciler.service.auth import credential_hash
 from reconciler.service.callbacks import Callbacks, ReadCallbacks
@@ -88,7 +88,7 @@ class ReadCollection:
             *((("customFields", "true"),) if custom and self.kind is CONTACT else ()),
             *_sorting(sort),
         )
-        call = Call("GET", self._path(workspace), self.kind.media, query)
+        call = Call("GET", self._path(workspace), self.kind.media, query, "fields" if fields else "")
         page = await self._transport.call(
             call, lambda answer: shapes.page(call, answer, self.kind.plural, offset, self._profile)
         )
@@ -174,15 +174,20 @@ class ReadCollection:
         fields: tuple[str, ...] = (),
         custom: bool = True,
     ) -> Rows:
-        """All rows whose fields contain the texts, as far as the service heeds them: compare them again."""
+        """All rows whose fields contain the texts, as far as the service heeds them: compare them again.
+
+        It decides about absence, so its address is new each time, also for a cache that reads addresses in
+        normal form: contacts are asked for some fields more, in any order.
+        """
+        more = tuple(name for name in caches.FILLING if name not in fields) if self.kind is CONTACT else ()
         return await self.list(
-            workspace=workspace, parent=parent, filters=filters, fields=fields, custom=custom
+            workspace=workspace, parent=parent, filters=filters, fields=(*fields, *more), custom=custom
         )
 
     async def get(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Found:
         """The whole entity, contacts with their custom fields. Raises NotFound."""
         query = (("customFields", "true"),) if self.kind is CONTACT else ()
-        call = Call("GET", self._path(workspace, parent, remote_id), self.kind.media, query)
+        call = Call("GET", self._path(workspace, parent, remote_id), self.kind.media, query, "offset")
         found = await self._transport.call(
             call, lambda answer: shapes.entity(call, answer, self.kind, remote_id)
         )
@@ -197,6 +202,7 @@ class ReadCollection:
             ),
             CONTACT.media,
             (("customFields", "true"),),
+            "offset",
         )
         return await self._transport.call(call, lambda answer: shapes.devices(call, answer, contact))
 

@@ -94,6 +94,7 @@ class Transport:
         self._made = 0
         self._repeats = 0
         self._clock = caches.ServiceClock()
+        self._fresh = int(timing.random() * caches.numbers)  # the number of the last address; see `_query`
         self._refused = ""  # what to do next, once the service has refused our name and password
 
     def encode(self, kind: str, document: Mapping[str, Any]) -> bytes:
@@ -246,7 +247,7 @@ class Transport:
 
     def _request(self, call: Call, timeout_s: float) -> httpx2.Request:
         """The request as it leaves us. The key joins the URL here, and nothing above ever sees that URL."""
-        query = "&".join(part for part in (urls.query(call.query), self._credentials.key_in_query) if part)
+        query = "&".join(part for part in (self._query(call), self._credentials.key_in_query) if part)
         target = self._base.prefix + call.path
         url = httpx2.URL(f"{self._base.origin}{target}{'?' if query else ''}{query}")
         sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
@@ -262,6 +263,17 @@ class Transport:
         return httpx2.Request(
             call.method, url, headers=headers, content=call.body, extensions={"timeout": timeout}
         )
+
+    def _query(self, call: Call) -> str:
+        """The query of a call; that of a GET is one which no cache has seen before, at every try.
+
+        Numbers begin by chance, so that no two clients use the same, and go on by one.
+        """
+        if call.method != "GET":
+            return urls.query(call.query)
+        self._fresh += 1
+        pairs = urls.varied(call.query, call.varies, self._fresh) if call.varies else call.query
+        return urls.query(pairs, self._fresh)
 
     def _within_run(self, call: Call, left_s: float) -> float:
         """What is left for this call, cut to what is left of the run; raises when that is nothing."""

@@ -17,8 +17,12 @@ from reconciler.errors import InputError, SettingsError
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 shown_max = 40  # characters of a refused value that a message shows
+spelled_max = (
+    24  # letters and digits of a query that may be encoded: 2^24 addresses, 48 characters longer at most
+)
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_.~-]+", re.ASCII)
+_SIGNS = re.compile(r"%[0-9A-F]{2}|.", re.ASCII | re.DOTALL)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,30}}|\[[0-9A-Fa-f:.]{{2,45}}\]", re.ASCII)
 _PORTS = {"http": 80, "https": 443}
@@ -106,9 +110,51 @@ def id_of(link: str, collection: str = "") -> str:
     return last
 
 
-def query(pairs: tuple[tuple[str, str], ...]) -> str:
-    """Name=value pairs as the text behind `?`, everything but letters, digits, `_.-~` and commas encoded."""
-    return "&".join(f"{quote(name, safe='')}={quote(value, safe=',')}" for name, value in pairs)
+def query(pairs: tuple[tuple[str, str], ...], number: int = 0) -> str:
+    """Name=value pairs as the text behind `?`, everything but letters, digits, `_.-~` and commas encoded.
+
+    With a `number` some letters and digits of the values are encoded as well: those at its bits that are 1,
+    of the first 24. The text means the same (RFC 3986, 2.3), and is another one for another number.
+    """
+    written = []
+    left = number % (1 << spelled_max)
+    for name, value in pairs:
+        spelled, left = _spelled(quote(value, safe=","), left)
+        written.append(f"{quote(name, safe='')}={spelled}")
+    return "&".join(written)
+
+
+def varied(pairs: tuple[tuple[str, str], ...], name: str, number: int) -> tuple[tuple[str, str], ...]:
+    """The same query for whoever reads it, and another one for a cache that reads addresses in normal form.
+
+    `fields` gets its list in the order that belongs to the number, of n! orders. `offset` is added with one
+    of 10^9 values: only for an address of a single entity, which has no rows to leave out. The service's own
+    links to single entities carry the `offset` of the list that they stand in (docs/service.md, Caches).
+    """
+    if name == "offset":
+        return (*pairs, (name, str(number % 10**9)))
+    return tuple(
+        (key, ",".join(_shuffled(text.split(","), number)) if key == name else text) for key, text in pairs
+    )
+
+
+def _shuffled(items: list[str], number: int) -> list[str]:
+    """The order of the items that belongs to a number: another one for each from 0 to n! - 1."""
+    left, found = list(items), []
+    while left:
+        number, at = divmod(number, len(left))
+        found.append(left.pop(at))
+    return found
+
+
+def _spelled(text: str, bits: int) -> tuple[str, int]:
+    """The text with its letters and digits encoded where a bit is 1, and the bits that are left."""
+    signs = []
+    for sign in _SIGNS.findall(text):
+        plain = len(sign) > 1 or not sign.isalnum()  # encoded already, or not ours to encode
+        signs.append(sign if plain or not bits & 1 else f"%{ord(sign):02X}")
+        bits = bits if plain else bits >> 1
+    return "".join(signs), bits
 
 
 def _prefix(base_url: str, prefix: str) -> str:

@@ -1,15 +1,20 @@
 """Claims about answers that are no evidence: from a cache, or a success that says something else."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl
 
 import httpx2
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from service.support import CALLS, END, ID, Clock, Wire, answer, contact, failure, listing, with_client
 
 from reconciler.errors import Cached, InDoubt, Malformed, NotFound
+from reconciler.service import urls
 from reconciler.service.caches import date_tolerance_s, told
 from reconciler.service.client import ServiceClient
 from reconciler.service.refusals import SUCCESSES
@@ -92,6 +97,72 @@ def test_every_get_asks_caches_to_stand_aside_and_no_write_does() -> None:
         with_client(wire, call, clock=Clock())
         asked = {name: wire.sent[0].headers.get(name) for name in ("cache-control", "pragma")}
         assert asked == dict.fromkeys(asked, "no-cache" if method == "GET" else None)
+
+
+def addresses(
+    call: Callable[[ServiceClient], Coroutine[Any, Any, object]], good: httpx2.Response
+) -> list[httpx2.URL]:
+    """The addresses of one call, made forty times by each of two clients that draw the same chance."""
+    wire = Wire(good)
+
+    async def work(client: ServiceClient) -> None:
+        for _ in range(40):
+            await call(client)
+
+    with_client(wire, work, clock=Clock())
+    return [request.url for request in wire.sent]
+
+
+LOOKS: dict[str, tuple[Callable[[ServiceClient], Coroutine[Any, Any, object]], httpx2.Response]] = {
+    "a contact": (CALLS["GET"], answer(200, contact(ID))),
+    "the devices of one": (
+        lambda client: client.devices.list(parent=ID),
+        answer(200, {**contact(ID), "devices": []}),
+    ),
+    "a lookup of a contact": (
+        lambda client: client.contacts.search({"workEmailAddress1": "jane@example.com"}),
+        answer(200, END),
+    ),
+}
+
+
+def meaning(url: httpx2.URL) -> list[tuple[str, str]]:
+    """What a cache that decodes and sorts queries sees."""
+    return sorted(url.params.multi_items())
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_address_of_a_look_is_new_each_time_however_a_cache_reads_it(look: str) -> None:
+    seen = addresses(*LOOKS[look])
+
+    assert len({str(url) for url in seen}) == len(seen)
+    assert len({str(meaning(url)) for url in seen}) == len(seen)
+    asked = {frozenset(url.params["fields"].split(",")) for url in seen if "fields" in url.params}
+    assert len(asked) <= 1
+    assert {url.params.get("workEmailAddress1", "jane@example.com") for url in seen} == {"jane@example.com"}
+
+
+def test_a_lookup_of_a_resource_is_spelled_anew_and_asks_the_same() -> None:
+    """Its list takes no fields; an unknown parameter might be taken for a filter."""
+    seen = addresses(lambda client: client.resources.search({"name": "rules.json"}), answer(200, END))
+
+    assert len({str(url) for url in seen}) == len(seen)
+    assert {str(meaning(url)) for url in seen} == {
+        "[('limit', '20'), ('name', 'rules.json'), ('offset', '0')]"
+    }
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["limit", "name", "fields"]), st.text(max_size=12)), max_size=3),
+    st.integers(0, 2**48),
+)
+def test_an_address_means_the_same_however_it_is_spelled(pairs: list[tuple[str, str]], number: int) -> None:
+    pairs = [(name, text.encode("utf-8", "replace").decode()) for name, text in pairs]
+    spelled = urls.query(tuple(pairs), number)
+
+    assert parse_qsl(spelled, keep_blank_values=True) == pairs
+    assert len(spelled) <= len(urls.query(tuple(pairs))) + 2 * urls.spelled_max
+    assert spelled.isascii()
 
 
 async def twice(client: ServiceClient, clock: Clock, wait_s: float) -> None:
