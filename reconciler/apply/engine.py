@@ -13,6 +13,7 @@ from datetime import datetime
 
 from reconciler.apply.endings import noted
 from reconciler.apply.exits import exit_code
+from reconciler.apply.firsts import Firsts
 from reconciler.apply.ledger import Ledger, Offload
 from reconciler.apply.session import ApplyOptions, Session, by_contact, known_contacts, known_ids, renamed
 from reconciler.apply.settle import settle
@@ -97,6 +98,7 @@ class _Engine:
     def __init__(self, run: Session, on_outcome: Callable[[Outcome], None]) -> None:
         self.run = run
         self.on_outcome = on_outcome
+        self.firsts = Firsts(run)
 
     async def carry_out(self) -> None:
         """Every change has its one outcome afterwards."""
@@ -113,6 +115,9 @@ class _Engine:
             self._ended(noted(run, outcome))
 
     async def _change(self, change: Change) -> None:
+        await self.firsts.carry_out(change, lambda: self._done(change))
+
+    async def _done(self, change: Change) -> Outcome:
         outcome = await step(self.run, change)
         if outcome.result == "in doubt":
             self.run.outcomes[change.address] = outcome  # for its devices; how it ends is not known yet
@@ -121,6 +126,7 @@ class _Engine:
         if self.run.options.fail_fast and outcome.result in {"failed", "conflict", "in doubt"}:
             what = f"{change.address} ended as {outcome.result}, and --fail-fast was asked for."
             self.run.halt(Halt("fail-fast", what, outcome.next or "plan again"))
+        return outcome
 
     def _ended(self, outcome: Outcome) -> None:
         self.run.outcomes[outcome.address] = outcome

@@ -14,6 +14,7 @@ Reason = Literal[
     "credentials",  # refused, or the day's quota is spent: every further call would be too
     "lock",  # somebody else is the writer now
     "store",  # what is done could not be recorded
+    "unconfirmed",  # what was created is not found by the lookup that decides about every create
     "fail-fast",  # asked for with --fail-fast
     "mistake",  # ours: a program that is wrong must not go on writing
 ]

@@ -40,23 +40,23 @@ def test_what_was_applied_needs_nothing_more(tmp_path: Path) -> None:
     assert bench.wire.writes() == []
 
 
-def test_a_create_takes_two_calls(tmp_path: Path) -> None:
+def test_a_create_takes_two_calls_and_the_first_one_three(tmp_path: Path) -> None:
     """The number of calls is the time: a lookup and a POST, whose answer is the read-back."""
     bench = Bench(tmp_path)
 
     run = bench.apply(*[person(address) for address in MANY])
 
-    assert bench.wire.count() == {"GET": 25, "POST": 25}
+    assert bench.wire.count() == {"GET": 25 + 1, "POST": 25}
     assert run.calls["POST"] == 25
 
 
-def test_a_device_takes_two_calls(tmp_path: Path) -> None:
+def test_a_device_takes_two_calls_and_the_first_one_three(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.apply(person())
 
     bench.apply(person(), phone())
 
-    assert bench.wire.count() == {"GET": 1, "POST": 1}
+    assert bench.wire.count() == {"GET": 1 + 1, "POST": 1}
 
 
 def test_an_update_takes_three_calls(tmp_path: Path) -> None:
