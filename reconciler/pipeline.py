@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from zoneinfo import available_timezones
 
 from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent, guard
@@ -306,6 +307,8 @@ def _resolve_rules(settings: Settings) -> ResolveRules:
         mark=settings.mark,
         stack=settings.stack,
         device_limit=settings.device_limit,
+        checks=settings.checks,
+        zone_names=available_timezones,
     )
 
 

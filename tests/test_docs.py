@@ -189,6 +189,10 @@ def _is_settings(block: Block) -> bool:
     return "version" in keys and bool(keys & {"service", "manifests", "workspaces", "stack"})
 
 
+# What stands in the columns that do not take just any text.
+_CELLS = {"On call": "yes", "E-mail": "jane.doe@example.com", "Mobile": "+61491570156"}
+
+
 def _with_its_files(block: Block, folder: Path) -> Path:
     """Write a manifest, a payload for each `content: {file}`, a roster with the columns that are named."""
     manifest = _mapping(block)
@@ -197,7 +201,7 @@ def _with_its_files(block: Block, folder: Path) -> Path:
             _written(folder / resource["content"]["file"], "invented\n")
     for roster in manifest.get("rosters", ()):
         columns = dict.fromkeys(_COLUMN.findall(json.dumps([roster["name"], roster["contacts"]])))
-        cells = ("yes" if column == "On call" else f"a {column}" for column in columns)
+        cells = (_CELLS.get(column, f"a {column}") for column in columns)
         _written(folder / roster["file"], f"{';'.join(columns)}\n{';'.join(cells)}\n")
     return _written(folder / "block.yaml", block.text)
 

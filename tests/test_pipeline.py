@@ -9,7 +9,7 @@ from world import World
 from reconciler import pipeline
 from reconciler.core.guard import Consent
 from reconciler.errors import ManifestError, SettingsError, StalePlan, UnsafePlan
-from reconciler.model.settings import WorkspaceRef
+from reconciler.model.settings import Checks, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
@@ -152,3 +152,17 @@ def test_a_run_shows_the_first_thousand_mistakes_and_counts_all(tmp_path: Path) 
     shown = refused.value.problems
     assert len(shown) == 1000
     assert [one.file for one in shown] == ["manifests/a.json"] * 600 + ["manifests/b.json"] * 400
+
+
+def test_a_warning_about_a_value_is_in_the_plan(tmp_path: Path) -> None:
+    """What only looks wrong is said where people look, and ends no run; `checks` decides which it is."""
+    strange = {"workEmailAddress1": "jane@example.com", "timezone": "Nowhere", "workCountry": "Austalia"}
+    world = World(tmp_path, changes={"checks": Checks(zones="warning")})
+    world.write({"contacts": {"jane": strange}})
+
+    planned = world.plan()
+
+    assert [(one.kind, one.subject, one.place) for one in planned.plan.notices] == [
+        ("value", "contact/default/jane", "manifests/main.json:1")
+    ] * 2
+    assert planned.verdict.safe

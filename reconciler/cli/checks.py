@@ -92,7 +92,11 @@ def manifests(around: Surroundings) -> tuple[Finding, ...]:
     desired = pipeline.validate(around.read.settings, around.environ)
     kinds = Counter(address.kind for address in desired.entities)
     declared = [count(kinds[kind], kind) for kind in ("contact", "device", "resource")]
-    return (Finding("manifests", "ok", ", ".join(declared)),)
+    what, warnings = ", ".join(declared), len(desired.notices)
+    if warnings:
+        what = f"{what}; {count(warnings, 'warning')}"
+        return (Finding("manifests", "warn", what, "reconciler validate shows what is probably wrong"),)
+    return (Finding("manifests", "ok", what),)
 
 
 def limits(around: Surroundings) -> tuple[Finding, ...]:

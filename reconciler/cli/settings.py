@@ -22,6 +22,7 @@ from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.schemas import read_schema
 from reconciler.model.settings import (
     Auth,
+    Checks,
     GuardLimits,
     Identity,
     Limits,
@@ -265,7 +266,9 @@ def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
 
     def struct(prefix: str, kind: type[T]) -> T:
         below: dict[str, Any] = {
-            path[-1]: value.raw for path, value in layers.values.items() if ".".join(path[:-1]) == prefix
+            path[-1]: value.raw
+            for path, value in layers.values.items()
+            if ".".join(path[:-1]) == prefix and value.raw is not None
         }
         return msgspec.convert(below, kind, strict=False)
 
@@ -297,6 +300,7 @@ def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
         variables=one("variables", tuple[str, ...]),
         contact_fields=one("fields.contacts", tuple[str, ...]),
         device_limit=one("device_limit", int),
+        checks=struct("checks", Checks),
         plan_expires_h=one("plan_expires_h", float),
         plan_recipients=one("plan.recipients", tuple[str, ...]),
     )

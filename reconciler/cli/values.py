@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.documents import Place
-from reconciler.model.settings import GuardLimits, Identity, Limits
+from reconciler.model.settings import Checks, GuardLimits, Identity, Limits
 
 # Each setting that is one value or one list, in the order in which `config` shows them, with its default.
 # None: there is no default. Secrets have none either, and are the only ones whose file form is a mapping.
@@ -33,6 +33,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "variables": (),
     "fields.contacts": (),
     "device_limit": 3,
+    **{f"checks.{name}": getattr(Checks(), name) or None for name in Checks.__struct_fields__},
     "plan_expires_h": 24.0,
     "plan.recipients": (),
 }

@@ -4,7 +4,7 @@ Each takes every declared entity in file order and yields problems; none knows o
 rule is one function and one line in CHECKS.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -18,7 +18,8 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Document, Place
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
-from reconciler.model.settings import Identity
+from reconciler.model.settings import Checks, Identity
+from reconciler.model.zones import OFFSETS
 
 # What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
@@ -26,11 +27,15 @@ _CUSTOM = "custom."
 _OPTIONS = "messagingOptions."
 
 
+def _our_zones() -> Collection[str]:
+    return OFFSETS
+
+
 class ResolveRules(Struct, frozen=True):
     """What the settings say about manifests.
 
     `workspaces` are the known aliases; `mark` is a custom field's name, or empty; `device_limit` is
-    how many devices of one app a contact may have.
+    how many devices of one app a contact may have; `zone_names` gives the names of the time zone database.
     """
 
     workspaces: frozenset[str]
@@ -38,6 +43,8 @@ class ResolveRules(Struct, frozen=True):
     mark: str = ""
     stack: str = "default"
     device_limit: int = 3
+    checks: Checks = Checks()
+    zone_names: Callable[[], Collection[str]] = _our_zones
 
     @property
     def mark_path(self) -> str:
@@ -48,17 +55,38 @@ class ResolveRules(Struct, frozen=True):
 class Declared(Struct, frozen=True):
     """An entity with the document it was made of. `marked`: the author wrote the mark's field.
 
-    `owner` is the contact of a device.
+    `owner` is the contact of a device. `defaults` are the places of the file's default fields, `hidden` those
+    of values that no message shows.
     """
 
     entity: Entity
     document: Document
     marked: bool = False
     owner: "Declared | None" = None
+    defaults: Mapping[str, Place] = {}
+    hidden: frozenset[Place] = frozenset()
 
     def place(self, path: str = "") -> Place:
         """Return the place of a field's key, or of the entry where the field came from elsewhere."""
         return self.document.places.get(path, self.document.place)
+
+    def source(self, path: str) -> tuple[Place, bool]:
+        """Return where the text of a field stands, and whether it stands there for several entities."""
+        origin = self.document.origin
+        if origin is not None and path in origin.constants:
+            return origin.constants[path], True
+        if path not in self.document.fields and path in self.defaults:
+            return self.defaults[path], True
+        return self.place(path), False
+
+    def column(self, path: str) -> str:
+        """Return the title of the roster's column that a field comes from, or ""."""
+        origin = self.document.origin
+        return origin.columns.get(path, "") if origin is not None else ""
+
+    def hides(self, path: str) -> bool:
+        """Whether no message may show the text of a field."""
+        return bool(self.hidden) and self.source(path)[0] in self.hidden
 
     def problem(self, path: str, what: str, hint: str) -> Problem:
         """Return the problem of a field, or of the whole entry for ""."""

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from reconciler.core.crosscheck import CHECKS, Declared, Group, ResolveRules, address_of
 from reconciler.core.suggest import did_you_mean
+from reconciler.core.values.check import check_values
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Fields, Manifest
@@ -43,9 +44,11 @@ def resolve(manifests: Iterable[Manifest], rules: ResolveRules) -> Resolved:
     group = Group(tuple(every), first)
     for check in CHECKS:
         problems.extend(check(group, rules))
+    values = check_values(group, rules.checks, rules.zone_names)
+    problems.extend(values.problems)
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
-    return Resolved(Desired(entities, scopes), _sorted(problems))
+    return Resolved(Desired(entities, scopes, values.notices), _sorted(problems))
 
 
 def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]) -> Iterator[Problem]:
@@ -114,7 +117,8 @@ def _entity(
         content=document.content,
         devices_in_scope=document.devices_in_scope,
     )
-    return Declared(entity, document, marked, owner)
+    places = manifest.default_places.get(document.kind, {})
+    return Declared(entity, document, marked, owner, places, manifest.hidden)
 
 
 def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:

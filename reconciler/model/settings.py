@@ -97,6 +97,25 @@ class LockSettings(Struct, frozen=True):
     timeout_s: float = 0.0  # how long to wait while another run holds a lock
 
 
+Level = Literal["error", "warning", "off"]
+
+
+class Checks(Struct, frozen=True):
+    """How strictly declared values are judged. What is only unlikely is a warning at most.
+
+    `region` is the two-letter code of the country in which national phone numbers are read where an entity
+    names no country; "" for none.
+    """
+
+    phones: Level = "error"
+    emails: Level = "error"
+    zones: Level = "error"
+    content: Level = "error"
+    countries: Level = "warning"
+    spreadsheets: Level = "warning"
+    region: str = ""
+
+
 class Settings(Struct, frozen=True):
     """Everything the program is told outside the manifests. Paths are absolute."""
 
@@ -115,5 +134,6 @@ class Settings(Struct, frozen=True):
     variables: tuple[str, ...] = ()  # globs of environment names that manifests may read
     contact_fields: tuple[str, ...] = ()  # fields of this deployment that the schema does not know
     device_limit: int = 3  # devices of one app that a contact may have
+    checks: Checks = Checks()
     plan_expires_h: float = 24.0
     plan_recipients: tuple[str, ...] = ()  # public keys that plan files are encrypted to; none: they are not

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode
+from reconciler.model.notices import Notice
 from reconciler.model.outcomes import WORDS, Run
 from reconciler.model.plans import Plan, Verdict
 from reconciler.report.drift import drifts
@@ -76,9 +77,10 @@ def drift_json(plan: Plan) -> str:
     return _document(2 if found else 0, about)
 
 
-def problems_json(problems: Sequence[Problem], exit_code: int = 3) -> str:
-    """Return every problem of the input with its place; exit code 0 where there are none."""
-    return _document(exit_code if problems else 0, {"problems": tuple(problems)})
+def problems_json(problems: Sequence[Problem], exit_code: int = 3, *, notices: Sequence[Notice] = ()) -> str:
+    """Return every problem of the input with its place, and the notices; exit code 0 without problems."""
+    about = {"problems": tuple(problems), "notices": tuple(notices)}
+    return _document(exit_code if problems else 0, about)
 
 
 def _document(exit_code: int, about: Mapping[str, object]) -> str:

@@ -161,6 +161,7 @@ def test_an_example_is_applied_and_nothing_is_left_to_do(project: Project) -> No
 
     planned = project.report("plan", "-o", "plan.json", "--detailed-exitcode", ends=2)
     assert set(project.requests()) == {"GET"}
+    assert planned["plan"]["notices"] == [], "a value of an example is probably wrong"
     assert Counter(_scope(change["address"]) for change in planned["plan"]["changes"]) == declared
 
     run = project.report("apply", "plan.json")

@@ -132,7 +132,11 @@ def _in_person(index: int) -> list[Mistake]:
         at(2, "    workEmailAddress1: ${env:NOPE}", "the variable NOPE"),
         at(3, "    workMobilePhnoe1: +61491570156", "workMobilePhnoe1 is not a field"),
         at(3, "    workMobilePhone1: ~", "null"),
+        at(3, "    workMobilePhone1: call me maybe", "is not a phone number"),
+        at(3, "    workMobilePhone1: 4.47701E+11", "a spreadsheet rewrote"),
+        at(1, "    workEmailAddress2: sam.lee at example", "is not an e-mail address"),
         at(4, "    timezone: {a: b}", "timezone must be text"),
+        at(4, "    timezone: Australia/Melburne", "is not a time zone"),
         at(5, "    messagingOption:", "messagingOption is not a field"),
         at(6, "      sms: {enabled: true, primary: WorkMobilePhone2}", "names WorkMobilePhone2"),
         at(6, "      sms: {enabled: maybe}", "enabled must be true or false"),
@@ -163,6 +167,8 @@ def _in_row(index: int) -> list[Mistake]:
         row("is that of row 2 already", "donor row", "P", mail, phone, "yes"),
         row("the same as at contact/ops/donor-row", name, "P", "dr@example.com", phone, "yes"),
         row("needed to recognize", name, "P", "", phone, "yes"),
+        row("is not a phone number", name, "P", mail, "maybe", "yes"),
+        row("is not an e-mail address", name, "P", "nobody", phone, "yes"),
         row("must be true or false, yes or no", name, "P", mail, phone, "perhaps"),
     ]
 
@@ -228,6 +234,109 @@ def test_the_base_is_without_mistakes(tmp_path: Path) -> None:
 def test_every_mistake_alone_is_told_once(tmp_path: Path, mistake: Mistake) -> None:
     """None of them makes a second problem that is only its consequence."""
     assert _unexplained(_problems(tmp_path / "p", [mistake]), [mistake]) == ([], [])
+
+
+def _told(root: Path, *lines: str, roster: str = "") -> list[str]:
+    """The mistakes of a manifest with these lines below its head, and of the roster beside it."""
+    project = Project(root / "p")
+    project.write("manifests/staff.csv", roster)
+    project.manifest("\n".join(lines) + "\n")
+    loaded = project.load()
+    found = {*loaded.problems, *resolve(loaded.manifests, RULES).problems}
+    return sorted(f"{one.where.removeprefix('manifests/')} {one.what}" for one in found)
+
+
+def _says(told: list[str], *expected: str) -> None:
+    assert [whole for whole, part in zip(told, expected, strict=True) if part not in whole] == []
+
+
+def test_two_mistakes_of_one_entry_are_told(tmp_path: Path) -> None:
+    """A misspelt field once hid that the entry has no identity, and every other file's duplicates."""
+    told = _told(tmp_path, "contacts:", "  jane:", "    fristName: Jane", "    timezone: Melburne")
+
+    _says(told, "ops.yaml:4:3 contact/ops/jane: workEmailAddress1 is needed", "fristName", "not a time zone")
+
+
+def test_an_unfit_character_hides_nothing_else(tmp_path: Path) -> None:
+    """It is a mistake of one value, or of a comment."""
+    told = _told(tmp_path, "# \u202e", "contacts:", "  jane: {firstName: Jane}")
+
+    _says(
+        told, "ops.yaml:3:3 the bidirectional control", "ops.yaml:5:3 contact/ops/jane: workEmailAddress1 is"
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["workEmailAdress1: x@example.com", "workEmailAddress1:", "workE\u202eX: x", "<<: *x"]
+)
+def test_an_unread_identity_is_not_missing_as_well(tmp_path: Path, line: str) -> None:
+    """One mistake is told once: it may well be the identity that could not be read."""
+    told = _told(tmp_path, "contacts:", "  jane:", f"    {line}", "    firstName: Jane")
+
+    assert not any("needed to recognize" in one for one in told)
+    assert told
+
+
+def test_a_row_with_a_bad_cell_is_checked_in_the_others(tmp_path: Path) -> None:
+    """Rows with another number of cells are not: nobody knows which cell is which."""
+    head = ("rosters:", "  - file: staff.csv", "    name: '{ID}'", "    contacts:")
+    fields = ("      firstName: '{N}'", "      workEmailAddress1: '{M}'", "      workMobilePhone1: '{P}'")
+
+    told = _told(
+        tmp_path, *head, *fields, roster="ID,N,M,P\n1,J\u202e,a@example.com,maybe\n2,J,b@example.com\n"
+    )
+
+    _says(
+        told,
+        "staff.csv:2:2 the cell holds",
+        "staff.csv:2:4 contact/ops/1: workMobilePhone1 (col",
+        "staff.csv:3:4 the",
+    )
+
+
+def test_an_unknown_column_hides_no_row(tmp_path: Path) -> None:
+    """A field whose column is not there is unread in every row; the other fields are checked."""
+    head = ("rosters:", "  - file: staff.csv", "    name: '{ID}'", "    contacts:")
+    fields = ("      firstName: '{Nmae}'", "      workEmailAddress1: '{M}'")
+
+    told = _told(tmp_path, *head, *fields, roster="ID,N,M\n1,J,nobody\n")
+
+    _says(
+        told, "ops.yaml:7:7 the roster has no column 'Nmae'", "staff.csv:2:3 contact/ops/1: workEmailAddress1"
+    )
+
+
+def test_an_entry_whose_name_is_taken_is_checked_all_the_same(tmp_path: Path) -> None:
+    """In one mapping, where YAML would drop it, and in two files."""
+    project = Project(tmp_path / "p")
+    project.manifest("contacts:\n  jane: {workEmailAddress1: a@example.com}\n", "a.yaml")
+    project.manifest(
+        "contacts:\n  jane: {firstName: Jane}\n  sam: {firstName: Sam}\n  sam: {fristName: Sam}\n", "b.yaml"
+    )
+    loaded = project.load()
+    told = [str(one).split("\n")[0] for one in (*loaded.problems, *resolve(loaded.manifests, RULES).problems)]
+
+    _says(
+        sorted(told),
+        "b.yaml:4:3: contact/ops/jane: this name is declared twice",
+        "b.yaml:4:3: contact/ops/jane: workEmailAddress1 is needed",
+        "b.yaml:5:3: contact/ops/sam: workEmailAddress1 is needed",
+        "b.yaml:6:3: contact/ops/sam: workEmailAddress1 is needed",
+        "b.yaml:6:3: sam occurs twice",
+        "b.yaml:6:9: contact/ops/sam: fristName is not a field",
+    )
+
+
+def test_a_section_under_a_misspelt_key_is_checked(tmp_path: Path) -> None:
+    """Else everything in it would come up one run later."""
+    told = _told(tmp_path, "contatcs:", "  jane: {fristName: Jane}")
+
+    _says(
+        told,
+        "ops.yaml:3:1 contatcs is not a field",
+        "ops.yaml:4:10 contact/ops/jane: fristName is not",
+        "ops.yaml:4:3 contact/ops/jane: workEmailAddress1 is needed",
+    )
 
 
 def _chosen(seed: int, count: int) -> list[Mistake]:

@@ -7,12 +7,17 @@ import click
 
 from reconciler.cli import options, output
 
+_SHOWN_MAX = 1000  # warnings, as many as mistakes
+
 
 @click.command(short_help="Check settings and manifests offline, all problems at once.")
 @options.settings_options
 @options.format_option
 def command(config: str | None, environment: str | None, format: str) -> int:  # noqa: A002 - the option's name
     """Check the settings and every manifest, offline, and show all mistakes at once.
+
+    Values that are probably wrong, such as a phone number in no known range, are warnings: they are shown
+    and change no exit code (`checks` of the settings).
 
     \b
     Reads settings, manifests and the files they name; writes nothing.
@@ -25,14 +30,24 @@ def command(config: str | None, environment: str | None, format: str) -> int:  #
     from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
     from reconciler.cli.running import settings_of  # noqa: PLC0415 - the same
     from reconciler.report.json import problems_json  # noqa: PLC0415 - the same
-    from reconciler.report.lines import count  # noqa: PLC0415 - the same
+    from reconciler.report.lines import count, notice_lines  # noqa: PLC0415 - the same
 
     desired = pipeline.validate(settings_of(config, environment, service=False), os.environ)
     if format == "json":
-        output.json(problems_json(()))
+        output.json(problems_json((), notices=desired.notices))
         return 0
+    told = desired.notices[:_SHOWN_MAX]
+    if told:
+        output.note_lines(notice_lines(told, full=True))
     kinds = Counter(address.kind for address in desired.entities)
     declared = [count(kinds[kind], kind) for kind in ("contact", "device", "resource")]
     workspaces = count(len({scope.workspace for scope in desired.scopes}), "workspace")
-    output.data(f"no mistakes. Declared: {', '.join(declared)} in {workspaces}.")
+    output.data(f"{_verdict(len(desired.notices))}. Declared: {', '.join(declared)} in {workspaces}.")
     return 0
+
+
+def _verdict(warnings: int) -> str:
+    shown = f" (the first {_SHOWN_MAX:,} are shown)" if warnings > _SHOWN_MAX else ""
+    if not warnings:
+        return "no mistakes"
+    return f"no mistakes, {warnings:,} {'warning' if warnings == 1 else 'warnings'}{shown}"

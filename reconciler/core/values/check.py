@@ -1,0 +1,200 @@
+"""The values of every entity against what their fields can hold: mistakes, and what looks like one.
+
+Which field holds what stands in the tables here; what is wrong with one value is found by the modules
+beside this one. A value that stands in `defaults`, or in a roster's template, is judged once.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
+
+from msgspec import Struct
+
+from reconciler.core.crosscheck import PRIVATE_TYPES, Declared, Group
+from reconciler.core.values import content, countries, phones, spreadsheets, zones
+from reconciler.core.values.emails import Emails
+from reconciler.core.values.finding import Finding
+from reconciler.errors import Problem
+from reconciler.model.kinds import KINDS
+from reconciler.model.notices import Notice
+from reconciler.model.settings import Checks, Level
+
+_SHOWN_MAX = 60  # characters of a value in a message
+
+# Fields with a number, and the field that holds its area code.
+PHONES: Mapping[str, str] = {
+    "workMobilePhone1": "",
+    "workMobilePhone2": "",
+    "workPhone1": "workPhoneAreaCode1",
+    "workPhone2": "workPhoneAreaCode2",
+    "workFax1": "workFaxAreaCode1",
+    "workSatellitePhone": "",
+    "workOtherPhone": "",
+    "personalPhone1": "personalPhoneAreaCode1",
+    "personalPhone2": "personalPhoneAreaCode2",
+    "personalFax1": "personalFaxAreaCode1",
+    "personalMobilePhone1": "",
+    "otherPhone1": "otherPhoneAreaCode1",
+    "otherMobile": "",
+}
+EMAILS = ("workEmailAddress1", "workEmailAddress2", "personalEmailAddress1", "personalEmailAddress2")
+COUNTRIES = ("workCountry", "workPostalCountry", "personalCountry")
+
+_FIELDS: Mapping[str, str] = {
+    **dict.fromkeys(PHONES, "phones"),
+    **dict.fromkeys(EMAILS, "emails"),
+    **dict.fromkeys(COUNTRIES, "countries"),
+    "timezone": "zones",
+}
+
+
+class Checked(Struct, frozen=True):
+    """What is wrong with declared values, and what only looks so."""
+
+    problems: tuple[Problem, ...]
+    notices: tuple[Notice, ...]
+
+
+def check_values(group: Group, checks: Checks, zone_names: Callable[[], Collection[str]]) -> Checked:
+    """Return the mistakes and the warnings about every value, in file order.
+
+    `zone_names` gives the names of the time zone database; it is asked only for a name that is not in our
+    own table.
+    """
+    check = _Check(checks, zone_names)
+    for one in group.every:
+        check.entity(one)
+    return Checked(tuple(check.problems), tuple(check.notices))
+
+
+class _Check:
+    def __init__(self, checks: Checks, zone_names: Callable[[], Collection[str]]) -> None:
+        self.problems: list[Problem] = []
+        self.notices: list[Notice] = []
+        self._levels: Mapping[str, Level] = {
+            "phones": checks.phones,
+            "emails": checks.emails,
+            "zones": checks.zones,
+            "countries": checks.countries,
+            "content": checks.content,
+            "spreadsheets": checks.spreadsheets,
+        }
+        self._region = checks.region
+        self._zone_names = _Names(zone_names)
+        self._emails = Emails()
+        self._plans = phones.Plans()
+        self._zones: dict[str, Finding | None] = {}
+        self._countries: dict[str, Finding | None] = {}
+        self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
+
+    def entity(self, one: Declared) -> None:
+        secret = KINDS[one.document.kind].secret
+        contact = one.document.kind == "contact"
+        for path, value in one.entity.fields.items():
+            if not isinstance(value, str) or not value or path in secret:
+                continue
+            kind = _FIELDS.get(path, "spreadsheets") if contact else "spreadsheets"
+            if self._levels[kind] == "off":
+                continue
+            finding = self._value(kind, path, value.strip(), one)
+            if finding is not None:
+                self._report(one, path, value, finding, self._levels[kind])
+        if one.entity.content is not None and self._levels["content"] != "off":
+            self._content(one)
+
+    def _value(self, kind: str, path: str, text: str, one: Declared) -> Finding | None:
+        match kind:
+            case "phones":
+                return None if self._plans.assigned(text) else self._phone(path, text, one)
+            case "emails":
+                return self._emails.check(text)
+            case "zones":
+                if text not in self._zones:
+                    self._zones[text] = zones.check(text, self._zone_names)
+                return self._zones[text]
+            case "countries":
+                if text not in self._countries:
+                    self._countries[text] = countries.check(text)
+                return self._countries[text]
+            case _:
+                return spreadsheets.damage(text)
+
+    def _phone(self, path: str, text: str, one: Declared) -> Finding | None:
+        region, source = self._country(path, one)
+        area = str(one.entity.fields.get(PHONES[path], "")).strip() if PHONES[path] else ""
+        if region and self._plans.assigned(area + text, region):
+            return None
+        return phones.check(text, area=area, region=region, region_from=source)
+
+    def _country(self, path: str, one: Declared) -> tuple[str, str]:
+        """Return the country of a national number and the field or setting that names it."""
+        order = reversed(COUNTRIES) if path.startswith("personal") else COUNTRIES
+        for field in order:
+            text = str(one.entity.fields.get(field, ""))
+            if text or one.document.unsure(field):
+                return countries.region(text), field
+        return self._region, "checks.region" if self._region else ""
+
+    def _content(self, one: Declared) -> None:
+        fields, payload = one.entity.fields, one.entity.content
+        media, level = str(fields.get("mimeType", "")), self._levels["content"]
+        refused = fields.get("scope") == "private" and media not in PRIVATE_TYPES  # said already
+        if payload is None or not media or refused:
+            return
+        finding = content.check_content(media, payload.data)
+        if finding is not None:
+            self._say(one, "content", f"content {finding.what}", finding, level)
+        named = content.check_name(str(fields.get("name", "")), media)
+        if named is not None and not one.hides("mimeType") and not one.hides("name"):
+            self._say(one, "name", f"{fields['name']} {named.what}", named, level)
+
+    def _report(self, one: Declared, path: str, value: str, finding: Finding, level: Level) -> None:
+        column = one.column(path)
+        named = f"{path} (column {column!r})" if column else path
+        if one.hides(path):
+            self._say(
+                one,
+                path,
+                f"{named} {finding.what}",
+                Finding(finding.what, finding.hint, finding.impossible),
+                level,
+            )
+            return
+        cut = value if len(value) <= _SHOWN_MAX else value[: _SHOWN_MAX - 1] + "…"
+        self._say(one, path, f"{named} {cut!r} {finding.what}", finding, level)
+
+    def _say(self, one: Declared, path: str, what: str, finding: Finding, level: Level) -> None:
+        place, shared = one.source(path)
+        if shared:
+            key = (place, path)
+            if key in self._judged:
+                return
+            self._judged.add(key)
+        hint, asks = finding.hint, finding.guess.startswith("did you mean")
+        if asks:
+            hint = finding.guess
+        what = f"{what}; {finding.guess}." if finding.guess and not asks else f"{what}."
+        if finding.impossible and level == "error":
+            address = one.entity.address
+            self.problems.append(Problem(place.file, place.line, place.column, f"{address}: {what}", hint))
+        else:
+            self.notices.append(Notice("value", str(one.entity.address), what, hint, str(place)))
+
+
+class _Names(Collection[str]):
+    """The names of time zones, read when the first one is asked for."""
+
+    def __init__(self, read: Callable[[], Collection[str]]) -> None:
+        self._read = read
+
+    @cached_property
+    def _all(self) -> Collection[str]:
+        return self._read()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._all
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)

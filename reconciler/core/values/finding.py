@@ -1,0 +1,16 @@
+"""What a check of one value found."""
+
+from msgspec import Struct
+
+
+class Finding(Struct, frozen=True):
+    """One thing that is wrong with a value: a phrase that follows it, and what to do.
+
+    `impossible`: the value cannot work, whatever the service does; else it is only unlikely to be meant.
+    `guess` says what the value might mean or have meant; it is shown only where the value may be shown.
+    """
+
+    what: str
+    hint: str
+    impossible: bool = False
+    guess: str = ""
