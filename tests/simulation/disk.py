@@ -116,3 +116,9 @@ def laid(template: Path, folder: Path) -> Path:
     shutil.copyfile(template, path)
     path.chmod(0o600)
     return path
+
+
+def removed(path: Path) -> None:
+    """Remove all that belongs to a store, as `git clean` does. Whoever has it open keeps what is gone."""
+    for one in path.parent.glob(f"{path.name}*"):
+        one.unlink()

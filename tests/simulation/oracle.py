@@ -29,6 +29,8 @@ SERVERS_OWN = frozenset({"mri", "lastModifiedTime", "type", "url", "locations", 
 STOPS = frozenset({401})
 UNAWARE = "sent by a run that was frozen past its lease, before it could know"
 FROZEN_TWICE = "made twice, by a run that was frozen past its lease"
+LOST_TWICE = "made twice: it was under way when the store was removed, and nobody knew of it"
+UNDER_WAY_S = 40.0  # how long an answer can be waited for, and a write that was sent can still land
 OVERWRITTEN_FROZEN = "overwritten by a run that was frozen past its lease"
 OVERWRITTEN = "edited between look and write, and overwritten"
 OVERWRITTEN_LATE = "edited before a write landed late, and overwritten"
@@ -54,6 +56,9 @@ class Seat:
     sends: Counter[str] = field(default_factory=Counter)
     refused: bool = False  # the service does not accept its credentials, and it knows
     intent_at: int = 0  # number of its last commit
+    lost_at: float | None = None  # when the store was removed under it
+    sent_since: int = 0  # writes that it sent after that
+    at_once: int = 1  # so many changes are under way at once
     wrote: dict[str, Flat] = field(default_factory=dict)  # what its writes left
     own: Path | None = None  # its own store, where it shares none
     intent_s: float = 0.0  # when its last commit was
@@ -66,6 +71,10 @@ class Made:
     by: str  # a run's name, "somebody", or "the network"
     at: float
     late: str = ""
+
+
+def _opened(store: Path) -> tuple[sqlite3.Connection, int]:
+    return sqlite3.connect(store, isolation_level=None), store.stat().st_ino
 
 
 class Oracle:
@@ -82,7 +91,9 @@ class Oracle:
         self.writes = 0
         self._model = model
         self._aliases = aliases  # the service's id of a workspace -> alias
-        self._store = sqlite3.connect(store, isolation_level=None)
+        self._path = store
+        self._store, self._inode = _opened(store)
+        self.lost: list[float] = []  # when the store was removed under a run
         self._commits = 0
         self._mails: dict[str, str] = {}  # contacts that were ever there -> their address
         self._unaware: set[int] = set()  # requests that left after the lock was lost, of whoever was frozen
@@ -100,10 +111,17 @@ class Oracle:
 
     def _store_of(self, seat: Seat) -> sqlite3.Connection:
         if seat.own is None:
+            self._follow()
             return self._store
         if seat.own not in self._own:
             self._own[seat.own] = sqlite3.connect(seat.own, isolation_level=None)
         return self._own[seat.own]
+
+    def _follow(self) -> None:
+        """Look at the store that is there now: the one from before may have been removed."""
+        if self._path.exists() and self._path.stat().st_ino != self._inode:
+            self._store.close()
+            self._store, self._inode = _opened(self._path)
 
     def broken(self, what: str) -> None:
         """Keep a broken rule, and the moment."""
@@ -117,9 +135,15 @@ class Oracle:
         seat.at_plan = {one: self._flat(one) for one in self._model.rows}
         self.ours |= owned
 
+    def vanished(self, process: Process) -> None:
+        """The store is removed under a run: what it was about to write down is nowhere from now on."""
+        self.seats[process].lost_at = self._model.now()
+        self.lost.append(self._model.now())
+
     def committed(self, process: Process) -> None:
         """Something of a run is durable. Notes who holds the lock now."""
         self._commits += 1
+        self._follow()
         row = self._store.execute("SELECT nonce FROM locks").fetchone()
         holder = str(row[0]) if row else ""
         if holder != self._holder:
@@ -196,6 +220,9 @@ class Oracle:
 
     def _intended(self, seat: Seat, request: Request, change: Change, what: str) -> None:
         """An intent is durable, and the lock was still ours when it became so."""
+        if seat.lost_at is not None:
+            self._without_store(seat, what)
+            return
         store = self._store_of(seat)
         if seat.own is not None and not self._stands(seat):
             # The last look at the lease came right after the intent; whoever was frozen since cannot know.
@@ -213,6 +240,14 @@ class Oracle:
         rows = store.execute("SELECT run, ending FROM journal WHERE address = ?", (str(change.address),))
         if not any(run in seat.runs and ending == "" for run, ending in rows):
             self.broken(f"{what} left without an intent in the store")
+
+    def _without_store(self, seat: Seat, what: str) -> None:
+        """Only writes whose intent was durable before the store was removed may still leave."""
+        seat.sent_since += 1
+        if seat.sent_since > seat.at_once:
+            self.broken(
+                f"{what} left {self._model.now() - (seat.lost_at or 0):.1f} s after its store was removed"
+            )
 
     # The lock in the service.
 
@@ -304,6 +339,8 @@ class Oracle:
             self.known["made twice by the network"] += 1
         elif "late beyond" in (request.late, other.late):
             self.known["landed later than the settle window"] += 1
+        elif any(lost_at - UNDER_WAY_S < other.at < lost_at + UNDER_WAY_S for lost_at in self.lost):
+            self.known[LOST_TWICE] += 1
         elif request.number in self._unaware or other.late == "frozen":
             self.known[FROZEN_TWICE] += 1
         elif other.by == "somebody":

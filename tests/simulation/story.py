@@ -22,6 +22,9 @@ from reconciler.model.snapshots import Desired
 
 WAITS = (0.0, 3.0, 30.0, 320.0, 700.0)  # seconds between two runs; the lease ends within the longer ones
 EVERY = 0.25  # of the runs meet each kind of fate
+VANISHES = (
+    0.02  # of the runs lose their store: afterwards much that the other fates need is not known any more
+)
 
 
 @dataclass
@@ -118,6 +121,8 @@ def drawn_fate(chance: Random) -> Fate:
         jump_s=chance.choice((-3600.0, 3600.0, 120.0)),
         freeze_at_step=at(150),
         freeze_s=chance.choice((5.0, 400.0)),
+        skew_s=chance.choice((-3600.0, -5.0, 5.0, 3600.0)) if chance.random() < EVERY else 0.0,
+        vanish_at_step=chance.randrange(20, 250) if chance.random() < VANISHES else 0,
     )
 
 

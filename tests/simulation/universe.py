@@ -44,6 +44,7 @@ AUTH = Auth(Secret("demo-user"), Secret("demo-password"), Secret("demo-key"))
 ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
 lease_s = 300.0  # the program's own number, written down here as well
 edits_max = 40  # by somebody during one run: nobody types through the whole of a long wait
+SLOW_S = (1.0, 20.0, 200.0)  # how long a store that hangs takes; the last is beyond half of a lease
 DISK_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 
 
@@ -58,6 +59,8 @@ class Fate:
     jump_s: float = 0.0
     freeze_at_step: int = 0
     freeze_s: float = 0.0
+    skew_s: float = 0.0  # how wrong the clock of its machine is, from the beginning
+    vanish_at_step: int = 0  # somebody removes the folder of the store under it
 
 
 @dataclass(eq=False)
@@ -144,8 +147,10 @@ class Universe:
         self, desired: Desired, *, verb: str = "apply", fate: Fate | None = None, own: str = ""
     ) -> End:
         """Carry out one verb as a process of its own; `own` is the file of a store that only it uses."""
-        process = Process(f"run-{next(self._numbers)}")
-        seat = Seat(process, desired, own=self.folder / own if own else None)
+        process = Process(f"run-{next(self._numbers)}", skew_s=fate.skew_s if fate else 0.0)
+        if process.skew_s:
+            self.faults.count("machine with another clock")
+        seat = Seat(process, desired, own=self.folder / own if own else None, at_once=self.concurrency)
         self.oracle.seats[process] = seat
         self._fates[process] = fate or Fate()
         stop = StopFlag()
@@ -238,6 +243,8 @@ class Universe:
         )
 
     async def _offload(self, work: Callable[[], None]) -> None:
+        if self.faults.strikes("slow store", 0.05):
+            await _sleep(self.chance.choice(SLOW_S))
         await self.loop.run_in_executor(None, work)
 
     def open_store(self) -> Store:
@@ -311,6 +318,11 @@ class Universe:
         if step == fate.jump_at_step:
             self.faults.count("clock jump")
             process.skew_s += fate.jump_s
+        if step == fate.vanish_at_step:
+            self.faults.count("store removed under a run")
+            self.note(f"{process.name} loses its store")
+            disk.removed(self.store)
+            self.oracle.vanished(process)
         if step == fate.freeze_at_step:
             self.faults.count("frozen")
             process.thaws_at = self.loop.time() + fate.freeze_s
