@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if _is_whole(config) and not config.option.effort and not hasattr(config, "workerinput"):
         config.option.effort = "quick"
     effort.begin(config.option.effort)
+    os.umask(0o022)  # what files others may write is a claim of some tests, and no setting of who runs them
     # Time says nothing about right or wrong on a machine that others use too.
     common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     examples = effort.count(small=30, full=100)

@@ -12,7 +12,6 @@ environment is seen.
 
 import re
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
@@ -21,6 +20,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from copies import copied
 
 ROOT = Path(__file__).parents[1]
 written_ports = [str(port) for port in range(8480, 8490)]  # 8480 is the default of `reconciler sandbox`
@@ -98,7 +99,7 @@ def run_page(page: str, folder: Path) -> Iterator[str]:
 @contextmanager
 def _shell(folder: Path) -> "Iterator[_Shell]":
     ports = dict(zip(written_ports, _free_ports(len(written_ports)), strict=True))
-    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns(".reconciler"))
+    copied(ROOT / "examples", folder / "examples")
     for file in (folder / "examples").rglob("reconciler.yaml"):
         file.write_text(_replaced(file.read_text(encoding="utf-8"), ports), encoding="utf-8")
     (folder / ".git").mkdir()  # settings are looked for upwards, and not beyond this

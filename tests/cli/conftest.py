@@ -1,6 +1,5 @@
 """A folder of one's own for each test, and the command in a process of its own."""
 
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 import warm
 from cli.hands import PLAIN, Project, Service
+from copies import copied
 
 from reconciler.sandbox.app import SandboxConfig, running
 
@@ -69,6 +69,6 @@ def slow_service() -> Iterator[Service]:
 def project(tmp_path: Path) -> Project:
     """A project of one's own."""
     source = Path(__file__).parents[2] / "examples" / "quickstart"
-    shutil.copytree(source, tmp_path / "project", ignore=shutil.ignore_patterns(".reconciler"))
+    copied(source, tmp_path / "project")
     (tmp_path / "project" / ".git").mkdir()
     return Project(tmp_path / "project")

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import httpx2
 import pytest
 import yaml
+from copies import copied
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SANDBOX = {"username": "demo", "password": "demo", "api_key": "demo-key"}
@@ -86,7 +86,7 @@ class Project:
     def __init__(self, case: Case, folder: Path, address: str) -> None:
         self.address = address
         self.root = folder / case.folder.name
-        shutil.copytree(case.folder, self.root, ignore=shutil.ignore_patterns(".reconciler"))
+        copied(case.folder, self.root)
         (self.root / ".git").mkdir()
         settings = self.root / "reconciler.yaml"
         settings.write_text(settings.read_text("utf-8").replace(case.base_url, address), "utf-8")
