@@ -132,6 +132,17 @@ def over(store: Store, before: Holder | None) -> frozenset[str]:
     return frozenset(found)
 
 
+@asynccontextmanager
+async def looking(
+    settings: Settings, *, timing: Timing, token: Callable[[], str], connections: Connections | None
+) -> AsyncIterator[ServiceTurn]:
+    """Yield the lock in the service to somebody who looks at it, or frees it, and never takes it."""
+    terms = _terms(settings, "", frozenset())
+    opened = _in_service(settings.service, terms, timing, connections, token=token, stop=StopFlag())
+    async with opened as turn:
+        yield turn
+
+
 def _terms(settings: Settings, run: str, over: frozenset[str]) -> Terms:
     window_s = settings.service.limits.settle_s
     return Terms(

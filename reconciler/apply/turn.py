@@ -15,6 +15,7 @@ import asyncio
 import base64
 import json
 import logging
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -48,8 +49,8 @@ retry_s = 5.0  # until a renewal that failed is tried again
 reads_max = 5  # lists that were incomplete, or older than they may be, before we give up
 creates_max = 3  # tickets whose creation got no answer
 removes_max = 3
-# How long removing the ticket may take on the way out; a second signal cuts that short. Seconds.
-release_s, hurried_s = 10.0, 1.0
+# How long removing the ticket may take on the way out; after a signal, and after a second one. Seconds.
+release_s, asked_s, hurried_s = 60.0, 5.0, 1.0
 
 
 class Terms(Struct, frozen=True):
@@ -138,13 +139,40 @@ class ServiceTurn:
             return
         removing, hurried = (asyncio.ensure_future(one) for one in (self._withdraw(), self._stop.wait_now()))
         try:
-            await asyncio.wait({removing, hurried}, timeout=release_s, return_when=asyncio.FIRST_COMPLETED)
+            this = asyncio.current_task()
+            asked = self._stop.asked or (this is not None and this.cancelling() > 0)
+            limit_s = asked_s if asked else release_s
+            await asyncio.wait({removing, hurried}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({removing}, timeout=hurried_s)
         finally:
             for task in (removing, hurried):
                 task.cancel()
                 with suppress(asyncio.CancelledError, ServiceError):
                     await task
+
+    async def standing(self) -> dict[str, Ticket]:
+        """Return every ticket of this stack by its remote id, dead ones included. Takes nothing."""
+        found = await self._read()
+        return {one: it for one, it in found.by_id.items() if it.stack == self._terms.stack}
+
+    async def force(self, lock_id: str) -> bool:
+        """Remove the ticket with this nonce, or the resource with this id if its name is the lock's.
+
+        Return whether it was there. Another ticket is never touched.
+        """
+        try:
+            by_nonce = [one for one, it in (await self.standing()).items() if it.nonce == lock_id]
+        except LockHeld:  # one that cannot be read stands there; it goes by its remote id
+            by_nonce = []
+        with suppress(NotFound):
+            remote_id = by_nonce[0] if by_nonce else lock_id
+            if not _ID.fullmatch(remote_id):
+                return False
+            found = await self._resources.get(remote_id)
+            if rules.reserved(found.body.get("name")):
+                await self._remove(remote_id)
+                return True
+        return False
 
     # Taking it.
 
@@ -386,6 +414,7 @@ class ServiceTurn:
         )
 
 
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _WITHOUT = "let this account write resources in its default workspace, or set lock.in_service to never"
 
 

@@ -6,17 +6,18 @@ Belongs here: asking them, each question alone, with nothing but reads. Not here
 import asyncio
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from msgspec import structs
 
+from reconciler.apply.exclusion import used
 from reconciler.cli.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.storing import now, open_store
 from reconciler.cli.surroundings import Surroundings, alone, unchecked
-from reconciler.errors import NotFound, ReconcilerError, ServiceError, Throttled, Unauthorized
+from reconciler.errors import NotFound, ReconcilerError, ServiceError, SettingsError, Throttled, Unauthorized
 from reconciler.model.findings import Finding, State
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
@@ -29,7 +30,7 @@ from reconciler.service.timing import Timing
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
 
-_OF_THE_STORE = ("lock", "last run", "history")
+_OF_THE_STORE = ("lock", "service lock", "last run", "history")
 _OF_THE_SERVICE = ("credentials", "workspaces", "clock")
 
 # Further apart, what one side calls a moment ago is another minute for the other: plans expire at the
@@ -48,7 +49,8 @@ def store(around: Surroundings) -> tuple[Finding, ...]:
         failed = Finding("store", "fail", str(error), error.next)
         return failed, *(unchecked(name, "the store") for name in _OF_THE_STORE)
     with opened as found:
-        looks = (_lock, _last_run, _history)
+        looks: tuple[Callable[[Store], tuple[Finding, ...]], ...]
+        looks = (_lock, partial(_service_lock, settings), _last_run, _history)
         named = zip(_OF_THE_STORE, looks, strict=True)
         rest = [one for name, look in named for one in alone(name, partial(look, found))]
         return *_place(found, settings), *rest
@@ -79,6 +81,22 @@ def _lock(store: Store) -> tuple[Finding, ...]:
     if gone(holder):
         return (Finding("lock", "warn", f"{what}; that process has ended", "reconciler resume"),)
     return (Finding("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
+
+
+def _service_lock(settings: Settings, store: Store) -> tuple[Finding, ...]:
+    """Say when a run takes the lock in the service; whether it is held, `lock --in-service` tells."""
+    try:
+        without = used(settings, shared=store.shared, unattended=True)
+    except SettingsError as error:
+        return (Finding("service lock", "fail", str(error), error.next),)
+    if without is None:
+        when = "by every run" if settings.lock.in_service == "always" else "where nobody can be asked (CI)"
+        return (Finding("service lock", "ok", f"taken {when}: runs that share no store see each other"),)
+    if without.says:
+        hint = "let all runs share one store (postgresql://...)"
+        return (Finding("service lock", "warn", without.says, hint),)
+    why = "runs share the store" if store.shared else "lock.in_service is never"
+    return (Finding("service lock", "ok", f"not used: {why}"),)
 
 
 def _last_run(store: Store) -> tuple[Finding, ...]:

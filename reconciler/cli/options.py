@@ -136,6 +136,25 @@ def identity_option(command: Command) -> Command:
     )(command)
 
 
+def lock_option(command: Command) -> Command:
+    """`lock_timeout`: seconds to wait for a lock, or None where the settings decide."""
+    return click.option(
+        "--lock-timeout",
+        type=click.FloatRange(min=0, max=999_999),
+        metavar="SECONDS",
+        help="Wait so long while another run holds a lock. Default: lock.timeout_s of the settings, 0.",
+    )(command)
+
+
+def in_service_option(command: Command) -> Command:
+    """`in_service`: the lock in the service is meant."""
+    return click.option(
+        "--in-service",
+        is_flag=True,
+        help="The lock in the service, and not that of the store. Asks the service, and reads the secrets.",
+    )(command)
+
+
 def full_option(command: Command) -> Command:
     """`full`: long lists are not folded."""
     return click.option("--full", is_flag=True, help="Show long lists whole.")(command)

@@ -14,8 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import structs
+
 from reconciler.apply.stop import StopFlag
-from reconciler.cli import signals
+from reconciler.cli import output, signals
 from reconciler.cli.context import read_context
 from reconciler.cli.settings import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
@@ -46,7 +48,15 @@ def outside(settings: Settings) -> Outside:
         run_id=lambda: str(uuid.uuid4()),
         timing=Timing.real(),
         context=lambda: read_context(os.environ, Path(settings.root), random=secrets.token_hex),
+        unattended=not output.can_ask() or os.environ.get("CI", "").lower() not in ("", "0", "false"),
     )
+
+
+def patient(settings: Settings, lock_timeout_s: float | None) -> Settings:
+    """Return the settings with the patience of `--lock-timeout`, where it was given."""
+    if lock_timeout_s is None:
+        return settings
+    return structs.replace(settings, lock=structs.replace(settings.lock, timeout_s=lock_timeout_s))
 
 
 class Signals:

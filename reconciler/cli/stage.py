@@ -76,7 +76,8 @@ class Stage:
     def environ(self) -> dict[str, str]:
         """The environment of every command: nothing of the user's own RECONCILER_* may lead it elsewhere."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("RECONCILER_")}
-        return others | _CREDENTIALS | {"RECONCILER_SERVICE_BASE_URL": self.address}
+        own = {"RECONCILER_SERVICE_BASE_URL": self.address, "RECONCILER_LOCK_IN_SERVICE": "never"}
+        return others | _CREDENTIALS | own  # nobody else knows this service
 
     @property
     def manifest(self) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.documents import Place
-from reconciler.model.settings import Checks, GuardLimits, Identity, Limits
+from reconciler.model.settings import Checks, GuardLimits, Identity, Limits, LockSettings
 
 # Each setting that is one value or one list, in the order in which `config` shows them, with its default.
 # None: there is no default. Secrets have none either, and are the only ones whose file form is a mapping.
@@ -30,6 +30,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "adopt": "always",
     "store": "sqlite:///.reconciler/store.db",
     **{f"guard.{name}": getattr(GuardLimits(), name) for name in GuardLimits.__struct_fields__},
+    **{f"lock.{name}": getattr(LockSettings(), name) for name in LockSettings.__struct_fields__},
     "variables": (),
     "fields.contacts": (),
     "device_limit": 3,

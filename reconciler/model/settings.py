@@ -93,7 +93,7 @@ class GuardLimits(Struct, frozen=True):
 class LockSettings(Struct, frozen=True):
     """How runs keep out of each other's way (docs/settings.md, lock)."""
 
-    in_service: Literal["auto", "always", "never"] = "never"
+    in_service: Literal["auto", "always", "never"] = "auto"
     timeout_s: float = 0.0  # how long to wait while another run holds a lock
 
 

@@ -54,7 +54,8 @@ class Service:
 
     def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """One request with the right credentials."""
-        media = "application/vnd.service.contact-v1+json"
+        kind = "resource" if path.startswith("/resources") else "contact"
+        media = f"application/vnd.service.{kind}-v1+json"
         connection = HTTPConnection(self.address.removeprefix("http://"), timeout=60)
         headers = {"Authorization": "Basic ZGVtbzpkZW1v", "X-Api-Key": "demo-key", "Accept": media}
         headers |= {"Content-Type": media}
@@ -93,6 +94,7 @@ class Project:
             "RECONCILER_SERVICE_BASE_URL": service.address,
             "RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "0",
             "RECONCILER_SERVICE_LIMITS_SETTLE_S": "0",
+            "RECONCILER_LOCK_IN_SERVICE": "never",  # it waits for real seconds; its own tests turn it on
         }
 
     def start(self, service: Service, *arguments: str, **options: Any) -> "subprocess.Popen[str]":

@@ -21,7 +21,7 @@ from reconciler.sandbox.app import SandboxConfig, running
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 ALL = [
-    *("settings", "secrets", "manifests", "store", "lock", "last run", "history"),
+    *("settings", "secrets", "manifests", "store", "lock", "service lock", "last run", "history"),
     *("service", "credentials", "workspaces", "clock"),
     *("limits", "files", "proxies", "certificates", "program"),
 ]
@@ -124,7 +124,7 @@ def test_before_the_first_apply_no_store_is_made(project: Project, service: Serv
 def test_offline_leaves_out_the_service_and_nothing_else(project: Project, service: Service) -> None:
     done = doctor(project, service, "--offline")
 
-    assert list(states(done)) == [name for name in ALL if name not in ALL[7:11]]
+    assert list(states(done)) == [name for name in ALL if name not in ALL[8:12]]
     assert service.requests() == []
 
 

@@ -147,11 +147,20 @@ def kill(process: "subprocess.Popen[str]") -> bool:
 @contextmanager
 def ground(folder: Path, *, latency_ms: float = 0) -> Iterator[Ground]:
     """A project in `folder` and a service for it, for as long as the context lasts."""
+    with running(SandboxConfig(latency_ms=latency_ms)) as address:
+        yield Ground(_project(folder), Service(address))
+
+
+def beside(other: Ground, folder: Path) -> Ground:
+    """The same project on another machine: a folder and a store of its own, and the same service."""
+    return Ground(_project(folder), other.service)
+
+
+def _project(folder: Path) -> Project:
     (folder / "manifests").mkdir(parents=True)
     (folder / ".git").mkdir()
     (folder / "reconciler.yaml").write_text(_SETTINGS)
-    with running(SandboxConfig(latency_ms=latency_ms)) as address:
-        yield Ground(Project(folder), Service(address))
+    return Project(folder)
 
 
 _SETTINGS = """\

@@ -3,13 +3,14 @@
 import subprocess
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import effort
 import postgres
 import pytest
 import tally
-from crash.ground import Ground, ended_s, ground, kill, mail
+from crash.ground import Ground, beside, ended_s, ground, kill, mail
 
 people = 30
 locked = 4  # exit code: somebody else is the writer
@@ -45,6 +46,26 @@ def test_a_killed_holder_of_the_lock_is_followed_by_the_next(tmp_path: Path) -> 
         assert place.run("apply", "--yes") == 0, place.said()
         assert place.live() == Counter({mail(number): 1 for number in range(people)})
     tally.count("real kills", "SIGKILL")
+
+
+def test_runners_with_a_store_each_end_with_the_state_of_one(tmp_path: Path) -> None:
+    """As in CI: three machines, three SQLite stores, one service, and nobody who could be asked."""
+    with ground(tmp_path / "one", latency_ms=10) as place:
+        places = [place, *(beside(place, tmp_path / name) for name in ("two", "three"))]
+        for one in places:
+            one.environ = {"RECONCILER_LOCK_IN_SERVICE": "auto"}
+            one.declare(people)
+        with ExitStack() as stack:
+            running = [
+                stack.enter_context(one.start("apply", "--yes", "--lock-timeout", "50")) for one in places
+            ]
+            codes = [process.wait(ended_s) for process in running]
+
+        assert codes == [0, 0, 0], [one.said() for one in places]
+        assert place.live() == Counter({mail(number): 1 for number in range(people)})
+        assert place.devices() == Counter({f"phone-{number}": 1 for number in range(0, people, 3)})
+        assert place.service.call("GET", "/resources").get("resources", []) == []
+    tally.count("interleavings", "runners with a store each", 3)
 
 
 def _all_at_once(place: Ground, terminals: int) -> Counter[int]:

@@ -93,7 +93,8 @@ class Project:
         chosen = {"RECONCILER_ENVIRONMENT": case.environment} if case.environment else {}
         # The example's own limit is for a real service; here it would only make the test wait.
         limit = {"RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "0"}
-        self.environ = {"LANG": "C.UTF-8", **case.environ(), **chosen, **limit}
+        never = {"RECONCILER_LOCK_IN_SERVICE": "never"}  # it waits for real seconds
+        self.environ = {"LANG": "C.UTF-8", **case.environ(), **chosen, **limit, **never}
 
     def run(self, *arguments: str, ends: int = 0) -> str:
         """Run a command that ends with this code, and return its output."""

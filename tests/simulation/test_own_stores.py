@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from random import Random
 
+import effort
 import pytest
 import tally
 from msgspec import structs
@@ -16,11 +17,11 @@ from simulation.scenarios import SCENARIOS, live, world
 from simulation.test_concurrency import alone
 from simulation.universe import End, Fate, Universe, lease_s
 
-from reconciler.core.ticket import reserved
+from reconciler.core.ticket import reserved, spread_s
 from reconciler.model.snapshots import Desired
 
 CONTESTED = ("creates with devices", "updates", "deletes", "mixed", "adoption")
-CHUNKS, SEEDS = 4, 6
+CHUNKS, SEEDS = 9, effort.count(small=2, full=56)  # 504 interleavings
 
 
 def fate(chance: Random) -> Fate:
@@ -130,3 +131,194 @@ def test_runs_with_stores_of_their_own_end_as_one_run(chunk: int) -> None:
         tally.count("published exceptions seen", what, known[what])
     tally.count("duplicates", "own stores", 0)
     tally.count("lost updates", "own stores", 0)
+
+
+def at_once(universe: Universe, wanted: Desired, count: int) -> list[End]:
+    """Let that many runs begin in the same moment, each with a store of its own; return how they ended."""
+
+    async def all_of_them() -> list[End]:
+        names = [f"own-{number}.db" for number in range(count)]
+        for name in names:
+            copied(universe, name)
+        runs = [universe.loop.create_task(universe.run(wanted, own=name)) for name in names]
+        return [await run for run in runs]
+
+    return universe.loop.run(all_of_them())
+
+
+def test_killed_at_any_effect_the_next_runner_ends_what_it_began() -> None:
+    """A ticket that nobody removes holds others up until its lease ends, and no longer."""
+    scenario, wanted = SCENARIOS["one create"], alone("one create")
+    effects = 0
+    while True:
+        effects += 1
+        with world(scenario) as universe:
+            copied(universe, "own-0.db")
+            copied(universe, "own-1.db")
+            first = universe.loop.run(
+                universe.run(scenario.wanted, own="own-1.db", fate=Fate(kill_at_effect=effects))
+            )
+            if first.word != "killed":
+                break
+            universe.loop.run(universe.pass_s(lease_s + 4 * universe.settle_s))
+            end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+            assert end.word == "done", (effects, end)
+            assert written(universe, scenario.wanted).word == "done"
+            assert tickets(universe) == [], effects
+            assert [row for row in live(universe) if row[2] != "zed@example.com"] == wanted, effects
+            assert universe.oracle.violations == [], effects
+    tally.count("crash points", "with a lock in the service", effects - 1)
+    assert effects > 15
+
+
+def test_a_store_knows_the_tickets_of_its_own_dead_run() -> None:
+    """Who resumes on the same store waits for no lease: the dead run would need the store's lock to write."""
+    scenario, wanted = SCENARIOS["creates with devices"], alone("creates with devices")
+    with world(scenario) as universe:
+        copied(universe, "own-0.db")
+        killed = universe.loop.run(
+            universe.run(scenario.wanted, own="own-0.db", fate=Fate(kill_at_effect=40))
+        )
+        universe.loop.run(universe.pass_s(lease_s + 1))  # the lease of the store's lock
+        assert len(tickets(universe)) == 1
+        end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db", verb="resume"))
+
+        assert (killed.word, end.word) == ("killed", "done")
+        assert tickets(universe) == []
+        assert live(universe) == wanted
+
+
+def test_who_comes_second_is_told_who_writes_and_for_how_long() -> None:
+    """Exit code 4, without a ticket and without a write, while the other is at work."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        ends = [
+            universe.loop.create_task(universe.run(scenario.wanted, own=f"own-{number}.db"))
+            for number in (0, 1)
+        ]
+        for number in (0, 1):
+            copied(universe, f"own-{number}.db")
+
+        async def both() -> list[End]:
+            return [await end for end in ends]
+
+        found = sorted(universe.loop.run(both()), key=lambda end: end.word)
+
+        assert [end.word for end in found] == ["LockHeld", "done"]
+        assert "the lock of stack test in the service is held by" in found[0].error
+        assert universe.oracle.writes == 1
+
+
+def test_with_patience_every_run_comes_to_its_end() -> None:
+    """lock.timeout_s, --lock-timeout: the others wait, find everything done, and write nothing."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        universe.patience_s = 600.0
+        assert [end.word for end in at_once(universe, scenario.wanted, 4)] == ["done"] * 4
+        assert universe.oracle.writes == 1
+        assert tickets(universe) == []
+
+
+@pytest.mark.parametrize("trouble", ["reset after", "reset before", "503 after", "429", "late"])
+def test_a_ticket_whose_answer_is_lost_is_found_by_its_nonce_or_made_again(trouble: str) -> None:
+    """Its creation is a write as any other: it may have been carried out."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        copied(universe, "own-0.db")
+        universe.network.scripted = {1: trouble}
+        end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+        universe.loop.run(universe.pass_s(60))
+
+        assert (end.word, end.writes) == ("done", 1)
+        assert tickets(universe) == []
+        assert universe.oracle.violations == []
+
+
+def test_a_ticket_that_cannot_be_removed_at_once_is_removed_later() -> None:
+    """The last write of a run is the removal of its ticket."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        copied(universe, "own-0.db")
+        universe.network.scripted = {3: "reset before", 4: "500 before"}
+        end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+
+        assert end.word == "done"
+        assert tickets(universe) == []
+
+
+def test_a_run_with_nothing_to_write_takes_no_ticket() -> None:
+    """Most applies of a schedule change nothing: they cost no window and no call more."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        copied(universe, "own-0.db")
+        universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+        began, requests = universe.loop.time(), universe.oracle.requests
+        again = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+
+        assert (again.word, again.writes) == ("done", 0)
+        assert universe.loop.time() - began < 1.0
+        assert universe.oracle.requests - requests <= 4
+
+
+def test_the_lock_costs_a_window_and_a_few_calls() -> None:
+    """A look, the ticket, five looks while it waits, its removal; and the plan is made a second time."""
+    scenario = SCENARIOS["one create"]
+    calls, took_s = [], []
+    for own in ("", "own-0.db"):
+        with world(scenario) as universe:
+            copied(universe, "own-0.db")
+            began = universe.loop.time()
+            assert universe.loop.run(universe.run(scenario.wanted, own=own)).word == "done"
+            calls.append(universe.oracle.requests)
+            took_s.append(universe.loop.time() - began)
+    plan = 3  # the workspaces, the contacts, the resources
+
+    assert calls[1] - calls[0] <= 8 + plan
+    assert took_s[1] - took_s[0] <= 10 + spread_s + 2
+
+
+def test_a_long_run_renews_its_ticket_and_keeps_it() -> None:
+    """A lease is shorter than a large apply."""
+    scenario = SCENARIOS["creates with devices"]
+    with world(scenario) as universe:
+        for number in (0, 1):
+            copied(universe, f"own-{number}.db")
+        universe.per_second = 0.025
+
+        async def second() -> End:
+            await universe.pass_s(400.0)
+            return await universe.run(scenario.wanted, own="own-1.db")
+
+        async def both() -> tuple[End, End]:
+            one = universe.loop.create_task(universe.run(scenario.wanted, own="own-0.db"))
+            other = universe.loop.create_task(second())
+            return await one, await other
+
+        one, other = universe.loop.run(both())
+        assert (one.word, other.word) == ("done", "LockHeld"), (one, other)
+        assert universe.oracle.violations == []
+        assert tickets(universe) == []
+
+
+def test_a_run_that_was_frozen_past_its_lease_writes_nothing_more() -> None:
+    """Somebody else may have gone on: whoever thaws asks its own lease before every write."""
+    scenario = SCENARIOS["creates with devices"]
+    with world(scenario) as universe:
+        for number in (0, 1):
+            copied(universe, f"own-{number}.db")
+        frozen = Fate(freeze_at_step=110, freeze_s=lease_s + 200.0)
+
+        async def second() -> End:
+            await universe.pass_s(lease_s + 60.0)
+            return await universe.run(scenario.wanted, own="own-1.db")
+
+        async def both() -> tuple[End, End]:
+            one = universe.loop.create_task(universe.run(scenario.wanted, own="own-0.db", fate=frozen))
+            other = universe.loop.create_task(second())
+            return await one, await other
+
+        one, other = universe.loop.run(both())
+        assert other.word == "done"
+        assert one.word in {"partial", "locked", "in doubt"}, one
+        assert "its lease ended" in str(one.run)
+        assert universe.oracle.violations == []

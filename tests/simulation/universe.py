@@ -104,6 +104,7 @@ class Universe:
         )
         self.network.settle_s = self.settle_s
         self.somebody = Somebody(self.model, self.oracle, Random(f"somebody {self.seed}"))
+        self.per_second = 0.0  # turns that a run takes; 0: as many as it can
         self.patience_s = 0.0  # how long a run waits for a lock
         self.often_s = 0.0  # how often somebody acts while a run is under way; 0: never
         self.running = 0
@@ -211,7 +212,9 @@ class Universe:
 
     def settings(self, own: Path | None = None) -> Settings:
         """The settings of every run here; one with a store of its own keeps a lock in the service."""
-        limits = Limits(requests_per_second=0, concurrency=self.concurrency, settle_s=self.settle_s)
+        limits = Limits(
+            requests_per_second=self.per_second, concurrency=self.concurrency, settle_s=self.settle_s
+        )
         return Settings(
             root=str(self.folder),
             manifests=(),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the plan that undoes this run to FILE, readable by you alone.",
 )
+@options.lock_option
 @options.recipients_options
 @options.identity_option
 @options.full_option
@@ -112,7 +113,7 @@ def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **sh
     from reconciler.cli.commands.plan import consent_of, next_step, options_of, recipients_of  # noqa: PLC0415 - the same
     from reconciler.cli.files import check_place  # noqa: PLC0415 - the same
     from reconciler.cli.planfile import read_plan  # noqa: PLC0415 - the same
-    from reconciler.cli.running import settings_of  # noqa: PLC0415 - the same
+    from reconciler.cli.running import patient, settings_of  # noqa: PLC0415 - the same
     from reconciler.model.snapshots import Desired  # noqa: PLC0415 - the same
 
     recipients = recipients_of(given, undo_file is not None, "--undo FILE")
@@ -120,7 +121,9 @@ def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **sh
     if undo_file is not None:
         _require_undo(saved, Path(file) if file else None, recipients)
         check_place(Path(undo_file))
-    settings = settings_of(given["config"], given["environment"], service=True)
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
     return Job(

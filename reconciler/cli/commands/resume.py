@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Go on with a run that did not finish.")
 @options.settings_options
 @click.option("--fail-fast", is_flag=True, help="Begin nothing new after the first failure.")
+@options.lock_option
 @options.full_option
 @options.format_option
 def command(*, fail_fast: bool, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
@@ -48,10 +49,12 @@ def command(*, fail_fast: bool, full: bool, format: str, **given: Any) -> int:  
 
 def _resumed(given: dict[str, Any], *, fail_fast: bool, full: bool, as_json: bool) -> "Run | None":
     from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
-    from reconciler.cli.running import finish, outside, settings_of  # noqa: PLC0415 - the same
+    from reconciler.cli.running import finish, outside, patient, settings_of  # noqa: PLC0415 - the same
     from reconciler.cli.screen import Resuming  # noqa: PLC0415 - the same
 
-    settings = settings_of(given["config"], given["environment"], service=True)
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
     desired = pipeline.validate(settings, os.environ)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
