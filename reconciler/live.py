@@ -3,7 +3,8 @@
 The service allows a few requests a second, so the number of calls is the time. Each scope is read
 by whichever takes fewer: a scan of the whole list, or a look at each entity that is declared or
 recorded. A scan suggests, it never decides: what it did not show is looked up by its id before it
-counts as gone.
+counts as gone. Both ways show a second live entity for one of ours, but for brief list rows, which tell
+no more than names (docs/planning.md, T1).
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from reconciler.core.observe import observed
 from reconciler.core.plan import Rules
 from reconciler.errors import Malformed, NotFound
 from reconciler.model.address import Address
+from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
@@ -94,6 +96,12 @@ def _wanted(
     return Wanted(scope, workspaces[scope.workspace], entities, records, rules)
 
 
+class _Look(Struct, frozen=True):
+    """What somebody of ours looks like."""
+
+    fields: Fields
+
+
 class _ScopeReader:
     """Reads one scope by the cheaper way, and counts its calls."""
 
@@ -108,6 +116,11 @@ class _ScopeReader:
         self.tickets = 0  # rows of a scan that belong to the lock in the service, and are nobody's
         self.owners = {record.remote_id: address for address, record in wanted.records.items()}
         self.declared = Index(wanted.entities.values(), wanted.rules.keys(self.kind.name))
+        looks = [_Look(record.sent) for record in wanted.records.values()]
+        looks += [_Look(entity.fields) for entity in wanted.entities.values()]
+        self.ours = Index(looks, wanted.rules.keys(self.kind.name))
+        self.namesakes = Index(looks, (("firstName", "lastName"),))
+        self.earlier = {one for record in wanted.records.values() for one in record.earlier}
         # Only a contact's rows can be brief; those of a resource are whole but for what is never shown.
         self.briefly = self.kind.name == "contact"
         self.paths = wanted.paths
@@ -117,7 +130,7 @@ class _ScopeReader:
         """Return the rows that matter, devices among them, and how they were read."""
         first = await self._page()
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
-        rows = [] if direct else await self._scan(first)
+        rows = await self._recognized(first) if direct else await self._scan(first)
         shown = {row.remote_id for row in rows}
         hidden = await self._get([one for one in self.owners if one not in shown])
         if hidden and not direct:
@@ -154,9 +167,21 @@ class _ScopeReader:
     def _cost_of_each(self, first: Page) -> float:
         if first.total is None:
             return float("inf")
-        looks = 0 if self._told(first.rows) is None else 1
+        told = self._told(first.rows)
+        looks = 0 if told is None else 1
         marks = 1 if self.wanted.rules.mark and self.briefly else 0
-        return len(self.wanted.records) + len(self.wanted.unrecorded) * (1 + looks) + marks
+        recorded = sum(self._cost_of_one(address, told) for address in self.wanted.records)
+        return recorded + len(self.wanted.unrecorded) * (1 + looks) + marks
+
+    def _cost_of_one(self, address: Address, told: frozenset[str] | None) -> int:
+        """Return the calls that somebody recorded takes: a search for each identity, and perhaps a look."""
+        entity, searches = self.wanted.entities.get(address), len(self._lookups(address))
+        enough = told is None or (
+            entity is not None
+            and not entity.devices_in_scope
+            and (self._needs(entity) <= told or bool(self.wanted.records[address].modified))
+        )
+        return searches + (0 if searches and enough else 1)
 
     # The ways to read: the whole list, by id (`_get`), and by identity.
 
@@ -170,6 +195,34 @@ class _ScopeReader:
         self.tickets = sum(map(self._is_ticket, found.values()))
         strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
         return await self._known(found.values(), self._told(first.rows), strangers=strangers)
+
+    async def _recognized(self, first: Page) -> list[LiveEntity]:
+        """Search by identity whoever is recorded: one call each, as by id, and a second one is seen too.
+
+        One page each: where the service ignores the filter, the rest is looked at by id.
+        """
+        hits: dict[str, Found] = {}
+        searches = [search for address in self.wanted.records for search in self._lookups(address)]
+        for page in await _together(searches, self._first_page, self.concurrency):
+            hits |= {row.remote_id: row for row in page.rows}
+        wanted = {one: row for one, row in hits.items() if one in self.owners or self._shares(row)}
+        return await self._known(wanted.values(), self._told(first.rows), strangers=True)
+
+    def _lookups(self, address: Address) -> list[dict[str, str]]:
+        """Return a filter for every identity of somebody recorded, but for our mark: one search finds all."""
+        entity, record = self.wanted.entities.get(address), self.wanted.records[address]
+        fields = {**record.sent, **(entity.fields if entity else {})}
+        return [
+            {path: str(fields[path]).strip() for path in key}
+            for key in self.wanted.rules.identity.of(self.kind.name)
+            if all(fields.get(path) for path in key)
+        ]
+
+    def _shares(self, found: Found) -> bool:
+        """Whether a row may be somebody of ours: it is alike by an identity, or too brief to tell."""
+        fields = self._entity(found).fields
+        told = any(path in fields for key in self.wanted.rules.keys(self.kind.name) for path in key)
+        return not told or bool(self.ours.sharing(fields))
 
     async def _searched(self, rows: Sequence[LiveEntity], *, marks: bool) -> list[LiveEntity]:
         """Search by identity whoever is declared and not found by a record; with `marks`, whoever is marked.
@@ -216,6 +269,12 @@ class _ScopeReader:
     async def _page(self) -> Page:
         self.calls += 1
         return await self.collection.page(workspace=self.wanted.workspace, fields=self.fields)
+
+    async def _first_page(self, filters: Mapping[str, str]) -> Page:
+        self.calls += 1
+        return await self.collection.page(
+            workspace=self.wanted.workspace, filters=filters, fields=self.fields
+        )
 
     async def _pages(self, filters: Mapping[str, str], first: Page | None = None) -> AsyncIterator[Page]:
         walk = self.collection.pages(
@@ -272,7 +331,10 @@ class _ScopeReader:
             # What is ours and no longer declared may be deleted, and that is planned against the whole of it.
             return self._recorded_row(row, entity, record) if entity else None
         if told == BRIEF:
-            return None if strangers else []
+            # Who was made twice has the same name both times; nothing else of a brief row tells.
+            return None if strangers or self.namesakes.sharing(row.fields) else []
+        if found.remote_id in self.earlier:
+            return None
         if str(row.fields.get(self.wanted.rules.mark_path, "")).startswith(f"{self.wanted.rules.stack}/"):
             return None
         # Also somebody recorded may be meant: whoever was removed and made again by hand has a new id.

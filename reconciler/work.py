@@ -16,7 +16,7 @@ from msgspec import structs
 
 from reconciler.apply import engine, exclusion
 from reconciler.apply.exclusion import Turn
-from reconciler.apply.exits import INTERRUPTED, cut_short, with_settled
+from reconciler.apply.exits import INTERRUPTED, cut_short, with_notices, with_settled
 from reconciler.apply.ledger import Offload
 from reconciler.apply.recovery import Settling, settle_unfinished
 from reconciler.core import select
@@ -24,6 +24,7 @@ from reconciler.core.guard import Consent, guard
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished, doubtful
+from reconciler.core.twins import ambiguous
 from reconciler.core.undo import BY_MANIFEST, desired_of, fitting, inverse
 from reconciler.errors import Interrupted, SettingsError, StalePlan, StoreError, UnsafePlan
 from reconciler.live import read_live
@@ -275,8 +276,8 @@ async def carry_out(
             watch.ended(outcome)
     resumes = unfinished[-1].run if command == "resume" else ""
     result = with_settled(result, settled)
-    kept, told = planned.plan.to_keep, planned.plan.notices
-    result = structs.replace(result, context=context, resumes=resumes, records=kept, notices=told)
+    result = structs.replace(result, context=context, resumes=resumes, records=planned.plan.to_keep)
+    result = with_notices(result, planned.plan.notices, ambiguous(planned.plan, planned.desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         store.end(result)
         return structs.replace(result, audit_head=str(store.head() or ""))

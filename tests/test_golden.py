@@ -72,6 +72,8 @@ class Past(Struct, frozen=True, forbid_unknown_fields=True):
     shown: dict[str, Scalar] | None = None
     parent_id: str = ""
     protected: bool = False
+    adopted: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 class History(Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,7 +168,14 @@ def _recorded(history: History) -> Recorded:
         sent = masked(address.kind, declared(address.kind, past.sent), STORE_SALT)
         shown = sent if past.shown is None else masked(address.kind, past.shown, STORE_SALT)
         entities[address] = RecordedEntity(
-            address, past.remote_id, past.parent_id, sent, shown, protected=past.protected
+            address,
+            past.remote_id,
+            past.parent_id,
+            sent,
+            shown,
+            protected=past.protected,
+            adopted=past.adopted,
+            earlier=past.earlier,
         )
     return Recorded(entities, STORE_SALT, {_address(text): until for text, until in history.doubts.items()})
 

@@ -394,8 +394,8 @@ def test_what_landed_and_is_declared_no_longer_is_ours_and_pruned_by_a_plan(tmp_
     assert [mail for mail, _, _ in live(world)] == [m for m, _, _ in WANTED if not m.startswith("ada")]
 
 
-def test_two_like_what_was_sent_stay_in_doubt_and_say_so(tmp_path: Path) -> None:
-    """Which of them is ours cannot be told by looking; a person decides, and resume goes on."""
+def test_two_like_what_was_sent_end_as_a_conflict_and_say_so(tmp_path: Path) -> None:
+    """It has landed, so nothing is in doubt; which of them is ours cannot be told, so a person decides."""
     world = built(tmp_path, concurrency=1)
     halfway(world)
 
@@ -406,16 +406,16 @@ def test_two_like_what_was_sent_stay_in_doubt_and_say_so(tmp_path: Path) -> None
     run = world.resume()
 
     assert run is not None
-    assert (run.outcomes[0].result, run.exit_code) == ("in doubt", 8)
+    assert (run.outcomes[0].result, run.exit_code) == ("conflict", 5)
     assert "2 like it exist" in run.outcomes[0].what
-    assert len(world.plan().unfinished) == 1
+    assert world.plan().unfinished == ()
 
     async def away(client: Any) -> None:
         rows = await client.contacts.search({"workEmailAddress1": "ada@example.com"})
         await client.contacts.delete(rows[1].remote_id)
 
     world.behind_our_back(away)
-    world.resume()
+    world.apply()
     converged(world)
 
 

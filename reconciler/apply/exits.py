@@ -7,6 +7,7 @@ from msgspec import structs
 from reconciler.apply.stop import Reason
 from reconciler.model.address import Address
 from reconciler.model.changes import action
+from reconciler.model.notices import Notice
 from reconciler.model.outcomes import WORDS, Outcome, Result, Run
 from reconciler.model.plans import Plan
 
@@ -60,6 +61,18 @@ def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
     elif "conflict" in results and code == DONE:  # of an undo: what a later run has made of it
         code = PARTIAL if run.count("applied") else STALE
     return structs.replace(run, outcomes=(*before, *run.outcomes), exit_code=code, outcome=WORDS[code])
+
+
+def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice, ...]) -> Run:
+    """Return the run with its notices; exit code 5 where somebody is ambiguous and all else went well.
+
+    Not 6: there is nothing that another apply could go on with. A person has to look at the service.
+    """
+    run = structs.replace(run, notices=(*ambiguous, *notices))
+    names = {notice.subject for notice in ambiguous}
+    others = (outcome for outcome in run.outcomes if outcome.address not in names)
+    well = not run.stopped and run.exit_code in {DONE, PARTIAL} and exit_code(others, None) == DONE
+    return structs.replace(run, exit_code=STALE, outcome=WORDS[STALE]) if names and well else run
 
 
 def cut_short(plan: Plan, heard: Mapping[Address, Outcome], *, run: str, at: str) -> Run:

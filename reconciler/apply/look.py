@@ -75,10 +75,31 @@ async def untouched(run: Session, change: Delete, parent_id: str) -> None:
         raise NotDone("conflict", f"{names(moved)} changed since the plan; nothing was deleted.", PLAN_AGAIN)
     if change.address.kind == "contact":
         _no_new_device(run, change, found)
+    if change.keeps:
+        await _other_is_there(run, change, found, parent_id)
+
+
+async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:
+    """Raise NotDone unless the entity that stays is live, and still the same by an identity."""
+    kind = change.address.kind
+    try:
+        kept = await get(run, change.address, change.keeps, parent_id)
+    except NotFound:
+        what = f"the one that was to stay ({change.keeps}) is not there any more; nothing was deleted."
+        raise NotDone("conflict", what, PLAN_AGAIN) from None
+    if not same_identity(
+        live(kind, kept.body), live(kind, duplicate.body), run.options.rules.identity.of(kind)
+    ):
+        what = f"the one that was to stay ({change.keeps}) is somebody else now; nothing was deleted."
+        raise NotDone("conflict", what, PLAN_AGAIN)
 
 
 class Gone(Exception):
     """What a delete is meant for is not there any more."""
+
+
+class Several(NotDone):
+    """More than one live entity is the declared one: no look can tell which of them a write of ours made."""
 
 
 class ContactGone(NotDone):

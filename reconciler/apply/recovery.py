@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 
 from reconciler.apply import settle
 from reconciler.apply.ledger import Ledger, Offload
-from reconciler.apply.look import ContactGone
+from reconciler.apply.look import ContactGone, Several
 from reconciler.apply.session import RESUME, ApplyOptions, NotDone, Session, by_contact, known_contacts
 from reconciler.apply.stop import StopFlag
 from reconciler.apply.workers import work_through
@@ -134,6 +134,11 @@ async def _looked_at(run: Session, name: str, doubt: _Doubt) -> Outcome | None:
         landed = await settle.landed(run, change, intent.parent_id) if change else None
     except ContactGone:
         landed = None  # without its contact there is no device
+    except Several as told:
+        # It has landed, or somebody else made both: what becomes of them is for a plan, which says ambiguous.
+        await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
+        what = f"sent by run {name}, perhaps; {told.what}"
+        return Outcome(intent.address, intent.action, "conflict", what, told.next)
     except NotDone as told:
         return _open(intent, name, told.what, told.next)
     except (LockHeld, StoreError, Unauthorized):

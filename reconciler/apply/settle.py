@@ -163,7 +163,9 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
     hits = await look.same(run, entity, parent_id)
     if len(hits) > 1:
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
-        raise NotDone("conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again")
+        raise look.Several(
+            "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
+        )
     if not hits:
         return None
     try:

@@ -55,7 +55,7 @@ def _marks(draft: Draft, rows: Mapping[str, LiveEntity], known: set[str]) -> dic
     """Return what only our mark tells to be ours, by the address in the mark."""
     marked: dict[Address, list[LiveEntity]] = {}
     for remote_id in sorted(rows.keys() - known):
-        if name := _marked(draft, rows[remote_id]):
+        if name := marked_name(draft, rows[remote_id]):
             marked.setdefault(contact(rows[remote_id].workspace, name), []).append(rows[remote_id])
     return marked
 
@@ -92,7 +92,7 @@ def _orphan(draft: Draft, address: Address, row: LiveEntity, record: RecordedEnt
     draft.changes.append(Delete(address, row.remote_id, before, row.parent_id, tuple(takes), adopted=adopted))
 
 
-def _marked(draft: Draft, row: LiveEntity) -> str:
+def marked_name(draft: Draft, row: LiveEntity) -> str:
     """Return the name in our mark, when no declared contact has that name; else ""."""
     owner, _, name = str(row.fields.get(draft.rules.mark_path, "")).partition("/")
     ours = owner == draft.rules.stack and row.kind == "contact" and NAME.fullmatch(name)

@@ -15,6 +15,7 @@ from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.normalize import declared, masked
 from reconciler.core.orphans import find_orphans
 from reconciler.core.outside import left_behind, outside
+from reconciler.core.twins import find_twins, settled
 from reconciler.errors import Malformed
 from reconciler.model.address import Address, device
 from reconciler.model.changes import Create, Update
@@ -100,20 +101,24 @@ def _plan(
 ) -> None:
     """Match, compare, and look for orphans: one scope, or the devices of one contact."""
     matches = match(entities, rows, records, keys=draft.rules.keys(scope.kind), former=former)
+    matches = settled(draft, scope, entities, rows=rows, records=records, matches=matches)
     draft.contested += matches.contested
     for entity in entities:
         _entity(draft, entity, matches, records, former)
     taken = {hit.live.remote_id for hit in matches.found.values()}
     marked = find_orphans(draft, scope, rows, records, matches)
+    duplicates = find_twins(draft, scope, rows, records, matches)
     by_mark = sum(
         1 for hit in matches.found.values() if hit.record is None and hit.by == draft.rules.mark_path
     )
     ours = taken.union(record.remote_id for record in records.values())
     name = str(scope)
-    draft.owned[name] = max(draft.owned[name], draft.held[name]) + marked + by_mark
+    draft.owned[name] = max(draft.owned[name], draft.held[name]) + marked + by_mark + duplicates
     if draft.options.only or draft.options.excluded:
         return  # only what was selected was read: who the others are is not known
-    draft.unmanaged[name] += max(0, total - sum(1 for row in rows if row.remote_id in ours) - marked)
+    draft.unmanaged[name] += max(
+        0, total - sum(1 for row in rows if row.remote_id in ours) - marked - duplicates
+    )
 
 
 def _entity(

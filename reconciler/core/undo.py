@@ -127,7 +127,7 @@ class _Undone:
             if isinstance(change, Create) or (isinstance(change, Update) and change.adopts):
                 owned[scope] += 1
             elif isinstance(change, Delete):
-                owned[scope] -= 1
+                owned[scope] -= 1  # a duplicate counted as owned, too
         return {scope: number for scope, number in sorted(owned.items()) if number > 0}
 
     def _skip(self, address: Address, what: str, step: str = _BY_HAND) -> None:
@@ -178,6 +178,9 @@ class _Undone:
 
     def _undelete(self, change: Delete) -> None:
         address, kind = change.address, KINDS[change.address.kind]
+        if change.keeps:
+            self._skip(address.base, f"had a duplicate ({change.remote_id}), which is not made again.", "")
+            return
         if kind.write_only & set(kind.required) or kind.secret & set(kind.required):
             hidden = ", ".join(sorted((kind.write_only | kind.secret) & set(kind.required)))
             self._skip(address, f"was deleted; it cannot be made again, for its {hidden} is not kept.")

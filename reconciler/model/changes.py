@@ -19,6 +19,7 @@ Cause = Literal[
     "both",  # the manifest and the live value have both moved
     "no longer declared",  # we set it once; the manifest does not speak of it any more
     "unknown",  # cannot be read back, and no record says what is there
+    "duplicate",  # a second live entity for one of ours, and provably made by us
     "gone",  # we made it, and it is not there any more
     "reactivated",  # asked for with meta.reactivate or --reactivate
     "undone",  # set back to what it was before a run that is undone
@@ -64,6 +65,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
     `before` is the whole normalized live entity: the delete happens only if it still looks so.
     `takes` are the devices that go with a contact, by address where recorded, else by device name.
     `adopted` is when it was adopted, where it existed before us; UNKNOWN where nobody wrote that down.
+    `keeps` is, for a duplicate, the remote id of the entity that stays; it has to be there.
     """
 
     address: Address
@@ -73,6 +75,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
     takes: tuple[str, ...] = ()
     cause: Cause = "no longer declared"
     adopted: str = ""
+    keeps: str = ""
 
 
 Change = Create | Update | Delete

@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from reconciler.model.address import Address
-from reconciler.model.changes import Create, FieldChange, Update
+from reconciler.model.address import Address, parse
+from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.plans import Plan
 from reconciler.report.fields import Row, columns, row_lines, rows
 from reconciler.report.lines import (
@@ -27,7 +27,7 @@ from reconciler.report.lines import (
 )
 from reconciler.report.values import Shown
 
-DriftCause = Literal["drifted", "both", "gone", "taken over"]
+DriftCause = Literal["drifted", "both", "gone", "taken over", "twin", "ambiguous"]
 
 _address_max = 64  # columns
 
@@ -57,11 +57,17 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
             yield Drift(change.address, "gone", what="we made it, and it is not there any more")
         if isinstance(change, Update):
             yield from _fields(change)
+        if isinstance(change, Delete) and change.cause == "duplicate":
+            what = f"{change.remote_id} is live beside {change.keeps}; made by us, and deleted by an apply"
+            yield Drift(change.address, "twin", what=what)
+    for notice in plan.notices:
+        if notice.kind == "twin" and (address := parse(notice.subject)):
+            yield Drift(address, "twin", what=f"{notice.what}  next: {notice.next}")
     for address in plan.gone:
         yield Drift(address, "gone", what="is not there any more, and no longer declared either")
     for skip in plan.skips:
-        if skip.reason == "taken over":
-            yield Drift(skip.address, "taken over", what=skip.what)
+        if skip.reason in {"taken over", "ambiguous"}:
+            yield Drift(skip.address, skip.reason, what=skip.what)
 
 
 def _fields(change: Update) -> Iterator[Drift]:
@@ -86,7 +92,8 @@ def _fields(change: Update) -> Iterator[Drift]:
 def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now."""
     found = drifts(plan)
-    told = [*notice_lines(plan.notices, full=full), *outside_lines(plan.outside)]
+    others = [notice for notice in plan.notices if notice.kind != "twin"]
+    told = [*notice_lines(others, full=full), *outside_lines(plan.outside)]
     if not found:
         return (line(("No drift: live is as we left it.", "bold")), *([BLANK, *told] if told else []))
     listed, rest = fold(found, full=full)

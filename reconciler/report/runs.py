@@ -48,6 +48,11 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
         lines += _outcomes(run, result, sign, style, full=full)
     if run.outcomes:
         lines.append(BLANK)
+    # The other notices stand with the plan, which is shown before the run begins.
+    told = [notice for notice in run.notices if notice.kind == "ambiguous"]
+    for one in told:
+        lines += sentence("ambiguous: ", f"{one.subject} {one.what}", one.next)
+    lines += [BLANK] if told else []
     if run.stopped:
         lines += [line(("stopped: ", "warn"), run.stopped), BLANK]
     code = short_fingerprint(run.fingerprint)

@@ -57,12 +57,15 @@ def plan_lines(
     `seconds` is how long planning took; `sizes` are octets of content by address, where known.
     """
     counts = _counts(plan)
+    ambiguous = [skip for skip in plan.skips if skip.reason == "ambiguous"]
+    others = [skip for skip in plan.skips if skip.reason != "ambiguous"]
     blocks = [
+        _skips(ambiguous, full=full),
         _deletes(plan, full=full),
         _updates(plan, full=full),
         _creates(plan, full=full, sizes=sizes or {}),
         _bookkeeping(plan, full=full),
-        _skips(plan.skips, full=full),
+        _skips(others, full=full),
         notice_lines(plan.notices, full=full),
         [*_reads(plan.reads, full=full), *outside_lines(plan.outside)],
         _refusals(verdict),
@@ -134,7 +137,9 @@ def _deletes(plan: Plan, *, full: bool) -> list[Line]:
     at = _address_columns([change.address for change in listed])
     lines: list[Line] = []
     for change in listed:
-        lines.append(_headline("-", "delete", change.address, change.cause, at))
+        why = f"duplicate of {change.address.base}" if change.cause == "duplicate" else change.cause
+        lines.append(_headline("-", "delete", change.address, why, at))
+        lines += [line("    ", change.keeps, " stays")] if change.keeps else []
         lines += [line("    ", (_origin(change), "delete"))] if change.adopted else []
         lines += [line("    and its device ", (name, "delete")) for name in change.takes]
         lines += delete_lines(change.before, change.address.kind) if full else []
@@ -248,6 +253,8 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
         said = "Nothing was written, and this plan will not be."
     elif plan.changes:
         said = f"Nothing was written.  next: {next_step}"
+    elif any(skip.reason == "ambiguous" for skip in plan.skips):
+        said = "Nothing was written: what is ambiguous has to be settled at the service first."
     elif plan.to_keep:
         said = f"{count(plan.to_keep, 'record')} to keep; apply needed.  next: {next_step}"
     else:

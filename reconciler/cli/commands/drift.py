@@ -15,7 +15,8 @@ from reconciler.cli import options, output
 def command(*, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """Show what somebody else changed on the service since the last apply.
 
-    What the manifests want beyond that is not drift; `reconciler plan` shows it.
+    What the manifests want beyond that is not drift; `reconciler plan` shows it. A second live entity for
+    one that is declared or recorded is drift, whoever made it.
 
     \b
     Reads settings, manifests, the store and the service; writes nothing.

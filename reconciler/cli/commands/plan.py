@@ -36,8 +36,8 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
 
     \b
     Reads settings, manifests, the store and the service; writes FILE with -o.
-    Exit codes: 0 planned, 1 failed, 2 changes found (--detailed-exitcode),
-    3 input invalid, 7 refused by a guard.
+    Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
+    3 input invalid, 5 planned, but somebody is ambiguous, 7 refused by a guard.
 
     \b
     Examples:
@@ -150,9 +150,13 @@ def consent_of(given: Mapping[str, Any]) -> "Consent":
 
 
 def exit_code(planned: "Planned", *, detailed: bool) -> int:
-    """Return 7 for a plan that the guard refuses, 2 for work where that was asked for, else 0."""
+    """Return 7 for a refused plan, 5 where somebody is ambiguous, 2 for work (where asked for), else 0."""
+    from reconciler.core.twins import ambiguous  # noqa: PLC0415 - loads much that --help does not need
+
     if not planned.verdict.safe:
         return 7
+    if ambiguous(planned.plan, planned.desired):
+        return 5
     return 2 if detailed and (planned.plan.changes or planned.plan.to_keep) else 0
 
 

@@ -27,7 +27,8 @@ def command(*, fail_fast: bool, full: bool, format: str, **given: Any) -> int:  
     \b
     Reads settings, manifests, the store and the service; writes the service and the store.
     Exit codes: 0 done, or nothing to resume, 1 failed, 3 input invalid, 4 lock held,
-    5 the old plan expired or a conflict, 6 applied in part, 7 refused by a guard, 8 in doubt,
+    5 the old plan expired, a conflict
+    or somebody ambiguous, 6 applied in part, 7 refused by a guard, 8 in doubt,
     64 usage, 130 interrupted.
 
     \b
