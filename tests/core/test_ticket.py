@@ -99,6 +99,7 @@ def test_no_two_go_on_while_both_live(drawn_: tuple[int, dict[str, float], list[
     lag=st.floats(0, 1),
 )
 @example(window_s=10, created=-9.0, writes_s=0.0, gaps=[4.0] * 10, lag=1.0)
+@example(window_s=10, created=-0.5, writes_s=0.0, gaps=[4.5, 4.5, 8.0], lag=1.0)  # gone between two looks
 def test_whoever_goes_on_is_a_window_later_than_the_end_of_the_run_before(
     window_s: int, created: float, writes_s: float, gaps: list[float], lag: float
 ) -> None:
