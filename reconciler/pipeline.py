@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import available_timezones
 
+from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent, guard
 from reconciler.core.recover import Unfinished, rest
@@ -32,6 +33,8 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded
 from reconciler.service.client import open_reader
 from reconciler.service.profile import load_profile
+from reconciler.store.aside import within
+from reconciler.store.database import Store
 from reconciler.work import (
     KeepUndo,
     Outside,
@@ -42,7 +45,6 @@ from reconciler.work import (
     check_safe,
     make,
     make_undo,
-    open_store,
     settle,
     shared_pace,
     writing,
@@ -95,15 +97,18 @@ async def plan(
     settings: Settings, desired: Desired, outside: Outside, *, options: Options, consent: Consent
 ) -> Planned:
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere."""
-    with open_store(settings, outside, create=False) as store:
-        async with open_reader(
+    async with (
+        opened(settings, outside, create=False) as store,
+        open_reader(
             settings.service,
             timing=outside.timing,
             connections=outside.connections,
             pace=shared_pace(settings, store),
-        ) as reader:
-            planned = await make(settings, desired, outside, reader, store, options=options, consent=consent)
-            return replace(planned, unfinished=store.unfinished())
+        ) as reader,
+    ):
+        planned = await make(settings, desired, outside, reader, store, options=options, consent=consent)
+        left = await within(outside.offload, store.unfinished, give_up=store.give_up)
+        return replace(planned, unfinished=left)
 
 
 async def apply(
@@ -129,7 +134,7 @@ async def apply(
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
     async with writing(settings, desired, outside, stop, fail_fast=fail_fast) as work:
-        unfinished = work.store.unfinished()
+        unfinished = await work.ask(Store.unfinished)
         await settle(work, unfinished, watch)
         salt = saved.salt if saved else ""
         sure = saved is not None and bool(saved.changes)
@@ -145,7 +150,7 @@ async def apply(
         check_safe(planned.verdict)
         if not watch.agrees(planned):
             return None
-        if saved and not work.store.use_plan(saved.salt):
+        if saved and not await work.ask(lambda store: store.use_plan(saved.salt)):
             raise StalePlan("this plan was carried out before.", next="plan again")
         return await carry_out(
             work,
@@ -174,11 +179,12 @@ async def resume(
     outcomes begin with what was settled. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any
     write.
     """
-    with open_store(settings, outside, create=False) as store:
-        if not store.unfinished() and not store.doubtful:
+    async with opened(settings, outside, create=False) as store:
+        known = await within(outside.offload, store.unfinished, give_up=store.give_up)
+        if not known and not store.doubtful:
             return None
     async with writing(settings, desired, outside, stop, fail_fast=fail_fast) as work:
-        unfinished = work.store.unfinished()
+        unfinished = await work.ask(Store.unfinished)
         settled = await settle(work, unfinished, watch)
         if not unfinished:
             return None
@@ -258,7 +264,7 @@ async def undo(
     async with writing(settings, nothing, outside, stop, fail_fast=fail_fast) as work:
         if why := expired(saved, work.lock.now(), hours=settings.plan_expires_h):
             raise StalePlan(why, next=_AFRESH)
-        unfinished = work.store.unfinished()
+        unfinished = await work.ask(Store.unfinished)
         await settle(work, unfinished, watch)
         if not proved(saved, work.store.salt):
             raise StalePlan(
@@ -271,7 +277,7 @@ async def undo(
         check_safe(undoing.planned.verdict)
         if not watch.agrees(undoing.planned):
             return None
-        if not work.store.use_plan(saved.salt):
+        if not await work.ask(lambda store: store.use_plan(saved.salt)):
             raise StalePlan("this undo was carried out before.", next=_AFRESH)
         return await carry_out(
             undoing.work,

@@ -4,20 +4,20 @@ Wiring only: every decision is in core/, every effect in service/, store/ and ap
 steps make up a verb, and in which order, is said in pipeline.py.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import structs
 
 from reconciler.apply import engine, exclusion
 from reconciler.apply.exclusion import Turn
-from reconciler.apply.exits import INTERRUPTED, cut_short, with_notices, with_settled
-from reconciler.apply.ledger import Offload
+from reconciler.apply.exits import cut_short, with_notices, with_settled
+from reconciler.apply.opening import close_all, end, opened
 from reconciler.apply.recovery import Settling, settle_unfinished
 from reconciler.core import select
 from reconciler.core.guard import Consent, guard
@@ -31,7 +31,7 @@ from reconciler.live import read_live
 from reconciler.model.address import Address
 from reconciler.model.changes import Change
 from reconciler.model.context import Context
-from reconciler.model.outcomes import WORDS, Outcome, Run
+from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan, Target, Verdict, Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded
@@ -40,8 +40,11 @@ from reconciler.service.limiter import Pace
 from reconciler.service.profile import load_profile
 from reconciler.service.timing import Timing
 from reconciler.service.urls import origin
+from reconciler.store.aside import Offload, aside, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Outside:
     timing: Timing
     context: Callable[[], Context] = Context
     connections: Connections | None = None
-    offload: Offload = asyncio.to_thread
+    offload: Offload = aside
     unattended: bool = False
 
 
@@ -137,6 +140,10 @@ class Work:
             salt=salt,
         )
 
+    async def ask(self, call: Callable[[Store], T]) -> T:
+        """Return what `call` returns of the store, beside the event loop. Raises StoreError, in time."""
+        return await within(self.outside.offload, partial(call, self.store), give_up=self.store.give_up)
+
     def options(self) -> engine.ApplyOptions:
         """How the plan is carried out; the deadline is what is left of the whole run's, the plan included."""
         limits = self.settings.service.limits
@@ -180,7 +187,7 @@ async def writing(
     """
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     async with AsyncExitStack() as held:
-        store = held.enter_context(open_store(settings, outside, create=True))
+        store = await held.enter_async_context(opened(settings, outside, create=True))
         lock, turn = await held.enter_async_context(
             exclusion.locks(
                 settings,
@@ -191,6 +198,7 @@ async def writing(
                 token=outside.token,
                 stop=stop,
                 connections=outside.connections,
+                offload=outside.offload,
             )
         )
         locked_at = timing.monotonic()
@@ -237,7 +245,7 @@ async def settle(work: Work, unfinished: tuple[Unfinished, ...], watch: Watch) -
     outcomes = await settle_unfinished(unfinished, work.desired, how)
     if work.stop.asked:
         raise Interrupted("stopped before anything was written.", next="reconciler resume")
-    work.store.accept()
+    await work.ask(Store.accept)
     return outcomes
 
 
@@ -261,10 +269,9 @@ async def carry_out(
     """
     store, made, context = work.store, left or planned.plan, work.outside.context()
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
-    store.begin(work.run, command, made, consent, context)
-    for one in unfinished:
-        store.close_run(one.run, WORDS[INTERRUPTED])
-    _keep_records(store, planned)
+    await work.ask(lambda store: store.begin(work.run, command, made, consent, context))
+    await work.ask(partial(close_all, unfinished))
+    await work.ask(lambda store: _keep_records(store, planned))
     shown: dict[Address, LiveEntity] = {}
     result = await _applied(work, made, planned, watch, shown)
     if keep_undo is not None:
@@ -279,8 +286,8 @@ async def carry_out(
     result = structs.replace(result, context=context, resumes=resumes, records=planned.plan.to_keep)
     result = with_notices(result, planned.plan.notices, ambiguous(planned.plan, planned.desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
-        store.end(result)
-        return structs.replace(result, audit_head=str(store.head() or ""))
+        head = await work.ask(partial(end, result))
+        return structs.replace(result, audit_head=str(head or ""))
     return result
 
 
@@ -320,7 +327,7 @@ async def _applied(
     except BaseException:
         now = _text(work.lock.now())
         with suppress(StoreError):
-            work.store.end(cut_short(made, heard, run=work.run, at=now))
+            await work.ask(lambda store: store.end(cut_short(made, heard, run=work.run, at=now)))
         raise
 
 
@@ -347,7 +354,7 @@ async def make(
 ) -> Planned:
     """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing."""
     workspaces = await _workspaces(reader, settings, desired)
-    recorded = store.recorded(workspaces)
+    recorded = await within(outside.offload, partial(store.recorded, workspaces), give_up=store.give_up)
     selection = select.Selection(options.only, options.excluded)
     select.check(selection, select.known(desired, recorded))
     rules = _rules(settings)
@@ -360,7 +367,7 @@ async def make(
         rules=rules,
         concurrency=settings.service.limits.concurrency,
     )
-    now = store.now()
+    now = await within(outside.offload, store.now, give_up=store.give_up)
     expires = now + timedelta(hours=settings.plan_expires_h)
     made = make_plan(
         desired,
@@ -388,7 +395,7 @@ async def make_undo(work: Work, saved: Plan, consent: Consent, done: Collection[
     target = Target(origin(settings.service.base_url), settings.stack, workspaces)
     if target != saved.target:
         raise StalePlan("the undo is meant for another service, stack or workspace.", next=BY_MANIFEST)
-    recorded = work.store.recorded(workspaces)
+    recorded = await work.ask(lambda store: store.recorded(workspaces))
     fit = fitting(saved, recorded, done)
     missing = load_profile(settings.service.profile).missing
     verdict = guard(fit.plan, settings.guard, consent, missing)
@@ -426,20 +433,6 @@ def _keep_records(store: Store, planned: Planned) -> None:
     store.rename(made.renames.items(), workspaces)
     store.forget(made.gone, workspaces)
     store.remember(refreshed(made, planned.desired, planned.live, planned.recorded), workspaces)
-
-
-def open_store(settings: Settings, outside: Outside, *, create: bool) -> Store:
-    """Return the store of these settings; without `create` nothing can be written. Raises StoreError."""
-    return Store.open(
-        settings.store,
-        origin=origin(settings.service.base_url),
-        stack=settings.stack,
-        now=outside.now,
-        token=outside.token,
-        monotonic=outside.timing.monotonic,
-        root=settings.root,
-        create=create,
-    )
 
 
 def _rules(settings: Settings) -> Rules:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import pytest
@@ -23,6 +23,8 @@ from reconciler.core.recover import Unfinished, recover
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options
+
+T = TypeVar("T")
 
 _NO_PROCESS = 4_194_305  # above the highest number that Linux gives to a process
 
@@ -56,12 +58,13 @@ class Killed(Counting):
             raise httpx2.ReadError("killed", request=request)
         return answer
 
-    async def in_place(self, work: Callable[[], None]) -> None:
+    async def in_place(self, work: Callable[[], T]) -> T:
         self._effect()
         if self.dead:
             raise StoreError("killed")
-        work()
+        result = work()
         self._effect()
+        return result
 
     def _effect(self) -> None:
         self.effects += 1

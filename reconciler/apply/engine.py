@@ -7,14 +7,13 @@
 Every change of the plan ends in exactly one outcome, whatever happens (planning rule A7).
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from reconciler.apply.endings import noted
 from reconciler.apply.exits import exit_code
 from reconciler.apply.firsts import Firsts
-from reconciler.apply.ledger import Ledger, Offload
+from reconciler.apply.ledger import Ledger
 from reconciler.apply.session import ApplyOptions, Session, by_contact, known_contacts, known_ids, renamed
 from reconciler.apply.settle import settle
 from reconciler.apply.step import step
@@ -28,6 +27,7 @@ from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded
 from reconciler.service.client import ServiceClient
 from reconciler.service.timing import Timing
+from reconciler.store.aside import Offload, aside
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 
@@ -47,7 +47,7 @@ async def apply(
     now: Callable[[], datetime],
     stop: StopFlag,
     on_outcome: Callable[[Outcome], None],
-    offload: Offload = asyncio.to_thread,
+    offload: Offload = aside,
     shown: dict[Address, LiveEntity] | None = None,
     lost: Callable[[], str] = str,
     live: Iterable[LiveEntity] = (),

@@ -6,19 +6,21 @@ Belongs here: which are used, and holding them. Not here: how one is taken (stor
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from msgspec import structs
 
 from reconciler.apply.stop import StopFlag
 from reconciler.apply.turn import ServiceTurn, Terms
-from reconciler.errors import CorruptRecord, LockHeld, SettingsError
+from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
 from reconciler.model.settings import Service, Settings
 from reconciler.service.client import open_client
 from reconciler.service.clock import Watched
 from reconciler.service.connections import Connections, open_connections
 from reconciler.service.profile import load_profile
 from reconciler.service.timing import Timing
+from reconciler.store.aside import Offload, within
 from reconciler.store.audit import operator
 from reconciler.store.database import Store
 from reconciler.store.lock import Holder, Lock, lease_s
@@ -68,17 +70,21 @@ async def locks(
     token: Callable[[], str],
     stop: StopFlag,
     connections: Connections | None,
+    offload: Offload,
 ) -> AsyncIterator[tuple[Lock, Turn]]:
     """Hold the store's lock, and yield it with the one in the service, which is not taken yet.
 
     Both are let go of on every way out. Raises LockHeld, SettingsError.
     """
     use = used(settings, shared=store.shared, unattended=unattended)
-    before = store.holder()
+    before = await within(offload, store.holder, give_up=store.give_up)
     async with AsyncExitStack() as held:
-        lock = await _locked(held, store, run, timing=timing, patience_s=settings.lock.timeout_s)
+        lock = await _locked(
+            held, store, run, timing=timing, patience_s=settings.lock.timeout_s, offload=offload
+        )
         if not isinstance(use, NoTurn):
-            terms = _terms(settings, run, over(store, before))
+            ended = await within(offload, partial(over, store, before), give_up=store.give_up)
+            terms = _terms(settings, run, ended)
             turn: Turn = await held.enter_async_context(
                 _in_service(settings.service, terms, timing, connections, token=token, stop=stop)
             )
@@ -87,17 +93,33 @@ async def locks(
         yield lock, turn
 
 
-async def _locked(held: AsyncExitStack, store: Store, run: str, *, timing: Timing, patience_s: float) -> Lock:
+async def _locked(
+    held: AsyncExitStack, store: Store, run: str, *, timing: Timing, patience_s: float, offload: Offload
+) -> Lock:
     """Hold the store's lock. Another holder is waited for; LockHeld is raised when patience ends."""
     ends_at = timing.monotonic() + patience_s
     while True:
         try:
-            return held.enter_context(store.lock(run))
+            return await held.enter_async_context(_in_store(store, run, offload))
         except LockHeld:
             left_s = ends_at - timing.monotonic()
             if left_s <= 0:
                 raise
             await timing.sleep(min(poll_s, left_s))
+
+
+@asynccontextmanager
+async def _in_store(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
+    """Hold the store's lock, and let go of it on every way out. Raises LockHeld, StoreError."""
+    lock = store.lock_for(run)
+    try:
+        await within(offload, lock.take, give_up=store.give_up)
+        yield lock
+    finally:
+        # Also where taking it was cut off: it may be ours all the same. A lock that cannot be let go of ends
+        # with its process and its lease.
+        with suppress(StoreError):
+            await within(offload, lock.release, give_up=store.give_up)
 
 
 def used(settings: Settings, *, shared: bool, unattended: bool) -> NoTurn | None:

@@ -10,17 +10,15 @@ costs nothing. Not here: what an intent or a result says (`session.py`, `attempt
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from functools import partial
 
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.journal import Intent
 from reconciler.model.plans import Workspace
+from reconciler.store.aside import Offload, aside, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
-
-# Runs work that waits for the disk, beside the event loop or in place; a call that raises raises here.
-Offload = Callable[[Callable[[], None]], Awaitable[None]]
 
 _Waiting = tuple[Batch, "asyncio.Future[None] | None"]
 
@@ -34,7 +32,7 @@ class Ledger:
         lock: Lock,
         workspaces: tuple[Workspace, ...],
         *,
-        offload: Offload = asyncio.to_thread,
+        offload: Offload = aside,
     ) -> None:
         self.broken: StoreError | None = None
         self._store = store
@@ -69,7 +67,7 @@ class Ledger:
 
     async def check(self) -> None:
         """Return where the lock is still ours; its lease is renewed in time. Raises LockHeld, StoreError."""
-        await self._offload(self._lock.check)
+        await within(self._offload, self._lock.check, give_up=self._store.give_up)
 
     async def close(self) -> None:
         """Return when nothing waits to be written any more; also where the waiting itself is cancelled."""
@@ -113,7 +111,8 @@ class Ledger:
     async def _commit(self, taken: list[_Waiting], lock: Lock | None) -> None:
         batches = [batch for batch, _ in taken]
         if batches:
-            await self._offload(lambda: self._store.record(batches, self._workspaces, lock=lock))
+            write = partial(self._store.record, batches, self._workspaces, lock=lock)
+            await within(self._offload, write, give_up=self._store.give_up)
 
     def _broke(self, taken: list[_Waiting], error: Exception) -> None:
         mistake = f"a mistake in this program kept the store from being written ({type(error).__name__})."

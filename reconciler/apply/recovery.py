@@ -8,16 +8,16 @@ An intent is open when its run was killed, or ended without an answer to it. Whi
 decided in core/recover.py; going on with what was never sent is the pipeline's.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import chain
 
 from msgspec import Struct, structs
 
 from reconciler.apply import settle
-from reconciler.apply.ledger import Ledger, Offload
+from reconciler.apply.ledger import Ledger
 from reconciler.apply.look import ContactGone, Several
 from reconciler.apply.session import RESUME, ApplyOptions, NotDone, Session, by_contact, known_contacts
 from reconciler.apply.stop import StopFlag
@@ -36,6 +36,7 @@ from reconciler.model.plans import Options, Plan, Target
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
 from reconciler.service.client import ServiceClient
 from reconciler.service.timing import Timing
+from reconciler.store.aside import Offload, aside, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
@@ -59,7 +60,7 @@ class Settling:
     timing: Timing
     now: Callable[[], datetime]
     stop: StopFlag
-    offload: Offload = asyncio.to_thread
+    offload: Offload = aside
 
 
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
@@ -85,8 +86,8 @@ async def settle_unfinished(
     doubts = {one.run: recover(one).in_doubt for one in unfinished}
     if not any(doubts.values()) and not how.store.doubtful:
         return ()
-    runs = {one.run: _session(one, desired, how) for one in unfinished}
-    anybody = next(iter(runs.values()), None) or _session(_NOBODY, desired, how)
+    runs = {one.run: await _session(one, desired, how) for one in unfinished}
+    anybody = next(iter(runs.values()), None) or await _session(_NOBODY, desired, how)
     if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values())), how):
         return ()
     outcomes: list[Outcome] = []
@@ -161,12 +162,13 @@ def _open(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:
     return Outcome(intent.address, intent.action, "in doubt", what, hint or RESUME, intent.remote_id)
 
 
-def _session(unfinished: Unfinished, desired: Desired, how: Settling) -> Session:
+async def _session(unfinished: Unfinished, desired: Desired, how: Settling) -> Session:
     """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
     nothing = Plan(target=how.target, options=Options(), manifest_digest="", salt="", changes=())
     plan = unfinished.plan or nothing
     workspaces = plan.target.workspaces
-    records = dict(how.store.recorded(workspaces).entities)
+    read = partial(how.store.recorded, workspaces)
+    records = dict((await within(how.offload, read, give_up=how.store.give_up)).entities)
     return Session(
         plan=plan,
         desired=_as_sent(plan, desired, records),

@@ -74,6 +74,9 @@ class Source(Protocol):
     def now(self, connection: Connection) -> datetime | None:
         """Return its own time; None where it has none."""
 
+    def silent(self, error: BaseException) -> bool:
+        """Whether the database takes what is sent to it and answers nothing."""
+
     def collided(self, error: BaseException) -> bool:
         """Whether all of the transaction was undone for the sake of another one, and may be tried again."""
 
@@ -100,6 +103,7 @@ class Database:
         self.doubtful = ""  # why what was written later may be missing, or ""
         self._source = source
         self._now = now
+        self._silence: StoreError | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -178,17 +182,29 @@ class Database:
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Turn whatever the database raises into a StoreError in words for people."""
+        if self._silence is not None:
+            raise self._silence
         try:
             yield
         except SQLAlchemyError as error:
             origin = getattr(error, "orig", None) or error
             what, hint = self._source.meaning(origin)
             kind = _Collided if self._source.collided(origin) else StoreError
-            raise kind(f"the store {self.name}: {what}.", next=hint) from error
+            told = kind(f"the store {self.name}: {what}.", next=hint)
+            if self._source.silent(origin):
+                self.give_up(told)
+            raise told from error
+
+    def give_up(self, silence: StoreError) -> None:
+        """Ask nothing more of a database that does not answer: everything from now on raises this at once.
+
+        Each question would be waited for as long as the first one, and the end of a run asks several.
+        """
+        self._silence = self._silence or silence
 
     def close(self) -> None:
         """Let go of the database."""
-        if self.engine is not None:
+        if self.engine is not None and self._silence is None:
             with self.explained():
                 self.engine.dispose()
 

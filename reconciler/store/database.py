@@ -101,6 +101,10 @@ class Store:
         """Let go of the database."""
         self._database.close()
 
+    def give_up(self, silence: StoreError) -> None:
+        """Ask nothing more of a store that does not answer: everything from now on raises `silence`."""
+        self._database.give_up(silence)
+
     @property
     def shared(self) -> bool:
         """Whether other machines use this store too."""
@@ -257,7 +261,7 @@ class Store:
     @contextmanager
     def lock(self, run: str) -> Iterator[Lock]:
         """Be the one writer of this origin and stack. Raises LockHeld; let go of on every way out."""
-        lock = Lock(self._database, self._owner, run=run, nonce=self._token(), monotonic=self._monotonic)
+        lock = self.lock_for(run)
         lock.take()
         try:
             yield lock
@@ -266,6 +270,10 @@ class Store:
             # hide how the run ended.
             with suppress(StoreError):
                 lock.release()
+
+    def lock_for(self, run: str) -> Lock:
+        """Return the lock of this origin and stack, not taken yet."""
+        return Lock(self._database, self._owner, run=run, nonce=self._token(), monotonic=self._monotonic)
 
     def holder(self) -> Holder | None:
         """Return who holds the lock now; None when it is free."""

@@ -21,6 +21,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
+from reconciler.store.aside import aside
 from reconciler.store.connection import Database
 from reconciler.store.schema import PACES
 
@@ -57,7 +58,7 @@ class SharedPace:
         credential: str,
         per_second: float,
         *,
-        offload: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread,
+        offload: Callable[[Callable[[], Any]], Awaitable[Any]] = aside,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ceiling = per_second

@@ -18,9 +18,11 @@ from reconciler.store.urls import ServerUrl, server_of
 # The tables have a schema of their own: a database may hold other things, and theirs are not ours.
 SCHEMA = "reconciler"
 
-connect_timeout_s = 10  # seconds; a server that is there answers within one
-statement_timeout_s = 30  # seconds; our statements take milliseconds
-lock_timeout_s = 10  # seconds; so does everything that somebody else may be doing
+# Seconds, by our own clock, for the call and for every answer (patient.py): a server that is there answers
+# within one. Longer than the server's own limits below, whose errors say more.
+connect_timeout_s = 10
+lock_timeout_s = 7  # seconds; everything that somebody else may be doing takes milliseconds
+statement_timeout_s = 8  # seconds; and so do our statements
 # Seconds: a machine that fell asleep within a transaction must not keep the others out.
 idle_timeout_s = 60
 # Seconds: how long a connection may be silent before it is asked whether the other side is there, and how
@@ -165,6 +167,8 @@ class Server:
 
     def engine(self, *, writing: bool) -> Engine:
         """Return an engine; nothing is asked yet."""
+        from reconciler.store.patient import connect  # noqa: PLC0415 - loads the driver, which few need
+
         engine = create_engine(
             "postgresql+psycopg://",
             connect_args=_arguments(self._url, self._environ, writing=writing),
@@ -174,6 +178,7 @@ class Server:
             pool_pre_ping=True,  # a server that was started again is no error
             use_native_hstore=False,  # spares a question at the beginning
         )
+        event.listen(engine, "do_connect", connect)
         event.listen(engine, "begin", _take_turn)
         return engine
 
@@ -194,6 +199,12 @@ class Server:
         """Return the server's time, which all who share it agree on, in UTC."""
         moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
         return moment.astimezone(UTC)
+
+    def silent(self, error: BaseException) -> bool:
+        """Whether the server did not answer in time, in a conversation or when it was called."""
+        from reconciler.store.patient import is_silence  # noqa: PLC0415 - as above; here it is loaded already
+
+        return is_silence(error)
 
     def collided(self, error: BaseException) -> bool:
         """Whether the server undid the whole transaction for the sake of another one."""

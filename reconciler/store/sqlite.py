@@ -147,6 +147,10 @@ class File:
     def now(self, connection: Connection) -> datetime | None:
         """None: everybody who writes here has the same clock."""
 
+    def silent(self, error: BaseException) -> bool:  # noqa: ARG002 - no error means that here
+        """False: a disk that does not answer raises nothing."""
+        return False
+
     def collided(self, error: BaseException) -> bool:  # noqa: ARG002 - no error means that here
         """False: writers take turns, and wait."""
         return False

@@ -143,8 +143,8 @@ def _options(text: str) -> dict[str, str]:
             raise _refused(f"has an empty {name}", f"give {name} a value, or leave it out")
     if found.get("sslmode", _SSLMODES[0]) not in _SSLMODES:
         raise _refused("has an unknown sslmode", f"use one of {', '.join(_SSLMODES)}")
-    if not found.get("connect_timeout", "1").isdecimal():
-        raise _refused("has a connect_timeout that is no number", "write it in seconds")
+    if not re.fullmatch("[1-9][0-9]{0,3}", found.get("connect_timeout", "1"), re.ASCII):
+        raise _refused("has a connect_timeout that is no number from 1 to 9999", "write it in seconds")
     return found
 
 

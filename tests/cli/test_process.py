@@ -330,6 +330,32 @@ def test_a_second_signal_ends_it_though_the_main_thread_hangs(stage: str, words:
         assert said == {"plan": STOPPED, "apply": doubt}[stage]
 
 
+@pytest.mark.parametrize("words", [("plan",), ("apply", "--yes"), ("resume",)])
+def test_the_first_signal_is_heard_while_a_store_says_nothing(
+    words: tuple[str, ...], project: Project, service: Service
+) -> None:
+    """What waits for a store waits beside the loop: the end needs no second signal."""
+    with (
+        silence() as (url, server),
+        project.start(
+            service,
+            *words,
+            env={"RECONCILER_STORE": f"{url}?connect_timeout=600"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        connection, _ = server.accept()
+        with connection:
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=ends_within_s)
+
+    assert process.returncode == 130
+    assert said.endswith(STOPPED)
+    assert service.requests() == []
+
+
 def test_two_seconds_are_two_seconds() -> None:
     """The first signal gives all the time that a clean end needs; the second gives what is promised."""
     too_late = signals.TooLate()

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from simulation import disk
 from simulation.faults import Faults
@@ -37,6 +37,8 @@ from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Servic
 from reconciler.model.snapshots import Desired
 from reconciler.service.timing import Timing
 from reconciler.store.database import Store
+
+T = TypeVar("T")
 
 BASE = f"https://{HOST}"
 ORIGIN = f"{BASE}:443"
@@ -245,10 +247,10 @@ class Universe:
             offload=self._offload,
         )
 
-    async def _offload(self, work: Callable[[], None]) -> None:
+    async def _offload(self, work: Callable[[], T]) -> T:
         if self.faults.strikes("slow store", 0.05):
             await _sleep(self.chance.choice(SLOW_S))
-        await self.loop.run_in_executor(None, work)
+        return await self.loop.run_in_executor(None, work)
 
     def open_store(self) -> Store:
         """The store as somebody who looks at it afterwards."""
