@@ -16,7 +16,7 @@ BEGIN, END = "<!-- reliability:begin -->", "<!-- reliability:end -->"
 # section of the report -> what it is called, which tests count it. The order is that of the table.
 ROWS = {
     "faults injected": ("faults injected", "tests/simulation"),
-    "duplicates": ("duplicates", "tests/simulation tests/crash"),
+    "duplicates": ("duplicates", "tests/simulation tests/crash tests/lies"),
     "lost updates": ("lost updates outside the published window", "tests/simulation"),
     "unplanned deletes": ("unplanned deletes", "tests/simulation"),
     "crash points": ("crash points: stopped before and after every effect, resumed", ""),
@@ -25,6 +25,7 @@ ROWS = {
     "signals": ("INT and TERM, once and twice", "tests/crash/test_signals.py"),
     "full disks": ("disks that fill up", "tests/crash/test_disk_full.py"),
     "interleavings": ("interleavings of 2 to 8 runs on one store", ""),
+    "lies told": ("answers of a proxy that were not true, before the real command", "tests/lies"),
     "mutated plans refused": ("mutated plans refused", "tests/hostile/test_mutated_plans.py"),
     "mutated plans accepted": ("mutated plans accepted", "tests/hostile/test_mutated_plans.py"),
     "bad inputs": ("named bad inputs that met their expectation", ""),

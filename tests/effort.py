@@ -6,6 +6,8 @@
     @pytest.mark.parametrize("seed", range(40))
     def test_...
 
+    pytestmark = effort.proofs_only()       # a quick run takes none; a test's own sample(...) counts more
+
 `--effort` of pytest says which (tests/conftest.py):
 
     quick   small counts, and samples: what `script/test` does when it runs everything
@@ -36,6 +38,11 @@ def count(*, small: int, full: int) -> int:
 def sample(number: int) -> pytest.MarkDecorator:
     """Mark a parametrized test of which a quick run takes this many cases, spread over all of them."""
     return pytest.mark.sample(number)
+
+
+def proofs_only() -> pytest.MarkDecorator:
+    """Mark what a quick run leaves out: long, and claimed by a quicker test as well."""
+    return pytest.mark.sample(0)
 
 
 def chosen(items: Iterable[pytest.Item]) -> list[pytest.Item]:

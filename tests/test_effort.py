@@ -14,6 +14,9 @@ def test_seed(seed):
     assert TRIED == EXPECTED
 def test_once():
     pass
+@effort.proofs_only()
+def test_long():
+    pass
 """
 OTHER = "def test_other():\n    pass\n"
 
@@ -43,17 +46,17 @@ def ran(folder: Path, expected: int, *arguments: str) -> list[str]:
 SEEDS = [f"test_seed[{number}]" for number in range(9)]
 
 
-def test_everything_at_once_is_quick_and_leaves_no_test_out(tmp_path: Path) -> None:
+def test_everything_at_once_is_quick_and_leaves_out_what_is_for_the_proofs_only(tmp_path: Path) -> None:
     assert ran(tmp_path, 3) == ["test_seed[0]", "test_seed[4]", "test_once", "test_other"]
 
 
 def test_who_names_tests_gets_every_case(tmp_path: Path) -> None:
-    assert ran(tmp_path, 3, "tests/test_counting.py") == [*SEEDS, "test_once"]
+    assert ran(tmp_path, 3, "tests/test_counting.py") == [*SEEDS, "test_once", "test_long"]
 
 
 def test_the_proofs_have_full_counts_of_what_counts(tmp_path: Path) -> None:
     """The rest is proved by script/test already. Too little was counted here, so the run fails."""
-    assert ran(tmp_path, 1000, "--effort", "proofs") == [*SEEDS, "test_once"]
+    assert ran(tmp_path, 1000, "--effort", "proofs") == [*SEEDS, "test_once", "test_long"]
     assert (tmp_path / "reliability.json").exists()
 
 
