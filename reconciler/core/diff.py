@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from reconciler.core import zones
 from reconciler.core.normalize import declared, mask, masked
+from reconciler.core.taken import cleared
 from reconciler.model.changes import Cause, FieldChange
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
@@ -148,7 +149,7 @@ def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) ->
 
 
 def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldChange | None, Skip | None]:
-    if path not in state.live:
+    if path not in state.live or cleared(path, "", state.live[path]):
         return None, None
     if not state.moved(path):
         return state.clear(path), None

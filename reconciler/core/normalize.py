@@ -48,7 +48,7 @@ def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
 
 def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     """Return one value in the normal form: NFC, no space around it, known spellings folded to one."""
-    flag = path.startswith("messagingOptions.") and path.endswith(".enabled")
+    flag = is_flag(path)
     if isinstance(value, bool):
         return value if flag else str(value).lower()  # elsewhere a manifest can only hold the word
     # An ASCII text without edges to trim is its own normal form; nearly all of them are.
@@ -57,6 +57,11 @@ def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
         return _TRUTH.get(text.casefold(), text)
     folds = KINDS[kind].folds.get(path)
     return folds.get(text.casefold(), text) if folds else text
+
+
+def is_flag(path: str) -> bool:
+    """Whether a field holds true or false: whether a channel of a contact is on."""
+    return path.startswith("messagingOptions.") and path.endswith(".enabled")
 
 
 def masked(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from reconciler.core import zones
 from reconciler.core.match import Key
-from reconciler.core.normalize import declared, identity_key, mask
+from reconciler.core.normalize import declared, identity_key, is_flag, mask
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import FieldResult
@@ -82,7 +82,7 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     Spellings: the offset that a time zone has in a year, the digits of a phone number, the letter case of an
     e-mail address.
     """
-    if sent == shown:
+    if sent == shown or cleared(path, sent, shown):
         return True
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
         return False
@@ -91,6 +91,14 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     if _PHONE_PATH.search(path) and "." not in path:
         return _same_phone(sent, shown)
     return identity_key(path, sent) == identity_key(path, shown)
+
+
+def cleared(path: str, sent: Scalar, shown: Scalar) -> bool:
+    """Whether a flag was taken away: a channel that keeps another option shows it as false, never as absent.
+
+    Source: docs/service.md, contacts. To clear it again and again would be a write without an end.
+    """
+    return sent == "" and shown is False and is_flag(path)
 
 
 def identity(

@@ -111,6 +111,16 @@ def test_a_field_sent_but_never_seen_is_compared_with_nothing_shown() -> None:
     assert word(result) == "drifted"
 
 
+def test_a_flag_that_is_false_already_is_not_cleared_again() -> None:
+    """D5: a channel that keeps another option always has the flag, so clearing it would never end."""
+    path = "messagingOptions.sms.enabled"
+    known = record("contact/ops/jane", "A1", {path: "false"}, shown={path: False})
+    later = record("contact/ops/jane", "A1", {path: "true"}, shown={path: True})
+
+    assert compare(contact("ops/jane"), person("A1", {path: False}), known) == Difference()
+    assert word(compare(contact("ops/jane"), person("A1", {path: True}), later)) == "no longer declared"
+
+
 def test_a_time_zone_shown_as_an_offset_is_no_difference_once_it_was_sent() -> None:
     """D2: the service rewrites some values; sending them again changes nothing."""
     known = record("contact/ops/jane", "A1", {"timezone": "Australia/Melbourne"}, shown={"timezone": "+10"})
