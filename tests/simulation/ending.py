@@ -6,11 +6,10 @@ declared is there once, and the store says the same as the service.
 
 from collections import defaultdict
 
-from simulation.modelservice import OFFSETS, SIDS, Body, Row
-from simulation.oracle import flat, natural
+from simulation.modelservice import SIDS, Row
+from simulation.oracle import flat, holds, natural
 from simulation.universe import Universe
 
-from reconciler.model.entities import Entity
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import Desired
 
@@ -102,22 +101,12 @@ def settled(universe: Universe, desired: Desired) -> None:
             continue
         for path in entity.fields:
             live = flat(row.body).get(path)
-            if _holds(entity, path, row.body):
+            if holds(entity, path, flat(row.body)):
                 continue
             if universe.oracle.swallowed.get((row.id, path)) == live:
                 universe.oracle.known[SWALLOWED] += 1
             else:
                 universe.oracle.broken(f"{address} {path} is {live!r} and not {entity.fields[path]!r}")
-
-
-def _holds(entity: Entity, path: str, body: Body) -> bool:
-    """Whether the service holds what is declared, in its own form."""
-    declared, live = entity.fields[path], flat(body).get(path, "")
-    if path in ("content", "status"):
-        return True  # never shown; the service's own
-    if path == "timezone":
-        return str(live) == OFFSETS[str(declared)]
-    return str(live).casefold() == str(declared).casefold()
 
 
 def _recorded_ids(universe: Universe) -> set[str]:

@@ -130,7 +130,7 @@ class Model:
         one = f"{next(self._ids):016X}"
         now = self.now()
         self.rows[one] = Row(one, kind, workspace, parent, self._settled(kind, kept, {}, one), now, now)
-        self._moved(one)
+        self.moved(one)
         return Write("POST", kind, workspace, one, parent, None, copy.deepcopy(self.rows[one].body))
 
     def replace(self, kind: str, workspace: str, one: str, body: Body, parent: str = "") -> Write:
@@ -142,7 +142,7 @@ class Model:
         kept = {key: copy.deepcopy(value) for key, value in body.items() if key not in WRITE_ONLY}
         row.body = self._settled(kind, kept, before, one)
         row.touched_at, row.failures = self.now(), 0
-        self._moved(one)
+        self.moved(one)
         return Write("PUT", kind, workspace, one, row.parent, before, copy.deepcopy(row.body))
 
     def delete(self, kind: str, workspace: str, one: str, parent: str = "") -> Write:
@@ -150,7 +150,7 @@ class Model:
         row = self.row(kind, workspace, one, parent)
         for gone in [one, *(device.id for device in self.devices(one))]:
             del self.rows[gone]
-            self._moved(gone)
+            self.moved(gone)
         return Write("DELETE", kind, workspace, one, row.parent, row.body, None)
 
     def push_failed(self, device: str) -> None:
@@ -249,7 +249,8 @@ class Model:
 
     # Lists see every write `lag_s` later.
 
-    def _moved(self, one: str) -> None:
+    def moved(self, one: str) -> None:
+        """Let lists see, a little later, what is so of an entity now."""
         row = self.rows.get(one)
         seen = copy.copy(row) if row is not None else None
         number = next(self._moves)

@@ -6,7 +6,7 @@ What the entities do is modelservice.py; what goes wrong on the way is network.p
 import copy
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, unquote
@@ -129,26 +129,37 @@ def _post(model: Model, asked: Asked, content: bytes) -> Answer:
     if asked.workspace and asked.workspace not in model.workspaces:
         raise Refused(404, "no such workspace")
     write = model.create(asked.kind, asked.workspace, _body(model, content), asked.parent)
-    row = model.rows[write.id]
+    return replace(made_answer(model, model.rows[write.id], asked), write=write)
+
+
+def made_answer(model: Model, row: Row, asked: Asked) -> Answer:
+    """What a create is answered with that has made this row."""
     headers = {"location": _uri(row)}
     if model.switches.created == "location":
-        return Answer(201, b"", {**dated(model.now()), **headers}, write)
+        return Answer(201, b"", {**dated(model.now()), **headers})
     shown = _whole(
         model, row, custom=model.switches.created == "whole" and asked.query.get("customFields") == "true"
     )
-    return _said(model, shown, asked.kind, 201, write=write, headers=headers)
+    return _said(model, shown, asked.kind, 201, headers=headers)
 
 
 def _put(model: Model, asked: Asked, content: bytes) -> Answer:
     write = model.replace(asked.kind, asked.workspace, asked.one, _body(model, content), asked.parent)
-    if model.switches.replaced == "body":
-        return _said(model, _whole(model, model.rows[asked.one], custom=False), asked.kind, 200, write=write)
-    return Answer(204 if model.switches.replaced == "empty" else 200, b"", dated(model.now()), write)
+    return replace(done_answer(model, model.rows[asked.one], "PUT"), write=write)
 
 
 def _delete(model: Model, asked: Asked, _content: bytes) -> Answer:
+    row = model.row(asked.kind, asked.workspace, asked.one, asked.parent)
     write = model.delete(asked.kind, asked.workspace, asked.one, asked.parent)
-    return Answer(204, b"", dated(model.now()), write)
+    return replace(done_answer(model, row, "DELETE"), write=write)
+
+
+def done_answer(model: Model, row: Row, method: str) -> Answer:
+    """What a replace or a delete of this row is answered with."""
+    if method == "PUT" and model.switches.replaced == "body":
+        return _said(model, _whole(model, row, custom=False), row.kind, 200)
+    empty = method == "DELETE" or model.switches.replaced == "empty"
+    return Answer(204 if empty else 200, b"", dated(model.now()))
 
 
 def _no_method(_model: Model, asked: Asked, _content: bytes) -> Answer:

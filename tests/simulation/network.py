@@ -15,13 +15,15 @@ from random import Random
 from typing import Protocol
 
 import httpx2
-from simulation import modelwire
+from simulation import liar, modelwire
+from simulation.cache import Cache
 from simulation.faults import Faults
 from simulation.modelservice import EPOCH, Model
 from simulation.modelwire import Answer
 from simulation.virtualloop import Killed, Process, VirtualLoop
 
 HOST = "service.example.com"
+held_s = 2.0  # how long an answer waits for another one to be swapped with
 tries = 7  # kinds of trouble that one request is exposed to, of those there are
 
 NEVER_SENT = ("refused", "no name", "connect timeout")
@@ -40,9 +42,21 @@ STOPPED = ("401", "403", "quota")
 STRANGE = ("html 200", "empty 200", "error 200", "twice")
 READ_ONLY = ("repeated page", "foreign link", "foreign 404")
 WRITE_ONLY = ("late", "late beyond")
+# The service says that it was done, and it was not, or not all of it, or not yet, or it names another entity.
+LIES = {
+    "POST": ("swapped answers", "names another"),
+    "PUT": ("no effect", "field ignored", "done later"),
+    "DELETE": ("no effect", "done later"),
+}
 GET_KINDS = (*NEVER_SENT, *LOST, *REFUSED, *STOPPED, *STRANGE, *READ_ONLY)
 WRITE_KINDS = (*NEVER_SENT, *LOST, *REFUSED, *STOPPED, *STRANGE, *WRITE_ONLY)
+KINDS = {"GET": GET_KINDS, **{method: (*WRITE_KINDS, *lies) for method, lies in LIES.items()}}
 RARE = {"401": 0.06, "403": 0.06, "quota": 0.06, "late beyond": 0.1, "twice": 0.1}
+LYING = {
+    "no effect": liar.no_effect,
+    "field ignored": liar.field_ignored,
+    "names another": liar.names_another,
+}
 AFTER = frozenset({"reset after", "no answer after", "500 after", "502 after", "503 after", "twice"})
 RETRY_AFTER = ("", "1", "7", "100000", "-5", "soon", "date")
 
@@ -61,10 +75,15 @@ class Request:
     task: int = 0  # of its sender: one task goes about one change at a time
     late: str = ""
     copy: bool = False  # made by the network, not by the sender
+    no_cache: bool = False  # asks caches for the service's own answer
 
     @property
     def writes(self) -> bool:
         return self.method != "GET"
+
+    @property
+    def address(self) -> str:
+        return f"{self.path}?{self.query}"
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -98,6 +117,9 @@ class Network:
         self._chance = chance
         self._outside = Context()
         self._sent = 0
+        self.cache = Cache(loop.time, faults, chance)
+        # The path of a create whose answer waits for another one -> that answer, and who waits for it.
+        self._held: dict[str, tuple[Answer, asyncio.Future[Answer]]] = {}
         self.scripted: dict[int, str] = {}  # number of a write (from 1) -> the trouble that it meets
         self._writes = 0
         self.meanwhile: Callable[[Request], None] | None = (
@@ -122,15 +144,19 @@ class Network:
         answer: asyncio.Future[Answer] = self.loop.create_future()
         if trouble in WRITE_ONLY:
             await self._lands_late(request, trouble)
-        self._send(request, trouble, answer)
+        cached = self._cached(request)
+        if cached is not None:
+            self.faults.count("cached answer")
+            self._later(self._delay(), lambda: _given(answer, cached))
+        else:
+            self._send(request, trouble, answer)
         status = await self._answered(request, trouble, answer)
         self.judge.told(request, status.status_code)
         return status
 
     def pick(self, method: str) -> str:
         """The trouble that a request meets now, or ""."""
-        kinds = WRITE_KINDS if method != "GET" else GET_KINDS
-        for kind in self.faults.chance.sample(kinds, tries):
+        for kind in self.faults.chance.sample(KINDS[method], tries):
             share = RARE.get(kind, 0.25)
             if (
                 self.faults.on
@@ -158,9 +184,35 @@ class Network:
 
         def arrives() -> None:
             found = self._dealt(request, trouble)
-            self._later(self._delay(), lambda: None if answer.done() else answer.set_result(found))
+            if not request.writes:
+                self.cache.keep(request.address, found)
+            if request.method == "POST" and self._swapped(request, trouble, found, answer):
+                return
+            self._later(self._delay(), lambda: _given(answer, found))
 
         self._later(self._delay(), arrives)
+
+    def _cached(self, request: Request) -> Answer | None:
+        if request.writes or not self.faults.on:
+            return None
+        fresh = modelwire.dated(self.model.now())
+        return self.cache.answer(request.address, no_cache=request.no_cache, fresh=fresh)
+
+    def _swapped(
+        self, request: Request, trouble: str, found: Answer, answer: "asyncio.Future[Answer]"
+    ) -> bool:
+        """Hold the answer to a create until there is another one like it, and exchange the two."""
+        place = request.path
+        held = self._held.pop(place, None)
+        if held is not None and not held[1].done():
+            held[1].set_result(found)
+            answer.set_result(held[0])
+            return True
+        if trouble != "swapped answers" or found.write is None:
+            return False
+        self._held[place] = (found, answer)
+        self._later(held_s, lambda: _given(answer, found))
+        return True
 
     def _dealt(self, request: Request, trouble: str) -> Answer:
         early = self._early(trouble)
@@ -169,19 +221,30 @@ class Network:
         if trouble in ("reset before", "no answer before"):
             return Answer(0)
         asked = self._page_before(request) if trouble == "repeated page" else request
-        found = self._deal(asked)
+        found = self._deal(asked, trouble)
         if trouble == "twice":
             self._later(self._delay(), lambda: self._again(request))
         return self._late_refusal(trouble) or found
 
-    def _deal(self, request: Request) -> Answer:
+    def _deal(self, request: Request, trouble: str = "") -> Answer:
         if self.meanwhile is not None:
             self.meanwhile(request)
-        found = modelwire.answer(self.model, request.method, request.path, request.query, request.content)
+        found = self._answer(request, trouble)
         self.judge.arrived(request, found)
         if request.writes and not request.late and not request.copy:
             self.judge.effect(request.process, f"after {request}")
         return found
+
+    def _answer(self, request: Request, trouble: str) -> Answer:
+        """What the service does, and says; where it lies, it does something else."""
+        if trouble in LYING:
+            return LYING[trouble](self.model, request, self._chance)
+        if trouble == "done later":
+            later = replace(request, late=trouble)
+            wait_s = self._chance.uniform(0.1, self.settle_s * 0.9)
+            self._later(wait_s, lambda: self._arrives_late(later))
+            return Answer(202, b"", modelwire.dated(self.model.now()))
+        return modelwire.answer(self.model, request.method, request.path, request.query, request.content)
 
     def _again(self, request: Request) -> None:
         self._deal(replace(request, copy=True))
@@ -251,6 +314,11 @@ class Network:
         return _response(found, trouble)
 
 
+def _given(answer: "asyncio.Future[Answer]", found: Answer) -> None:
+    if not answer.done():
+        answer.set_result(found)
+
+
 class Wire(httpx2.AsyncBaseTransport):
     """The transport of one run's client. `sent` counts what left."""
 
@@ -274,6 +342,7 @@ class Wire(httpx2.AsyncBaseTransport):
                 query,
                 content,
                 hash(asyncio.current_task()),
+                no_cache="no-cache" in request.headers.get("cache-control", ""),
             )
         )
 

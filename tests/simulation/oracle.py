@@ -13,19 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from simulation import modelwire
-from simulation.modelservice import WRITE_ONLY, Body, Model, Write
+from simulation.modelservice import OFFSETS, WRITE_ONLY, Body, Model, Write
 from simulation.modelwire import Answer, Asked
 from simulation.network import HOST, Request
 from simulation.virtualloop import Process
 
 from reconciler.core.ticket import read, reserved
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.model.changes import Change, Create, Delete, Update, action
+from reconciler.model.entities import Entity
+from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired
 
 sends_max = 3  # of one change within one run
 SERVERS_OWN = frozenset({"mri", "lastModifiedTime", "type", "url", "locations", "id"})
+NEVER_SHOWN = frozenset({"content", "password", "secretAnswer"})  # by the names of a manifest
 STOPS = frozenset({401})
 UNAWARE = "sent by a run that was frozen past its lease, before it could know"
 FROZEN_TWICE = "made twice, by a run that was frozen past its lease"
@@ -46,6 +49,7 @@ class Seat:
     process: Process
     desired: Desired
     plan: Plan | None = None
+    planned_at: float = 0.0
     runs: list[str] = field(default_factory=list)  # the names it goes by in the store
     limits: frozenset[tuple[str, str]] | None = None  # of a resumed run: address and action of the old plan
     at_plan: dict[str, Flat] = field(default_factory=dict)  # remote id -> what was there when it had planned
@@ -86,6 +90,9 @@ class Oracle:
         self.seats: dict[Process, Seat] = {}
         self.made: dict[str, Made] = {}
         self.ours: set[str] = set()
+        self.states: dict[
+            str, list[tuple[float, Flat]]
+        ] = {}  # remote id -> when it was written, and what it was then
         self.swallowed: dict[tuple[str, str], Any] = {}  # edits between a write and its being read back
         self.requests = 0
         self.writes = 0
@@ -131,7 +138,7 @@ class Oracle:
 
     def planned(self, seat: Seat, plan: Plan, owned: set[str]) -> None:
         """A run has its plan: nothing that is not in it may be written from now on."""
-        seat.plan = plan
+        seat.plan, seat.planned_at = plan, self._model.now()
         seat.at_plan = {one: self._flat(one) for one in self._model.rows}
         self.ours |= owned
 
@@ -200,6 +207,7 @@ class Oracle:
         if self._ticket(write):
             return
         self._known_mail(write)
+        self._became(write)
         if write.after is not None:
             seat.wrote[write.id] = flat(write.after)
         match write.method:
@@ -213,8 +221,35 @@ class Oracle:
     def edited(self, write: Write) -> None:
         """Somebody else has written."""
         self._known_mail(write)
+        self._became(write)
         if write.method == "POST":
             self.made[write.id] = Made("somebody", self._model.now())
+
+    def claimed(self, seat: Seat, outcome: Outcome) -> None:
+        """A run says how a change ended. What it calls applied was so at some moment since it was planned."""
+        if outcome.result != "applied" or seat.plan is None:
+            return
+        change = next((one for one in seat.plan.changes if one.address == outcome.address), None)
+        if change is None or action(change) != outcome.action:
+            return  # settled for an earlier run, whose plan is not this one's
+        if not self._true(seat, change, outcome):
+            self.broken(
+                f"{seat.process.name} says that {outcome.action} {outcome.address} is applied: {outcome.what}"
+            )
+
+    def _true(self, seat: Seat, change: Change, outcome: Outcome) -> bool:
+        states = [state for at, state in self.states.get(outcome.remote_id, ()) if at >= seat.planned_at]
+        match change:
+            case Delete():
+                return outcome.remote_id not in self._model.rows
+            case Create(address=address):
+                entity = seat.desired.entities[address]
+                wanted = natural(address.kind, dict(entity.fields), "")[-1]
+                return any(natural(address.kind, state, "")[-1] == wanted for state in states)
+            case Update(address=address, fields=fields):
+                entity = seat.desired.entities[address]
+                paths = [field.path for field in fields if field.path not in NEVER_SHOWN]
+                return not paths or any(all(holds(entity, p, state) for p in paths) for state in states)
 
     # Rules of sending.
 
@@ -311,6 +346,10 @@ class Oracle:
 
     def _mail(self, parent: str) -> str:
         return self._mails.get(parent, "")
+
+    def _became(self, write: Write) -> None:
+        if write.after is not None:
+            self.states.setdefault(write.id, []).append((self._model.now(), flat(write.after)))
 
     def _known_mail(self, write: Write) -> None:
         if write.kind == "contact" and write.after is not None:
@@ -440,3 +479,15 @@ def flat(body: Body) -> Flat:
         elif key not in SERVERS_OWN:
             found[key] = value
     return found
+
+
+def holds(entity: Entity, path: str, live: Flat) -> bool:
+    """Whether the service holds what is declared, in its own form."""
+    declared, found = entity.fields.get(path, ""), live.get(path, "")
+    if path in ("content", "status"):
+        return True  # never shown; the service's own
+    if path.endswith(".enabled") and declared == "":
+        return found in ("", False)  # a channel that is kept says "false" where nothing is sent
+    if path == "timezone":
+        return str(found) == OFFSETS.get(str(declared), "")
+    return str(found).casefold() == str(declared).casefold()

@@ -1,5 +1,8 @@
 """What lives under seeds have found in the program, each as the smallest case that shows it."""
 
+from typing import Literal
+
+import pytest
 from simulation.modelservice import SIDS, Switches
 from simulation.network import Request
 from simulation.people import desire, person
@@ -52,4 +55,52 @@ def test_an_edit_of_a_declared_field_beside_an_update_is_seen_by_the_next_plan()
         second = universe.go(scenario.wanted)
 
         assert (second.word, second.writes, ann.body["firstName"]) == ("done", 1, "Ann")
+        assert universe.oracle.violations == []
+
+
+@pytest.mark.parametrize("lie", ["no effect", "field ignored"])
+def test_a_replace_that_was_not_carried_out_is_not_called_applied(lie: str) -> None:
+    """The service says 204 and keeps the old value; that was recorded as its way of writing the new one."""
+    scenario = Scenario(
+        desire(person("ann", jobTitle="Nurse")), first=desire(person("ann", jobTitle="Porter"))
+    )
+    with world(scenario) as universe:
+        universe.network.scripted = {2: lie}  # the first write made her
+
+        first, second = universe.go(scenario.wanted), universe.go(scenario.wanted)
+
+        (ann,) = universe.model.of("contact", SIDS["ops"])
+        assert (first.word, second.word, ann.body["jobTitle"]) == ("failed", "done", "Nurse")
+        assert universe.oracle.violations == []
+
+
+def test_a_delete_that_was_not_carried_out_is_not_called_applied() -> None:
+    """She stayed at the service, and nobody knew her as ours any more."""
+    scenario = Scenario(desire(person("ann")), first=desire(person("ann"), person("ben")))
+    with world(scenario) as universe:
+        universe.network.scripted = {3: "no effect"}
+
+        first, second = universe.go(scenario.wanted), universe.go(scenario.wanted)
+
+        assert (first.word, second.word) == ("failed", "done")
+        assert [row.body["firstName"] for row in universe.model.of("contact", SIDS["ops"])] == ["Ann"]
+        assert universe.oracle.violations == []
+
+
+@pytest.mark.parametrize("created", ["whole", "brief", "location"])
+def test_an_answer_that_names_somebody_else_makes_nobody_ours(
+    created: Literal["whole", "brief", "location"],
+) -> None:
+    """A stranger was recorded as ours, and deleted when the line left the manifest."""
+    scenario = Scenario(desire(person("ann")), there=("old",), switches=Switches(created=created))
+    with world(scenario) as universe:
+        universe.network.scripted = {1: "names another"}
+
+        universe.go(scenario.wanted)
+        universe.network.scripted = {}
+        universe.loop.run(universe.pass_s(60))
+        universe.go(scenario.wanted)
+        universe.go(desire())
+
+        assert "old" in [row.body["firstName"] for row in universe.model.of("contact", SIDS["ops"])]
         assert universe.oracle.violations == []

@@ -376,6 +376,7 @@ class _Watch:
         return True
 
     def ended(self, outcome: Outcome) -> None:
+        self._universe.oracle.claimed(self._seat, outcome)
         self._universe.note(f"{outcome.address} {outcome.action} {outcome.result} {outcome.what}")
 
 
