@@ -150,6 +150,10 @@ class Cached(Temporary):
     """A cache answers in the service's place: what it says may be long past, and nothing is decided by it."""
 
 
+class NotSent(Unavailable):
+    """A write that has certainly not left us. Whoever looks again may send it."""
+
+
 class Permanent(ServiceError):
     """Another try would end the same way."""
 

@@ -29,6 +29,7 @@ class Attempt:
     stage: Literal["looking", "sending", "answered", "done"] = "looking"
     parent_id: str = ""
     at: datetime | None = None
+    began: float = 0.0  # the same on the monotonic clock
     remote_id: str = ""
     unsure: str = ""
     before: LiveEntity | None = None  # what an update changes, as it was right before

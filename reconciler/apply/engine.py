@@ -19,6 +19,7 @@ from reconciler.apply.settle import settle
 from reconciler.apply.step import step
 from reconciler.apply.stop import Halt, StopFlag
 from reconciler.apply.workers import work_through
+from reconciler.core.gaps import gap_of
 from reconciler.core.order import waves
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, action
@@ -154,4 +155,5 @@ class _Engine:
             adopted=len(run.plan.adoptions),
             calls=dict(run.client.calls),
             stopped=halt.what if halt else "",
+            gap=gap_of(run.client.gaps.seconds, run.client.gaps.again),
         )

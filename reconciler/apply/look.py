@@ -10,11 +10,11 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.apply.session import NotDone, Session
-from reconciler.core.match import same_identity
+from reconciler.core.match import Key, same_identity
 from reconciler.core.normalize import live, masked
 from reconciler.errors import NotFound
 from reconciler.model.address import Address, parse
-from reconciler.model.changes import Delete, Update
+from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.documents import Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
@@ -30,6 +30,20 @@ class Hit(Struct, frozen=True):
 
     found: Found
     by: str
+
+
+def calls(run: Session, change: Change) -> int:
+    """How many calls the look before a change takes, as a rule: their turns are taken together."""
+    if not isinstance(change, Create) or change.address.kind == "device":
+        return 1
+    entity = run.desired.entities[change.address]
+    return max(1, len(_keys(run, entity)))
+
+
+def _keys(run: Session, entity: Entity) -> list[Key]:
+    return [
+        key for key in run.options.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)
+    ]
 
 
 async def absent(run: Session, entity: Entity, parent_id: str) -> None:
@@ -131,9 +145,7 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
     """
     if entity.address.kind == "device":
         return await _same_device(run, entity, parent_id)
-    keys = [
-        key for key in run.options.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)
-    ]
+    keys = _keys(run, entity)
     if not keys:
         what = "it has none of the fields by which it could be recognized; nothing was sent."
         raise NotDone("failed", what, "declare an identity field, or name another one in the settings")

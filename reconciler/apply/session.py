@@ -173,14 +173,18 @@ class Session:
         return self.halted
 
     async def before_call(self, change: Change, parent_id: str, at: datetime) -> None:
-        """Nothing is sent before this has returned. Raises NotDone, LockHeld, StoreError."""
+        """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""
         self._go_on()
         # For people: a process that is killed right after this may hold the lock until its lease is over,
         # and what it sent may be under way for as long as a settle window. Nothing is decided by it.
         until = self._until(lease_s + self.options.settle_s)
         began = self.timing.monotonic()
         await self.ledger.before_call(_intent(change, parent_id, at, until))
-        self._go_on()  # writing it down may have taken a while
+        self.still(began)  # writing it down may have taken a while
+
+    def still(self, began: float) -> None:
+        """Return where what was intended at `began`, on the monotonic clock, may be sent. Raises NotDone."""
+        self._go_on()
         self._awake(self.timing.monotonic() - began)
 
     @staticmethod

@@ -1,8 +1,8 @@
 """One change, in the order of planning rule A3: from the fresh look to the record.
 
-    fresh look -> still as planned? -> intent durable, lock ours -> one call -> read back -> recorded
-                                                                                   | not as sent: looked at
-                                                                                   | again at the end
+    turns due -> intent durable, lock ours -> fresh look -> as planned? -> one call -> read back -> recorded
+                                                 |- at most 50 ms -|            | not as sent: looked at
+                                                                                | again at the end
 
 A step never raises: whatever happens ends in one outcome, which reaches the store once: together
 with what was done, or by itself where nothing was. It says too whether the run may go on.
@@ -23,11 +23,15 @@ from reconciler.apply.readback import SHOWN_AGAIN, Proof
 from reconciler.apply.session import NotDone, Session
 from reconciler.core.merge import create_body, update_body
 from reconciler.core.retry import tries_max, wait_s
-from reconciler.errors import NotFound, ReconcilerError, ServiceError, Throttled
+from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
 from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.outcomes import Outcome
 from reconciler.model.snapshots import LiveEntity
+from reconciler.service.client import LookAgain
 from reconciler.store.recorded import Batch
+
+looks_max = 8  # of one write whose looks were too old; then nothing is sent
+SLOWER = "run it again with a lower service.limits.concurrency, or on a machine that is less busy"
 
 
 async def step(run: Session, change: Change) -> Outcome:
@@ -50,7 +54,13 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
     """Write once. Where the service said "slower", look whether it was done all the same, then try again."""
     for tries in range(1, tries_max + 1):
         try:
-            return await _written(run, attempt)
+            return await _at_once(run, attempt)
+        except NotSent:
+            attempt.stage = "looking"
+            if not _may_try_again(run, tries):
+                raise
+            await run.pause(wait_s(tries, run.timing.random()))
+            continue
         except Throttled as error:
             if attempt.stage != "sending":
                 raise
@@ -63,9 +73,24 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             attempt.done(landed.remote_id)
             return await _kept(run, attempt, landed.batch, landed.outcome(attempt.change))
         attempt.stage, attempt.unsure = "looking", ""
-        if tries == tries_max or not run.client.may_repeat():
+        if not _may_try_again(run, tries):
             raise put_off
     raise AssertionError("the last try returns or raises")
+
+
+def _may_try_again(run: Session, tries: int) -> bool:
+    return tries < tries_max and run.client.may_repeat()
+
+
+async def _at_once(run: Session, attempt: Attempt) -> Outcome:
+    """Look and write, with at most `Timing.gap_s` between them; otherwise look again, so many times."""
+    for _ in range(looks_max):
+        try:
+            async with run.client.at_once(look.calls(run, attempt.change)):
+                return await _written(run, attempt)
+        except LookAgain as error:
+            attempt.stage, late = "looking", error
+    raise NotDone("failed", f"{late} Nothing was sent.", SLOWER)
 
 
 def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> float:
@@ -93,9 +118,10 @@ async def _written(run: Session, attempt: Attempt) -> Outcome:
 
 async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     entity = run.desired.entities[change.address]
-    await look.absent(run, entity, attempt.parent_id)
     body = create_body(entity)
     await _before_call(run, attempt)
+    await look.absent(run, entity, attempt.parent_id)
+    _send(run, attempt)
     made = await run.collection(change.address).create(
         body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
@@ -108,10 +134,11 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
 
 async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     entity = run.desired.entities[change.address]
+    await _before_call(run, attempt)
     before = await look.unchanged(run, change, attempt.parent_id)
     attempt.before = row_of(attempt, before)
     body = update_body(before.body, entity, change, run.records.get(change.address))
-    await _before_call(run, attempt)
+    _send(run, attempt)
     sent = await run.collection(change.address).replace(
         change.remote_id, body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
@@ -131,8 +158,9 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
 async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
     forget = Batch(forget=settle.taken_along(run, change))
     try:
-        await look.untouched(run, change, attempt.parent_id)
         await _before_call(run, attempt)
+        await look.untouched(run, change, attempt.parent_id)
+        _send(run, attempt)
         sent = await run.collection(change.address).delete(
             change.remote_id, workspace=run.workspace(change.address), parent=attempt.parent_id
         )
@@ -154,8 +182,13 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
 
 
 async def _before_call(run: Session, attempt: Attempt) -> None:
-    attempt.at = run.now()
+    attempt.at, attempt.began = run.now(), run.timing.monotonic()
     await run.before_call(attempt.change, attempt.parent_id, attempt.at)
+
+
+def _send(run: Session, attempt: Attempt) -> None:
+    """From now on the write may have left."""
+    run.still(attempt.began)  # the look may have taken a while
     attempt.stage = "sending"
 
 

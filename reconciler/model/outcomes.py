@@ -45,12 +45,25 @@ class Outcome(Struct, frozen=True):
         return self.result == "applied" or (self.result == "failed" and bool(self.fields and self.remote_id))
 
 
+class Gap(Struct, frozen=True):
+    """How long after the answer to its look each write of a run was sent: median and 99th percentile.
+
+    In milliseconds. `looked_again` counts writes that were held back because their look was too old.
+    """
+
+    writes: int
+    median_ms: float
+    p99_ms: float
+    looked_again: int = 0
+
+
 class Run(Struct, frozen=True):
     """A finished run. `outcome` is the word that belongs to `exit_code` (docs/planning.md, exit codes).
 
     `run` is a UUID. Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what
     ended the run early, if anything did. `resumes` is the earlier run that this one went on with,
     `audit_head` the end of the history after this run: kept elsewhere, it proves that nothing was cut off.
+    `gap` is None where nothing was written.
     `records` counts the records that changed though nothing was written for them, `adopted` among them.
     `notices` are those of the plan; as text they are shown with the plan, before the run begins.
     """
@@ -70,6 +83,7 @@ class Run(Struct, frozen=True):
     resumes: str = ""
     records: int = 0
     notices: tuple[Notice, ...] = ()
+    gap: Gap | None = None
 
     def count(self, result: Result) -> int:
         """How many changes ended so."""

@@ -6,7 +6,7 @@ Not here: deciding outcomes or exit codes (apply/, docs/planning.md).
 from collections.abc import Mapping
 from datetime import datetime
 
-from reconciler.model.outcomes import FieldResult, Outcome, Result, Run
+from reconciler.model.outcomes import FieldResult, Gap, Outcome, Result, Run
 from reconciler.report.lines import BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
 from reconciler.report.values import short_fingerprint, shown
 
@@ -61,7 +61,13 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
     names = "   ".join(f"{word} {value}" for word, value in named if value)
     about = [line((names, "dim"))]
     about += [line((f"history {run.audit_head}", "dim"))] if run.audit_head else []
+    about += [line((_gap(run.gap), "dim"))] if run.gap and full else []
     return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *about
+
+
+def _gap(gap: Gap) -> str:
+    again = f", {count(gap.looked_again, 'write')} held back" if gap.looked_again else ""
+    return f"from look to write: median {gap.median_ms:g} ms, 99 % within {gap.p99_ms:g} ms{again}"
 
 
 def _head(run: Run) -> Line:

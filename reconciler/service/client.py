@@ -10,7 +10,7 @@ Bodies are plain JSON dicts. Source: docs/service.md.
 
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from reconciler.service.connections import Connections, open_connections
 from reconciler.service.found import Done, Found, Page, Rows
 from reconciler.service.limiter import Pace
 from reconciler.service.messages import Messages, ReadMessages
+from reconciler.service.pairs import LookAgain
 from reconciler.service.profile import Profile, load_profile
 from reconciler.service.timing import Timing
 from reconciler.service.transport import Transport, per_second
@@ -35,6 +36,7 @@ __all__ = [
     "Connections",
     "Done",
     "Found",
+    "LookAgain",
     "Pace",
     "Page",
     "ReadCollection",
@@ -314,6 +316,7 @@ class ServiceClient(Reader):
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         super().__init__(transport, profile, window=window, timing=timing)
         self._transport = transport
+        self.gaps = transport.gaps
         self.contacts = Collection(CONTACT, transport, profile, window=window)
         self.devices = Collection(DEVICE, transport, profile, window=window)
         self.resources = Collection(RESOURCE, transport, profile, window=window)
@@ -327,6 +330,13 @@ class ServiceClient(Reader):
         False when the repeats of this client are a tenth of its calls already (rule A10).
         """
         return self._transport.may_repeat()
+
+    def at_once(self, looks: int) -> AbstractAsyncContextManager[None]:
+        """Let the calls of this task be a look of so many calls and one write right after it.
+
+        The write leaves at most 50 ms after the look's answer (`Timing.gap_s`), or ends with NotSent.
+        """
+        return self._transport.at_once(looks)
 
     @classmethod
     @asynccontextmanager

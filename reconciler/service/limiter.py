@@ -10,6 +10,8 @@ repeated (core/retry.py).
 
 import asyncio
 import logging
+import math
+from collections import deque
 from types import TracebackType
 from typing import Protocol
 
@@ -17,6 +19,7 @@ from msgspec import structs
 
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
+from reconciler.service.pairs import LookAgain, Pair
 from reconciler.service.timing import Timing
 
 log = logging.getLogger(__name__)
@@ -34,6 +37,7 @@ lost_max = (
 ceiling_least = 10.0
 
 
+_window_s = 1.0
 _rounding_s = 1e-6
 _tick_s = 0.001
 
@@ -113,6 +117,57 @@ class Limiter:
         self._reserved = _Reserved()
         self._resumes_at = float("-inf")
         self._recent = _Recent()
+        self._sent: deque[float] = deque()  # moments of the last second
+
+    async def pair(self, reads: int) -> None:
+        """Take one place, and the turns of a look of `reads` calls and of a write; all of them are due now.
+
+        `done` gives the place back. Raises TooLate.
+        """
+        await self._places.acquire()
+        try:
+            await self._turn(reads + 1)
+        except BaseException:
+            self._places.release()
+            raise
+
+    def done(self) -> None:
+        """Give a pair's place back."""
+        self._places.release()
+
+    async def look(self, pair: Pair) -> None:
+        """Return when a call of a pair's look may begin: at once, unless it takes more than expected."""
+        if not pair.reads:
+            await self._turn()
+            return
+        pair.reads -= 1
+        while (wait_s := self._wait_s()) > 0:
+            await self._timing.sleep(wait_s)
+        self._note()
+
+    def write(self, pair: Pair) -> None:
+        """Return where a pair's write may begin now. Raises LookAgain: it waits for nothing."""
+        if self._wait_s() > 0:
+            raise LookAgain("could not look and write at once: the service was asked for too much just now.")
+        pair.written = True
+        self._note()
+
+    def _wait_s(self) -> float:
+        """Seconds until a request may begin without a second that sees more than the ceiling and one."""
+        now, ceiling = self._timing.monotonic(), self._pace.ceiling
+        if ceiling <= 0:
+            return 0.0
+        while self._sent and self._sent[0] <= now - _window_s + _rounding_s:
+            self._sent.popleft()
+        room_at = self._sent[0] + _window_s if len(self._sent) > math.ceil(ceiling) else now
+        return max(room_at, self._resumes_at) - now
+
+    def _note(self) -> None:
+        now = self._timing.monotonic()
+        if self._pace.ceiling > 0:
+            self._sent.append(now)
+        else:
+            self._recent.note(now)
 
     async def __aenter__(self) -> None:
         await self._places.acquire()
@@ -140,15 +195,20 @@ class Limiter:
             self._keep_own_pace(error)
             await self._pace.slowed(asked_s)
 
-    async def _turn(self) -> None:
+    async def _turn(self, turns: int = 0) -> None:
+        """Wait for one turn, which is used now; or for so many of a pair, which are used later."""
         if self._pace.ceiling <= 0:
-            self._recent.note(self._timing.monotonic())
+            if not turns:
+                self._note()
             return
         self._waiting += 1
         try:
             # One at a time, first come first served: whoever is in here sleeps until its turn begins.
             async with self._gate:
-                await self._begin()
+                for _ in range(turns or 1):
+                    await self._begin()
+                if not turns:
+                    self._note()
         finally:
             self._waiting -= 1
 
@@ -157,7 +217,7 @@ class Limiter:
             begins_at = await self._next()
             if max(begins_at, self._resumes_at) >= self._ends_at:
                 raise TooLate
-            await self._sleep_until(begins_at)
+            await self._sleep_until(max(begins_at, self._timing.monotonic() + self._wait_s()))
             if begins_at >= self._resumes_at and not self._is_late(begins_at):
                 return
 

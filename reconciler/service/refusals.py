@@ -16,6 +16,7 @@ from reconciler.errors import (
     InDoubt,
     Malformed,
     NotFound,
+    NotSent,
     Rejected,
     ServiceError,
     Throttled,
@@ -248,6 +249,13 @@ def turned_away(error: Throttled) -> bool:
     408 may come from a gateway that had passed the request on: 3 % of such messages went out.
     """
     return error.status == HTTPStatus.TOO_MANY_REQUESTS or "OVER_Q" in error.code
+
+
+def not_sent(error: ServiceError) -> NotSent:
+    """Return the same, said of a write that may be sent after another look."""
+    told = NotSent(str(error), next=error.next, method=error.method, path=error.path)
+    told.__cause__ = None
+    return told
 
 
 def given_up(error: ServiceError, why: str) -> ServiceError:

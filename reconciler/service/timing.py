@@ -38,12 +38,17 @@ _elapsed = _clock()
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """`monotonic` in seconds from any zero, `sleep` for seconds, `random` from 0 to 1, `now` with zone."""
+    """`monotonic` in seconds from any zero, `sleep` for seconds, `random` from 0 to 1, `now` with zone.
+
+    `gap_s` is how many seconds after the answer to its look a write may leave. A test that counts calls
+    allows more than a busy machine takes.
+    """
 
     monotonic: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     random: Callable[[], float]
     now: Callable[[], datetime] = _now
+    gap_s: float = 0.05
 
     @classmethod
     def real(cls) -> "Timing":

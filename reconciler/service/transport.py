@@ -13,7 +13,9 @@ know about redirects, proxies and netrc. Here they do not exist.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
@@ -29,6 +31,7 @@ from reconciler.service.auth import Credentials
 from reconciler.service.connections import Connections
 from reconciler.service.exchange import exchange
 from reconciler.service.limiter import Limiter, LocalPace, Pace, TooLate
+from reconciler.service.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.profile import ProfileLimits
 from reconciler.service.timing import Timing
 
@@ -91,6 +94,9 @@ class Transport:
             timing=timing,
             ends_at=self._ends_at,
         )
+        self._crowd = Crowd(service.limits.concurrency)
+        self._pair: ContextVar[Pair | None] = ContextVar("pair", default=None)
+        self.gaps = Gaps()
         self._made = 0
         self._repeats = 0
         self._clock = caches.ServiceClock()
@@ -131,7 +137,7 @@ class Transport:
         while True:
             attempt += 1
             try:
-                async with self._limiter:
+                async with self._turn(call):
                     began = self._timing.monotonic()
                     left_s = self._within_run(call, left_s)
                     self._accepted(call)
@@ -149,6 +155,49 @@ class Transport:
             wait_s = self._next(call, seen, attempt, left_s)
             await self._timing.sleep(wait_s)
             left_s -= wait_s
+
+    @asynccontextmanager
+    async def at_once(self, looks: int) -> AsyncIterator[None]:
+        """Let the calls of this task be one look, of so many calls, and the write right after it.
+
+        They share one place, and their turns are due when this begins: the write leaves as soon as the look
+        is answered. Otherwise it ends with LookAgain, and was not sent. A write that never left is not
+        repeated here (NotSent): its look would be old. Calls after the write wait for turns of their own.
+        """
+        pair, late = Pair(looks, self._timing.gap_s), False
+        await self._crowd.enter()
+        try:
+            try:
+                await self._limiter.pair(looks)
+            except TooLate:
+                raise self._after_run() from None
+            token = self._pair.set(pair)
+            try:
+                yield
+            finally:
+                self._pair.reset(token)
+                self._limiter.done()
+        except LookAgain:
+            late = True
+            self.gaps.again += 1
+            raise
+        finally:
+            self._crowd.leave(late=late)
+
+    @asynccontextmanager
+    async def _turn(self, call: Call) -> AsyncIterator[None]:
+        pair = self._pair.get()
+        if pair is None:
+            async with self._limiter:
+                yield
+            return
+        async with pair.turn:
+            if call.method == "GET":
+                await self._limiter.look(pair)
+            else:
+                assert not pair.written, f"{call}: one look, one write"  # noqa: S101 - our own mistake
+                self._limiter.write(pair)
+            yield
 
     async def once(self, call: Call, read: Callable[[Answer], T]) -> T:
         """Like `call`, for a write after which nobody looks at what became of it.
@@ -193,6 +242,8 @@ class Transport:
 
     def _next(self, call: Call, seen: refusals.Seen, attempt: int, left_s: float) -> float:
         """Seconds to wait before the next try; raises what was seen when there is none."""
+        if seen.failure is retry.Failure.NEVER_SENT and call.method != "GET" and self._pair.get():
+            raise refusals.not_sent(seen.error)
         decision = retry.decide(
             call.method,
             seen.failure,
@@ -214,8 +265,13 @@ class Transport:
         self, call: Call, read: Callable[[Answer], T], timeout_s: float
     ) -> "_Done[T] | refusals.Seen":
         request = self._request(call, timeout_s)
-        asked_at = self._timing.monotonic()
+        pair, asked_at = self._pair.get(), self._timing.monotonic()
+        if pair is not None and call.method != "GET":
+            pair.check(asked_at)
+            request.extensions["trace"] = self._checked(pair)
         answer = await exchange(self._connections, request, timeout_s=timeout_s)
+        if pair is not None:
+            self._between(pair, call, answer)
         if isinstance(answer, Broken):
             if answer.failure is not retry.Failure.NEVER_SENT:
                 self.calls[call.method] += 1
@@ -232,6 +288,22 @@ class Transport:
             return _Done(read(replace(answer, form=self.form)))
         except Malformed as error:
             return refusals.Seen(retry.Failure.LOST, error)
+
+    def _checked(self, pair: Pair) -> Callable[[str, object], Awaitable[None]]:
+        """Look at the clock again where the first byte leaves: a connection may have to be made before."""
+
+        async def trace(event: str, _: object) -> None:
+            if event.endswith(".send_request_headers.started"):
+                pair.check(self._timing.monotonic())
+
+        return trace
+
+    def _between(self, pair: Pair, call: Call, answer: Answer | Broken) -> None:
+        """Note when a look was answered, and how long after it a write was sent."""
+        if call.method == "GET":
+            pair.answered_at = self._timing.monotonic()
+        elif not (isinstance(answer, Broken) and answer.failure is retry.Failure.NEVER_SENT):
+            self.gaps.seconds.append(pair.late_s(pair.sent_at))
 
     def _remembered(self, call: Call, answer: Answer, asked_at: float) -> str:
         """Why what a GET brought is a cache's answer and not the service's of now, or ""."""
@@ -282,13 +354,14 @@ class Transport:
             return left_s
         raise self._after_run(call)
 
-    def _after_run(self, call: Call) -> Unavailable:
-        """What a call ends with whose turn would come when the run is over."""
+    def _after_run(self, call: Call | None = None) -> Unavailable:
+        """What a call, or a look and its write, end with whose turn would come when the run is over."""
+        what = f"{call}: not sent" if call else "nothing was sent"
         return Unavailable(
-            f"{call}: not sent, because the run's deadline of {self._limits.deadline_s:g} s comes first.",
+            f"{what}, because the run's deadline of {self._limits.deadline_s:g} s comes first.",
             next="raise service.limits.deadline_s, or split the work with --only.",
-            method=call.method,
-            path=call.path,
+            method=call.method if call else "",
+            path=call.path if call else "",
         )
 
     @staticmethod

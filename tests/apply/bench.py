@@ -219,7 +219,7 @@ class Bench:
         self.service = Service(
             ORIGIN, Auth(Secret("demo"), Secret("demo"), Secret("demo-key")), limits=limits
         )
-        self.timing = Timing(monotonic=time.monotonic, sleep=nap, random=lambda: 0.0)
+        self.timing = Timing(monotonic=time.monotonic, sleep=nap, random=lambda: 0.0, gap_s=60.0)
         self.stop = StopFlag()
         self.heard: list[Outcome] = []
         self.fail_fast = False

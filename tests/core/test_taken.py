@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.core.taken import reading, same
+from reconciler.core.taken import identity, reading, same
 from reconciler.model.documents import Scalar
 
 ENABLED = "messagingOptions.sms.enabled"
@@ -30,6 +30,10 @@ def test_another_spelling_of_what_was_sent_is_taken(path: str, sent: Scalar, sho
         ("jobTitle", "", "false"),
         ("timezone", "Australia/Melbourne", "0"),
         ("workMobilePhone1", "+61 491 570 156", "+61 491 570 157"),
+        ("workMobilePhone1", "+61491570156", "0491570156"),
+        ("workMobilePhone1", "+6561234567", "6561234567"),  # ten digits: a number in the United States
+        ("workMobilePhone1", "+00491570156", "00491570156"),
+        ("workMobilePhone1", "call me", "callme"),
         (ENABLED, "", True),
     ],
 )
@@ -45,3 +49,33 @@ def test_a_cleared_flag_that_shows_false_is_taken(before: bool) -> None:  # noqa
 
     assert found.taken == {ENABLED}
     assert found.refused == ()
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        ({"workEmailAddress1": "JANE@example.com", "custom.id": "7"}, "same"),
+        ({"workEmailAddress1": "jane@example.com", "custom.id": "8"}, "other"),
+        ({"workEmailAddress1": "sam@example.com"}, "other"),
+        ({"workEmailAddress1": "jane@example.com"}, "hidden"),
+        ({}, "hidden"),
+    ],
+)
+def test_one_identity_that_differs_is_another_entity(shown: dict[str, Scalar], found: str) -> None:
+    """A mark, an e-mail address: each was sent, so each has to be shown before the entity is ours."""
+    sent = {"workEmailAddress1": "jane@example.com", "custom.id": "7"}
+
+    assert identity("contact", sent, shown, (("custom.id",), ("workEmailAddress1",))) == found
+
+
+def test_what_cannot_be_read_is_taken_only_beside_something_that_was() -> None:
+    """A PUT that did nothing visible did not set the password either."""
+    sent = {"password": "secret", "jobTitle": "Engineer"}
+    before = {"jobTitle": "Clerk"}
+
+    taken = reading("contact", sent, {"jobTitle": "Engineer"}, before=before, salt="salt")
+    ignored = reading("contact", sent, {"jobTitle": "Clerk"}, before=before, salt="salt")
+
+    assert taken.taken == {"password", "jobTitle"}
+    assert ignored.taken == frozenset()
+    assert [field.path for field in ignored.refused] == ["jobTitle", "password"]

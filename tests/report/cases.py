@@ -3,7 +3,7 @@
 from reconciler.model.address import contact, device, resource
 from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import FieldResult, Outcome, Run
+from reconciler.model.outcomes import FieldResult, Gap, Outcome, Run
 from reconciler.model.plans import (
     Adoption,
     Options,
@@ -299,6 +299,7 @@ DONE = Run(
     ),
     adopted=3,
     calls={"DELETE": 1, "GET": 34, "POST": 1, "PUT": 1},
+    gap=Gap(3, 0.4, 2.1, 1),
 )
 PARTIAL = Run(
     run="00000000-0000-4000-8000-000000000002",
