@@ -24,7 +24,7 @@ from reconciler.core.guard import Consent, guard
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished, doubtful
-from reconciler.core.twins import ambiguous
+from reconciler.core.twins import ambiguous, seen
 from reconciler.core.undo import BY_MANIFEST, desired_of, fitting, inverse
 from reconciler.errors import Interrupted, SettingsError, StalePlan, StoreError, UnsafePlan
 from reconciler.live import read_live
@@ -284,6 +284,7 @@ async def carry_out(
     resumes = unfinished[-1].run if command == "resume" else ""
     result = with_settled(result, settled)
     result = structs.replace(result, context=context, resumes=resumes, records=planned.plan.to_keep)
+    result = structs.replace(result, seen=seen(planned.plan, planned.desired))
     result = with_notices(result, planned.plan.notices, ambiguous(planned.plan, planned.desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         head = await work.ask(partial(end, result))

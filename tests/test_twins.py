@@ -1,5 +1,7 @@
 """Two live entities for one of ours: told by every way of reading, healed where both are ours (T1 to T3)."""
 
+import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +10,16 @@ import pytest
 from test_live import Edited, crowd, declared
 from world import World
 
+from reconciler.apply.opening import opened
 from reconciler.cli.commands.plan import exit_code
 from reconciler.model.changes import Delete
+from reconciler.model.plans import Options
 from reconciler.report.drift import drifts
 from reconciler.report.text import plain, plan_lines, run_lines
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
+TIM = {"firstName": "Tim", "workEmailAddress1": "tim.hart@example.com"}
+SAM = {"firstName": "Sam", "workEmailAddress1": "sam@example.com"}
 MARKED = {"mark": "managedBy"}
 
 
@@ -31,6 +37,10 @@ def marked(name: str) -> dict[str, Any]:
     """What a request of ours looks like that lands late: Jane, with our mark."""
     mark = {"fieldName": "managedBy", "fieldValue": f"test/{name}", "searchKey": "custom_managedBy"}
     return {**JANE, "customFields": [mark]}
+
+
+async def removed(remote_id: str, client: Any) -> None:
+    await client.contacts.delete(remote_id)
 
 
 def ids(world: World) -> set[str]:
@@ -246,6 +256,56 @@ def test_an_ambiguous_person_is_never_nothing_to_do(tmp_path: Path) -> None:
     assert (second.exit_code, exit_code(again_planned, detailed=True)) == (5, 5)
     assert "Nothing to do" not in plain(plan_lines(again_planned.plan, again_planned.verdict))
     assert [one.cause for one in drifts(again_planned.plan)] == ["ambiguous"]
+
+
+def last_look(world: World) -> tuple[str, dict[str, int]] | None:
+    """The run that `doctor` names, and its numbers; the whole history has to hold."""
+
+    async def look() -> tuple[str, dict[str, int]] | None:
+        async with opened(world.settings, world.outside, create=False) as store:
+            assert store.verify(None).broken_at == 0
+            looked = store.last_look()
+            return (looked.run, dict(looked.seen)) if looked else None
+
+    return asyncio.run(look())
+
+
+def test_a_run_keeps_how_many_it_saw_twice_until_one_looks_at_everything(tmp_path: Path) -> None:
+    """T1: `doctor` reads no lists. A run that looks at a part says nothing of the rest."""
+    world, _ = with_jane(tmp_path)
+    assert last_look(world) == ("00000000-0000-4000-8000-000000000001", {"twice": 0, "ambiguous": 0})
+    second, tim, _ = again(world, JANE), again(world, TIM), again(world, TIM)
+    world.write({"contacts": {"jane": JANE, "tim": TIM, "sam": SAM}})
+
+    _, run = world.apply()
+    assert last_look(world) == (run.run, {"twice": 1, "ambiguous": 1})
+    assert run.seen == {"twice": 1, "ambiguous": 1}
+
+    _, part = world.apply(options=Options(only=("contact/default/sam",)))
+    assert part.seen == {}
+    assert last_look(world) == (run.run, {"twice": 1, "ambiguous": 1})
+
+    _, part = world.apply(options=Options(excluded=("contact/default/tim",)))
+    assert last_look(world) == (part.run, {"twice": 1})
+
+    for one in (second, tim):
+        world.behind_our_back(partial(removed, one))
+    _, whole = world.apply()
+    assert last_look(world) == (whole.run, {"twice": 0, "ambiguous": 0})
+
+
+def test_a_run_that_read_an_incomplete_list_does_not_say_that_nobody_is_there_twice(tmp_path: Path) -> None:
+    """T1: what the list did not show may be the second one. An undo reads no list at all."""
+    world, _ = with_jane(tmp_path)
+    undo = world.apply_with_undo()
+    inner = world.wire.inner
+    world.wire.inner = Edited(inner, body=lambda _: {"status": "No records found", "link": []})
+
+    _, run = world.apply()
+    world.wire.inner = inner
+
+    assert run.seen == {}
+    assert world.undo(undo).seen == {}
 
 
 @pytest.mark.parametrize("command", ["apply", "resume"])

@@ -103,6 +103,19 @@ def ambiguous(plan: Plan, desired: Desired) -> tuple[Notice, ...]:
     )
 
 
+def seen(plan: Plan, desired: Desired) -> dict[str, int]:
+    """Count the entities that are live twice (`twice`) and those that are `ambiguous`.
+
+    A 0 is said only where the plan looked at everything: not after a selection or an incomplete read, and not
+    of an undo, which reads no lists.
+    """
+    twice = {notice.subject for notice in plan.notices if notice.kind == "twin"}
+    found = {"twice": len(twice), "ambiguous": len(ambiguous(plan, desired))}
+    selected = plan.options.only or plan.options.excluded
+    whole = plan.reads and all(read.complete for read in plan.reads) and not selected
+    return found if whole else {word: number for word, number in found.items() if number}
+
+
 def _ours(
     draft: Draft,
     rows: Sequence[LiveEntity],

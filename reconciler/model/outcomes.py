@@ -66,6 +66,8 @@ class Run(Struct, frozen=True):
     `gap` is None where nothing was written.
     `records` counts the records that changed though nothing was written for them, `adopted` among them.
     `notices` are those of the plan; as text they are shown with the plan, before the run begins.
+    `seen` counts the entities that are live `twice` and those that are `ambiguous`; a word that is missing
+    was not looked for in everything.
     """
 
     run: str
@@ -84,6 +86,7 @@ class Run(Struct, frozen=True):
     records: int = 0
     notices: tuple[Notice, ...] = ()
     gap: Gap | None = None
+    seen: dict[str, int] = {}
 
     def count(self, result: Result) -> int:
         """How many changes ended so."""

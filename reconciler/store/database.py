@@ -213,6 +213,13 @@ class Store:
         with self._database.reading() as connection:
             return runs.unfinished(connection, self._owner)
 
+    def last_look(self) -> runs.Looked | None:
+        """Return how many the last run that looked saw twice; numbers only. Raises CorruptRecord."""
+        if self._empty:
+            return None
+        with self._database.reading() as connection:
+            return runs.last_look(connection, self._owner)
+
     def close_run(self, run: str, outcome: str) -> None:
         """An unfinished run is over, as far as it is known: nobody goes on with it."""
         at = self._moment()

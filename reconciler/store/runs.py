@@ -17,10 +17,11 @@ from reconciler.model.encoding import decode, encode
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import PLAN_VERSION, Plan
 from reconciler.store import journal
-from reconciler.store.recorded import Owner
+from reconciler.store.recorded import Owner, corrupt
 from reconciler.store.schema import PLANS_USED, RUNS
 
 _NOTHING_LEFT = {"plan": "", "consent": ""}
+_SEEN = "seen "  # how the words of `Run.seen` begin among the counts of a run
 
 
 class Began(msgspec.Struct, frozen=True):
@@ -33,6 +34,14 @@ class Began(msgspec.Struct, frozen=True):
     context: Context
     who: str
     started_at: str
+
+
+class Looked(msgspec.Struct, frozen=True):
+    """What a run has seen: how many entities are live `twice`, and how many are `ambiguous`."""
+
+    run: str
+    ended_at: str
+    seen: Mapping[str, int]
 
 
 def begin(connection: Connection, owner: Owner, began: Began) -> None:
@@ -99,12 +108,35 @@ def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
 
 
 def counts(run: Run) -> Mapping[str, int]:
-    """Return how many changes ended in which way: `create applied` -> 3."""
+    """Return how many changes ended in which way, and what was seen twice: `create applied` -> 3."""
     found: dict[str, int] = {}
     for outcome in run.outcomes:
         key = f"{outcome.action} {outcome.result}"
         found[key] = found.get(key, 0) + 1
-    return found
+    return found | {f"{_SEEN}{word}": number for word, number in run.seen.items()}
+
+
+def last_look(connection: Connection, owner: Owner) -> Looked | None:
+    """Return what the last run saw that looked for twins and ended; None where there is none.
+
+    Raises CorruptRecord.
+    """
+    query = (
+        select(RUNS.c.run, RUNS.c.ended_at, RUNS.c.counts)
+        .where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
+        .where(RUNS.c.counts.contains(f'"{_SEEN}', autoescape=True))
+        .order_by(RUNS.c.number.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    if row is None:
+        return None
+    try:
+        known = decode(str(row.counts), dict[str, int])
+    except (msgspec.DecodeError, ValueError):
+        corrupt(row.run, "its counts cannot be read")
+    seen = {word.removeprefix(_SEEN): number for word, number in known.items() if word.startswith(_SEEN)}
+    return Looked(str(row.run), str(row.ended_at), seen)
 
 
 def use_plan(connection: Connection, *, salt: str, run: str, used_at: str) -> bool:

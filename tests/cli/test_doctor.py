@@ -21,7 +21,7 @@ from reconciler.sandbox.app import SandboxConfig, running
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 ALL = [
-    *("settings", "secrets", "manifests", "store", "lock", "service lock", "last run", "history"),
+    *("settings", "secrets", "manifests", "store", "lock", "service lock", "last run", "twins", "history"),
     *("service", "credentials", "workspaces", "clock"),
     *("limits", "files", "proxies", "certificates", "program"),
 ]
@@ -124,7 +124,7 @@ def test_before_the_first_apply_no_store_is_made(project: Project, service: Serv
 def test_offline_leaves_out_the_service_and_nothing_else(project: Project, service: Service) -> None:
     done = doctor(project, service, "--offline")
 
-    assert list(states(done)) == [name for name in ALL if name not in ALL[8:12]]
+    assert list(states(done)) == [name for name in ALL if name not in ALL[9:13]]
     assert service.requests() == []
 
 
@@ -295,13 +295,39 @@ def test_a_lock_and_a_run_that_did_not_end_are_warnings(project: Project, servic
     assert left.returncode == 0
 
 
+def test_twins_and_ambiguous_people_that_the_last_run_saw_are_a_warning(
+    project: Project, service: Service
+) -> None:
+    """A plan has to name both; until then somebody may be notified twice, or not at all."""
+    assert project.run(service, "apply", "--yes").returncode == 0
+    run = told(project.run(service, "history", "--format", "json"))["entries"][-1]["run"]
+    none = doctor(project, service)
+    again = '{"create applied": 4, "seen ambiguous": 1, "seen twice": 2}'
+    assert rewrite(project, "UPDATE runs SET counts = ? WHERE run = ?", again, run)
+    seen = len(service.requests())
+
+    both = doctor(project, service)
+    text = project.run(service, "doctor", "--offline", env=LIMITED)
+
+    assert states(none)["twins"] == "ok"
+    assert line(none, "twins")["what"].startswith(f"none was seen by run {run}, which ended ")
+    assert (states(both)["twins"], both.returncode) == ("warn", 0)
+    assert line(both, "twins")["what"].startswith(
+        f"2 entities live twice, 1 entity ambiguous; seen by run {run}, "
+    )
+    assert line(both, "twins")["next"].startswith("reconciler plan ")
+    assert "2 entities live twice" in text.stdout
+    assert [method for method, _ in service.requests()[seen:]] == ["GET"]
+
+
 @pytest.mark.parametrize(
     ("statement", "failed"),
     [
+        ("UPDATE runs SET counts = '[\"seen twice\"'", "twins"),
         ("UPDATE audit SET body = 'x' WHERE number = 3", "history"),
         ("DELETE FROM audit WHERE number = 2", "history"),
         ("UPDATE locks SET nonce = 'x', expires = 'never', run = 3.5, pid = 'x'", "lock"),
-        ("ALTER TABLE runs RENAME TO walks", "last run"),
+        ("ALTER TABLE runs RENAME TO walks", "last run, twins"),
         ("DROP TABLE audit", "history"),
         ("UPDATE meta SET value = '999' WHERE key = 'version'", "store"),
     ],
@@ -315,8 +341,9 @@ def test_one_damaged_table_hides_no_other(
 
     found = states(doctor(project, service))
 
-    assert found[failed] == "fail"
-    others = {name for name in ("store", "lock", "last run", "history") if name != failed}
+    damaged = set(failed.split(", "))
+    assert {found[name] for name in damaged} == {"fail"}
+    others = {"store", "lock", "last run", "twins", "history"} - damaged
     assert {found[name] for name in others} <= {"ok", "warn", "unchecked"}
     assert (found["service"], found["manifests"]) == ("ok", "ok")
 

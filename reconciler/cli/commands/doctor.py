@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 def command(*, offline: bool, timeout_s: float, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """Look at everything that a run needs, each thing by itself, and say what to do where it is not well.
 
-    Settings, secrets (never shown), manifests, the store with its lock, unfinished runs and history,
-    the service with credentials, workspaces and clock, limits, rights of files, variables that other
-    programs listen to, versions. Works also when most of it is broken.
+    Settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history and
+    the number of twins that the last run saw, the service with credentials, workspaces and clock,
+    limits, rights of files, variables that other programs listen to, versions. Works also when most of
+    it is broken.
 
     \b
     Reads all of these, the service with a single GET; writes nothing.
