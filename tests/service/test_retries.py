@@ -128,6 +128,20 @@ def test_refused_credentials_end_a_call_at_whichever_try(method: str, number: in
     tally.count("faults at the wire", Failure.STOPPED.value)
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_after_refused_credentials_no_write_leaves(method: str) -> None:
+    """A write that began before another call heard of it must not follow: it could lock the account."""
+    wire = Wire(STOP["401"], good(method))
+
+    async def work(client: ServiceClient) -> object:
+        await ending(client, CALLS["GET"])
+        return await ending(client, CALLS[method])
+
+    with_client(wire, work, clock=Clock())
+
+    assert [request.method for request in wire.sent] == ["GET"]
+
+
 # Nothing else repeats.
 
 CALLBACK = Callback(
