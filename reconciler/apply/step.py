@@ -160,25 +160,35 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
     try:
         await _before_call(run, attempt)
         await look.untouched(run, change, attempt.parent_id)
-        _send(run, attempt)
+    except (Gone, NotFound):
+        return await _kept(run, attempt, forget, _gone_already(attempt))
+    said_done, was_there = True, True
+    _send(run, attempt)
+    try:
         sent = await run.collection(change.address).delete(
             change.remote_id, workspace=run.workspace(change.address), parent=attempt.parent_id
         )
-    except (Gone, NotFound):
-        # Not by a try of ours: one that was in doubt is never sent again.
-        gone = attempt.outcome("skipped", "it was gone already; only forgotten.")
-        return await _kept(run, attempt, forget, gone)
+        said_done = not sent.accepted
+    except NotFound:
+        # Not by a try of ours: one that was in doubt is never sent again. The look before it showed the
+        # entity, so the 404 has to be seen too: otherwise somebody who is there would no longer be ours.
+        was_there = False
     attempt.stage = "answered"
     try:
         await look.get(run, change.address, change.remote_id, attempt.parent_id)
     except NotFound:
         attempt.done(change.remote_id)
-        return await _kept(run, attempt, forget, attempt.outcome("applied"))
+        ended = attempt.outcome("applied") if was_there else _gone_already(attempt)
+        return await _kept(run, attempt, forget, ended)
     except ServiceError as error:
         return answered(
-            run, attempt, f"whether it is gone cannot be told: {error}", done=not sent.accepted, error=error
+            run, attempt, f"whether it is gone cannot be told: {error}", done=said_done, error=error
         )
-    return answered(run, attempt, "it is still there.", done=not sent.accepted)
+    return answered(run, attempt, "it is still there.", done=said_done)
+
+
+def _gone_already(attempt: Attempt) -> Outcome:
+    return attempt.outcome("skipped", "it was gone already; only forgotten.")
 
 
 async def _before_call(run: Session, attempt: Attempt) -> None:

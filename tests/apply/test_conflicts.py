@@ -250,7 +250,8 @@ def test_what_vanishes_between_the_look_and_the_write_is_told_apart(tmp_path: Pa
     bench.apply(person(), person(SAM))
 
     run = bench.apply(
-        person(jobTitle="Engineer"), rules=[Rule("PUT", answered(404)), Rule("DELETE", answered(404))]
+        person(jobTitle="Engineer"),
+        rules=[Rule("PUT", answered(404)), Rule("DELETE", answered(404, done=True))],
     )
 
     assert results(run) == {str(JANE): "conflict", str(SAM): "skipped"}

@@ -252,6 +252,31 @@ def test_a_delete_that_is_ignored_leaves_the_person_ours(tmp_path: Path) -> None
     assert set(results(bench.apply(person(SAM))).values()) == {"applied"}
 
 
+def test_a_delete_that_says_gone_of_somebody_who_is_there_leaves_her_ours(tmp_path: Path) -> None:
+    """A 404 to a DELETE is one more answer to a write: the look before it showed her."""
+    bench = Bench(tmp_path)
+    bench.apply(person(), phone(), person(SAM), upload())
+
+    run = bench.apply(person(SAM), rules=[Rule("DELETE", answered(404))])
+
+    assert set(results(run).values()) == {"failed"}
+    assert all("still there" in outcome.what for outcome in run.outcomes)
+    assert PIXEL in bench.recorded().entities
+    assert set(results(bench.apply(person(SAM))).values()) == {"applied"}
+
+
+def test_who_goes_between_our_look_and_our_delete_was_gone_already(tmp_path: Path) -> None:
+    """Deleted by somebody else in that moment: it is not called ours, and nothing is left to do."""
+    bench = Bench(tmp_path)
+    bench.apply(person(), person(SAM))
+
+    run = bench.apply(person(SAM), rules=[Rule("DELETE", answered(404, done=True))])
+
+    assert only(run).result == "skipped"
+    assert "gone already" in only(run).what
+    assert set(bench.recorded().entities) == {SAM}
+
+
 def test_a_delete_that_shows_a_moment_later_is_done(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.apply(person(), person(SAM))

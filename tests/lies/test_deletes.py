@@ -16,6 +16,7 @@ WITHOUT_EFFECT = {
     "202": instead(202),
     "200": instead(200),
     "200 with an error as its body": instead(200, ERROR, CONTACT),
+    "404": instead(404, ERROR, CONTACT),
     "404 of another web server": instead(404, PAGE, ("Content-Type", "text/html")),
 }
 
