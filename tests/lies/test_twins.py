@@ -30,6 +30,7 @@ def test_a_create_that_lands_after_the_window_is_told_by_every_command(place: St
     for done in told.values():
         assert not [one for one in both if one not in said(done)], said(done)
     assert told["drift"].returncode == 2
+    assert "live twice" in said(place.run("doctor"))
 
 
 @pytest.mark.parametrize("command", [("plan",), ("drift",), ("apply", "--yes")])
