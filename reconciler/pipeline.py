@@ -7,7 +7,7 @@ service --read_live---------------------> LIVE ------+            |
 store ----recorded----------------------> RECORDED --+          apply -> run
       ----unfinished-> settled by looking -> what is left of the old plan -^ (resume)
 
-What several verbs do alike is in work.py.
+What several verbs do alike is in work/.
 """
 
 import gc
@@ -35,20 +35,11 @@ from reconciler.service.client import open_reader
 from reconciler.service.profile import load_profile
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.work import (
-    KeepUndo,
-    Outside,
-    Planned,
-    Watch,
-    Work,
-    carry_out,
-    check_safe,
-    make,
-    make_undo,
-    settle,
-    shared_pace,
-    writing,
-)
+from reconciler.work.carrying import KeepUndo, carry_out, settle
+from reconciler.work.held import Watch, Work, shared_pace, writing
+from reconciler.work.outside import Outside
+from reconciler.work.planning import Planned, check_safe, make
+from reconciler.work.undoing import make_undo
 
 __all__ = [
     "Outside",
