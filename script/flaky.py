@@ -29,6 +29,7 @@ class Condition(NamedTuple):
     umask: int = 0o022
     environ: Mapping[str, str] = {}
     closed: str = ""  # what the shell closes before it starts the tests
+    ignored: str = ""  # the signals that are ignored: by nohup, and by a shell for its background jobs
     pytest: tuple[str, ...] = ()
 
 
@@ -43,7 +44,7 @@ CONDITIONS = (
     Condition("umask 077", umask=0o077),
     Condition("TZ=Pacific/Kiritimati", environ=_FAR),
     Condition("LANG=C", environ=_PLAIN),
-    Condition("no home", environ=_NOWHERE),
+    Condition("no home, signals ignored", environ=_NOWHERE, ignored="HUP INT"),
     Condition("standard input closed", closed="<&-"),
     Condition("all of it", umask=0o002, environ={**_FAR, **_PLAIN, **_NOWHERE}, closed="<&-"),
     Condition("all streams closed", umask=0o077, closed="<&- >&- 2>&-"),
@@ -121,11 +122,13 @@ def ran(words: Sequence[str], folder: Path, log: Path, name: str, condition: Con
         key: text for key, text in os.environ.items() if not key.startswith(("PYTEST_", "RECONCILER_"))
     }
     began = time.monotonic()
+    ignored = f'trap "" {condition.ignored}; ' if condition.ignored else ""
+    start = f'{ignored}exec "$@" {condition.closed}'
     # Failures are read from a file, because a stream that is closed tells nothing.
     report = log.with_suffix(".xml")
     with log.open("wb") as out:
         done = subprocess.run(  # noqa: S603 - our own tests
-            ["/bin/sh", "-c", f'exec "$@" {condition.closed}', "sh", *words, f"--junit-xml={report}"],
+            ["/bin/sh", "-c", start, "sh", *words, f"--junit-xml={report}"],
             cwd=folder,
             env={**environ, **condition.environ},
             stdin=None if condition.closed else subprocess.DEVNULL,

@@ -6,6 +6,7 @@ script/test` looks for new ones; what it finds becomes an `@example`, a golden f
 
 import json
 import os
+import signal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,6 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.effort = "quick"
     effort.begin(config.option.effort)
     os.umask(0o022)  # what files others may write is a claim of some tests, and no setting of who runs them
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup, and a shell's background jobs
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)  # or every command of a test would be deaf to it as well
     # Time says nothing about right or wrong on a machine that others use too.
     common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     examples = effort.count(small=30, full=100)

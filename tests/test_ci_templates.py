@@ -17,6 +17,7 @@ import yaml
 from ci_policy import GITHUB, File, Found
 from ci_policy_gitlab import GITLAB
 from test_tidy import committed
+from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
 from reconciler.cli.values import DEFAULTS
@@ -121,7 +122,7 @@ def scripts() -> dict[str, str]:
 @pytest.mark.parametrize("name", scripts())
 def test_the_scripts_of_the_templates_are_shell(name: str) -> None:
     done = subprocess.run(
-        ["bash", "-n"], input=scripts()[name], capture_output=True, text=True, timeout=30, check=False
+        ["bash", "-n"], input=scripts()[name], capture_output=True, text=True, timeout=patience_s, check=False
     )
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -145,7 +146,7 @@ def test_the_templates_speak_of_commands_options_and_settings_that_exist() -> No
             [sys.executable, "-m", "reconciler", command, "--help"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patience_s,
             check=True,
         )
         assert {one for one in given if one not in told.stdout} == set()
@@ -166,7 +167,7 @@ def test_what_is_summed_up_is_told_without_a_name(tmp_path: Path) -> None:
     for script in told:
         environ = {"RUNNER_TEMP": str(tmp_path), "PATH": "/usr/bin:/bin"}
         environ |= {name: str(tmp_path / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
-        subprocess.run(["bash", "-e"], input=script, text=True, env=environ, timeout=60, check=True)
+        subprocess.run(["bash", "-e"], input=script, text=True, env=environ, timeout=patience_s, check=True)
     summary = (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
 
     assert len(told) == 4

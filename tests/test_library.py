@@ -10,12 +10,12 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
 import pytest
+from waiting import patience_s, until
 
 import reconciler
 from reconciler import (
@@ -85,7 +85,7 @@ def told(heading: str, folder: Path, config: SandboxConfig | None = None) -> lis
     """What the program below a heading prints, line by line."""
     with running(config or SandboxConfig(contacts=55)) as base:
         ended = subprocess.run(
-            program(heading, base, folder), capture_output=True, text=True, timeout=30, check=False
+            program(heading, base, folder), capture_output=True, text=True, timeout=patience_s, check=False
         )
     assert (ended.returncode, ended.stderr) == (0, "")
     return ended.stdout.splitlines()
@@ -126,14 +126,16 @@ def answering(process: "subprocess.Popen[str]", base: str) -> list[str]:
 
 def sent_to(base: str) -> str:
     """The id of the message that the program has sent, once it has looked at its responses."""
-    for _ in range(300):
+
+    def looks() -> list[str]:
         requests = httpx2.get(f"{base}/_sandbox/requests").json()["requests"]
-        for request in requests:
-            found = re.fullmatch(r"/messages/([0-9A-F]+)/messageresponses", request["path"])
-            if found and request is not requests[-1]:
-                return found[1]
-        time.sleep(0.05)
-    raise AssertionError("the program sent no message")
+        found = (
+            re.fullmatch(r"/messages/([0-9A-F]+)/messageresponses", one["path"]) for one in requests[:-1]
+        )
+        return [one[1] for one in found if one]
+
+    until(looks, "a look at the responses")
+    return looks()[0]
 
 
 def test_a_program_searches_contacts(tmp_path: Path) -> None:
@@ -350,7 +352,7 @@ def test_the_receiver_of_the_page_takes_a_reply_once(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=patience_s,
         check=False,
     )
 

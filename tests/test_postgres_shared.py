@@ -7,12 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import postgres
 import pytest
+from waiting import until
 
 TESTS = Path(__file__).parent
 # Asks for a database, uses it, writes the server's port where the first argument says, and ends.
@@ -38,10 +38,8 @@ def folder_of(run: str) -> Path:
 
 def is_gone(path: Path) -> bool:
     """Wait until something is gone."""
-    until = time.monotonic() + postgres.begins_within_s
-    while path.exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    return not path.exists()
+    until(lambda: not path.exists(), f"the end of {path.name}")
+    return True
 
 
 def user(run: str, found: Path, *words: str) -> "subprocess.Popen[bytes]":

@@ -273,6 +273,66 @@ def test_a_word_that_is_looked_for_by_chance_is_noticed(source: str) -> None:
     assert [word for _, word in chances(ast.parse(source))] == ["ada"]
 
 
+# The files that may sleep, or give a time in which something ends, and why.
+MAY_SLEEP = {
+    "tests/waiting.py": "it is how the others wait",
+    "tests/postgres.py": "it looks until the server is there, and imports nothing of the tests",
+    "tests/postgres_shared.py": "the same",
+    "tests/transcript.py": "ends a shell that may have to be killed",
+    "tests/crash/ground.py": "looks more often than others, and stops where the command ended",
+    "tests/crash/test_signals.py": "a signal at moments drawn by lot: any of them must do",
+    "tests/crash/test_store_kills.py": "a kill at moments drawn by lot: any of them must do",
+    "tests/crash/test_two_terminals.py": "what two people do who try again; they do so until it works",
+    "tests/cli/test_process.py": "a signal at any moment of the start: any of them must do",
+    "tests/lies/proxy.py": "the latency of the line that it plays",
+    "tests/lies/test_runs.py": "waits out the settle window, which is as long as it says",
+    "tests/store/test_silence.py": "lets time pass; more of it is as good",
+    "tests/store/test_promises.py": "lets a write reach its wait; where it did not, the promise holds too",
+}
+_ENDS = {"wait", "join", "settimeout"}
+
+
+def hurries(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield each sleep, each select, and each end after a number of seconds, with its line."""
+    yield from ((line, used) for line, used in uses(module) if used in ("time.sleep", "select.select"))
+    for node in ast.walk(module):
+        if not isinstance(node, ast.Call):
+            continue
+        ends = isinstance(node.func, ast.Attribute) and node.func.attr in _ENDS
+        given = [
+            *(node.args[:1] if ends else ()),
+            *(one.value for one in node.keywords if one.arg == "timeout"),
+        ]
+        if any(isinstance(one, ast.Constant) and isinstance(one.value, int | float) for one in given):
+            yield node.lineno, ast.unparse(node)
+
+
+def test_no_test_depends_on_how_busy_the_machine_is() -> None:
+    """A sleep is a guess; thirty seconds for a command are too few on a machine that does something else."""
+    found = [
+        f"{name(path)}:{line}: {used}: wait for what you need (tests/waiting.py)"
+        for path in modules("tests")
+        if name(path) not in MAY_SLEEP
+        for line, used in hurries(tree(path))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time\ntime.sleep(0.5)",
+        "from time import sleep\nsleep(x)",
+        "import select\nselect.select([a], [], [], 1)",
+        "process.communicate(timeout=30)",
+        "process.wait(30)",
+    ],
+)
+def test_a_test_that_hurries_is_noticed(source: str) -> None:
+    assert list(hurries(ast.parse(source)))
+
+
 class Length(NamedTuple):
     lines: int
     where: str

@@ -17,7 +17,6 @@ import json
 import os
 import pkgutil
 import random
-import select
 import signal
 import socket
 import subprocess
@@ -30,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-timeout_s = 300.0  # seconds; a machine that is busy takes its time, and a command that hangs is a failure
+from waiting import patience_s, readable
 
 _message_max = 200_000  # bytes of a request
 _FDS = 4  # standard input, output and error, and the pipe that gets the exit code
@@ -60,7 +59,7 @@ def _real(
         input=given or "",
         capture_output=True,
         text=True,
-        timeout=timeout_s,
+        timeout=patience_s,
         check=False,
     )
 
@@ -83,9 +82,9 @@ def _forked(
         socket.send_fds(_server(), [json.dumps(asked).encode()], descriptors)
         os.close(writes)
         process = json.loads(answer.readline())
-        if not select.select([answer], [], [], timeout_s)[0]:
+        if not readable(answer):
             os.kill(process, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(arguments, timeout_s)
+            raise subprocess.TimeoutExpired(arguments, patience_s)
         return int(answer.readline())
 
 

@@ -123,6 +123,10 @@ class Service:
             described = openapi.encoded(self._config, server=incoming.base)
             await self._send(Outgoing(HTTPStatus.OK, described), send)
             return
+        with self._log.arriving():
+            await self._serve(incoming, scope, receive, send)
+
+    async def _serve(self, incoming: Incoming, scope: Scope, receive: Receive, send: Send) -> None:
         stored = self._stored(incoming)
         if stored is not None:  # the service never hears of it
             await self._send(stored, send)

@@ -17,6 +17,7 @@ service may rely on.
 
 from collections import deque
 from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import msgspec
@@ -43,11 +44,24 @@ class Served:
 
 
 class RequestLog:
-    """The last requests, and how many there were in all; those below /_sandbox/ are not among them."""
+    """The last requests, how many there were in all, and how many are not answered yet.
+
+    Those below /_sandbox/ are not among them.
+    """
 
     def __init__(self) -> None:
         self._served: deque[Served] = deque(maxlen=requests_max)
         self._total = 0
+        self._under_way = 0
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """A context in which one request is under way: whoever sent it may have gone meanwhile."""
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
 
     def add(self, served: Served) -> None:
         """One more request was answered."""
@@ -61,7 +75,8 @@ class RequestLog:
 
     def document(self) -> Body:
         """What is remembered; of the query everything but the key."""
-        return {"total": self._total, "requests": [_shown(served) for served in self._served]}
+        shown = [_shown(served) for served in self._served]
+        return {"total": self._total, "under_way": self._under_way, "requests": shown}
 
 
 def _shown(served: Served) -> Body:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import warm
+from waiting import patience_s, until
 
 # The lowest layer of the environment: nothing of the machine's own settings, colours or CI may decide a test.
 PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -31,6 +32,10 @@ class Service:
     def writes(self) -> list[tuple[str, str]]:
         """What it was asked that is no GET."""
         return [one for one in self.requests() if one[0] != "GET"]
+
+    def ends(self) -> None:
+        """Return when it carries out nothing any more: a request outlives the command that sent it."""
+        until(lambda: self.call("GET", "/_sandbox/requests")["under_way"] == 0, "the end of every request")
 
     def contacts(self) -> dict[str, str]:
         """Ids by first name."""
@@ -56,7 +61,7 @@ class Service:
         """One request with the right credentials."""
         kind = "resource" if path.startswith("/resources") else "contact"
         media = f"application/vnd.service.{kind}-v1+json"
-        connection = HTTPConnection(self.address.removeprefix("http://"), timeout=60)
+        connection = HTTPConnection(self.address.removeprefix("http://"), timeout=patience_s)
         headers = {"Authorization": "Basic ZGVtbzpkZW1v", "X-Api-Key": "demo-key", "Accept": media}
         headers |= {"Content-Type": media}
         connection.request(method, path, None if body is None else json.dumps(body), headers)

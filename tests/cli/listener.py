@@ -1,11 +1,9 @@
 """What the tests of messages and callbacks work with: a receiver that runs, and people who answer."""
 
 import json
-import select
 import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -13,8 +11,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cli.hands import Project, Service
+from waiting import patience_s, readable, until
 
 KEY = "canary-callback-key-8f14e45f"
 JANE, SAM = "+61491570156", "+61491570157"
@@ -31,13 +29,13 @@ class Listener:
     def reply(self) -> dict[str, Any]:
         """The next line of its output."""
         assert self.process.stdout is not None
-        assert select.select([self.process.stdout], [], [], 30)[0], "no reply came"
+        assert readable(self.process.stdout), "no reply came"
         found: dict[str, Any] = json.loads(self.process.stdout.readline())
         return found
 
     def post(self, body: bytes, headers: dict[str, str]) -> int:
         """The status of a request that the service did not send."""
-        connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=60)
+        connection = HTTPConnection(self.address.removeprefix("http://").rstrip("/"), timeout=patience_s)
         try:
             connection.request("POST", "/", body, headers)
             return connection.getresponse().status
@@ -47,7 +45,7 @@ class Listener:
     def stop(self) -> tuple[int, str, str]:
         """Exit code, the rest of its output, all that it said beside it."""
         self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=patience_s)
         return self.process.returncode, out, "".join(self.said) + err
 
 
@@ -109,10 +107,11 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 def noted(project: Project, least: int) -> None:
     """Return when so many replies are noted as told."""
-    with closing(sqlite3.connect(project.folder / ".reconciler" / "inbox.db", timeout=30)) as connection:
-        for _ in range(3_000):
+    path = project.folder / ".reconciler" / "inbox.db"
+    with closing(sqlite3.connect(path, timeout=patience_s)) as connection:
+
+        def told() -> int:
             (found,) = connection.execute("SELECT count(*) FROM reply WHERE told = 1").fetchone()
-            if found >= least:
-                return
-            time.sleep(0.01)
-    pytest.fail(f"fewer than {least} replies are noted as told")
+            return int(found)
+
+        until(lambda: told() >= least, f"{least} replies noted as told")

@@ -3,16 +3,15 @@
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
 from cli.hands import Project, Service
 from msgspec import structs
+from waiting import patience_s, readable, taken, until
 
 from reconciler.cli.planfile import read_plan, write_plan
 
@@ -40,10 +39,10 @@ class Terminal:
         """Return the exit code, once everything was read."""
         while self._read():
             pass
-        return self.process.wait(30)
+        return self.process.wait(patience_s)
 
     def _read(self) -> bool:
-        assert select.select([self._screen], [], [], 30)[0], self.seen
+        assert readable(self._screen), self.seen
         try:
             found = os.read(self._screen, 65_536).decode()
         except OSError:  # how a terminal says that the other side has gone
@@ -85,10 +84,7 @@ def started(
 
 def wait_for_writes(service: Service, count: int) -> None:
     """Return when the service has answered this many writes."""
-    until = time.monotonic() + 30
-    while len(service.writes()) < count:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: len(service.writes()) >= count, f"{count} writes")
 
 
 def test_apply_carries_out_what_it_showed_and_tells_every_outcome(project: Project, service: Service) -> None:
@@ -249,10 +245,9 @@ def test_a_signal_while_planning_ends_at_once(
     """Nothing was written, so there is nothing to finish."""
     slowly = {"RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "1"}
     with started(project, slow_service, "apply", "--yes", env=slowly) as process:
-        while not slow_service.requests():
-            time.sleep(0.02)
+        until(slow_service.requests, "the first request")
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience_s)
 
     assert process.returncode == 130
     assert said == "stopped before anything was written.\n  next: run it again\n"
@@ -267,7 +262,7 @@ def test_a_signal_while_applying_finishes_what_is_under_way(
     with started(project, slow_service, "apply", "--yes", "--format", "json") as process:
         wait_for_writes(slow_service, 1)
         process.send_signal(number)
-        printed, _ = process.communicate(timeout=30)
+        printed, _ = process.communicate(timeout=patience_s)
 
     found = json.loads(printed)
     results = [one["result"] for one in found["outcomes"]]
@@ -287,13 +282,13 @@ def test_a_second_signal_stops_at_once_and_nothing_is_made_twice(
     with started(project, slow_service, "apply", "--yes", "--format", "json") as process:
         wait_for_writes(slow_service, 1)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.02)
+        taken(signal.SIGINT, process)
         process.send_signal(signal.SIGINT)
-        printed, _ = process.communicate(timeout=30)
+        printed, _ = process.communicate(timeout=patience_s)
 
     assert len(json.loads(printed)["outcomes"]) == PLANNED
     assert process.returncode in (8, 130)
-    time.sleep(0.5)
+    slow_service.ends()
     project.run(slow_service, "apply", "--yes")
     assert project.run(slow_service, "plan", "--detailed-exitcode").returncode == 0
     assert sorted(slow_service.contacts()) == ["Ada", "Jane", "Sam"]
@@ -305,7 +300,7 @@ def test_two_applies_at_once_are_one_and_a_refusal(project: Project, slow_servic
     with started(project, slow_service, "apply", "--yes", env=slowly) as process:
         wait_for_writes(slow_service, 1)
         second = project.run(slow_service, "apply", "--yes")
-        process.communicate(timeout=30)
+        process.communicate(timeout=patience_s)
 
     assert (process.returncode, second.returncode) == (0, 4)
     assert "  next: " in second.stderr

@@ -13,6 +13,7 @@ import pytest
 from cli.hands import Project, Service
 from cli.listener import JANE, KEY, SAM, answer, done, lines_of, listening, noted, register, send
 from jsonschema import Draft202012Validator
+from waiting import patience_s
 
 from reconciler.manifest.schemas import read_schema
 
@@ -108,7 +109,7 @@ def test_a_reply_that_came_while_nobody_listened_arrives_later_once(
         settled(project, service, callback)
         noted(project, 1)  # before that it would be told again: better than not at all
         ear.process.send_signal(signal.SIGKILL)
-        ear.process.wait(30)
+        ear.process.wait(patience_s)
     answer(service, message, SAM, "No")
 
     with listening(project, service, port=port) as ear:
@@ -204,7 +205,7 @@ def slow_sockets(address: str, count: int) -> Iterator[None]:
     body = f"POST / HTTP/1.1\r\nHost: x\r\n{HEADER}: {KEY}\r\nContent-Length: 500\r\n\r\n{{".encode()
     with ExitStack() as held:
         for number in range(count):
-            one = held.enter_context(socket.create_connection((host, int(port)), timeout=60))
+            one = held.enter_context(socket.create_connection((host, int(port)), timeout=patience_s))
             one.sendall(body if number % 2 else b"POST / HTTP/1.1\r\nHost: ")
         yield
 
@@ -299,7 +300,7 @@ def test_listening_needs_no_settings(tmp_path: Path, project: Project, service: 
         assert ear.post(json.dumps(GOOD).encode(), {}) == 200
         assert ear.reply()["content"] == "Yes"
         ear.process.send_signal(signal.SIGINT)
-        out, err = ear.process.communicate(timeout=30)
+        out, err = ear.process.communicate(timeout=patience_s)
 
     assert (ear.process.returncode, out) == (0, "")
     assert "without a key" in "".join(ear.said)

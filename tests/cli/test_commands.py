@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from cli.hands import PLAIN, Project, Service
+from waiting import patience_s
 
 ENTRIES = ("jane-doe", "sam-lee", "ada-king")
 
@@ -150,7 +151,7 @@ def test_a_disk_without_room_leaves_the_old_plan(project: Project, service: Serv
         env=project.environ(service),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience_s,
         check=False,
     )
 
@@ -342,7 +343,7 @@ def test_commands_work_from_a_folder_inside_of_the_project(project: Project, ser
         env=PLAIN,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience_s,
         check=False,
     )
 

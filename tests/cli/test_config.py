@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from waiting import patience_s
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -102,7 +103,7 @@ def test_a_working_folder_that_is_gone_is_an_error(run: Run, tmp_path: Path) -> 
         cwd=gone,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=patience_s,
         check=False,
     )
 

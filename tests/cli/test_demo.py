@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli.hands import PLAIN
+from waiting import patience_s
 
 from reconciler.cli.commands.demo import without_entry
 from reconciler.errors import ReconcilerError
@@ -40,7 +41,7 @@ def start(folder: Path) -> "subprocess.Popen[str]":
 def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
     """Every step is a real command with its real output, and nothing is left behind."""
     with start(tmp_path) as process:
-        printed, _ = process.communicate(timeout=120)
+        printed, _ = process.communicate(timeout=patience_s)
 
     assert process.returncode == 0, printed
     assert re.findall(r"^\$ reconciler (.*)$", printed, re.MULTILINE) == [
@@ -84,7 +85,7 @@ def test_a_demo_that_is_stopped_leaves_nothing(number: signal.Signals, tmp_path:
             pass
         assert sandboxes(tmp_path)
         process.send_signal(number)
-        printed, _ = process.communicate(timeout=60)
+        printed, _ = process.communicate(timeout=patience_s)
 
     assert process.returncode == 130, printed
     assert "Traceback" not in printed

@@ -15,6 +15,7 @@ import pytest
 import tally
 from cli.hands import Project, Service
 from cli.keeping import RUN, rewrite, store_file, store_of, told
+from waiting import patience_s
 
 from reconciler.sandbox.app import SandboxConfig, running
 
@@ -148,7 +149,12 @@ def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
     )
 
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], cwd=gone, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-P", "-c", code],
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        timeout=patience_s,
+        check=False,
     )
 
     assert (done.returncode, done.stderr) == (1, "")
@@ -189,7 +195,7 @@ def test_a_service_that_never_answers_holds_up_nobody_for_long(project: Project)
 
     assert states(done)["service"] == "fail"
     assert {states(done)[name] for name in ("manifests", "store", "files", "program")} == {"ok"}
-    assert time.monotonic() - began < 60, "it waited for the service"
+    assert time.monotonic() - began < patience_s, "it waited for the service"
 
 
 def test_a_secret_that_takes_for_ever_is_late_and_hides_nothing(project: Project, service: Service) -> None:

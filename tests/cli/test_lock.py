@@ -1,12 +1,12 @@
 """lock as a process."""
 
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from cli.hands import Project, Service
 from cli.keeping import RUN, store_file, store_of, told
+from waiting import until
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -45,8 +45,7 @@ def test_the_lock_of_a_killed_process_is_shown_as_one_that_the_next_run_takes(
 ) -> None:
     """Nobody waits for a run that is gone, and nobody has to unlock by force what is free at once."""
     with project.start(slow_service, "apply", "--yes", stdin=subprocess.DEVNULL) as process:
-        while not slow_service.writes():
-            time.sleep(0.02)
+        until(slow_service.writes, "the first write")
         process.kill()
 
     text = project.run(slow_service, "lock")

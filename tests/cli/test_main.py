@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from waiting import patience_s
 
 from reconciler import __version__
 from reconciler.cli.main import COMMANDS, cli
@@ -21,7 +22,11 @@ def loaded(*arguments: str) -> set[str]:
         "code = run(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=patience_s,
+        check=True,
     )
     return set(done.stderr.split())
 
@@ -147,7 +152,7 @@ def test_a_mistake_of_ours_is_a_traceback_without_values(repository: Path) -> No
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=patience_s, check=False
     )
 
     assert done.returncode == 1
@@ -167,7 +172,7 @@ def test_ctrl_c_is_130() -> None:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("sandbox ready at http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=patience_s)
 
     assert process.returncode == 0  # the sandbox is meant to be stopped so
 
@@ -179,7 +184,7 @@ def test_ctrl_c_is_130() -> None:
         "sys.exit(main.run(['plan']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=patience_s, check=False
     )
     said = "stopped before anything was written.\n  next: run it again"
     assert (done.returncode, done.stderr.strip()) == (130, said)

@@ -3,20 +3,21 @@
 import json
 import os
 import pty
-import select
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from cli.hands import Project, Service
 from cli.listener import JANE, SAM, answer, done, send
+from waiting import patience_s, readable, taken, until
 
 ONE = ("messages", "send", "--to", JANE, "--subject", "Night shift")
 BODY = ("--body", "Can you come?")
 SENT = ("POST", "/messages")
+
+late_s = 60.0  # of the clock of the sandbox
 
 
 def test_a_message_is_sent_once_and_named(project: Project, service: Service) -> None:
@@ -43,7 +44,7 @@ def test_the_text_may_come_from_a_file(source: str, project: Project, service: S
             service, *ONE, "--body-file", source, "--format", "json", stdin=given, stdout=subprocess.PIPE
         ) as process,
     ):
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=patience_s)
 
     message = json.loads(out)["sent"]["message_id"]
     shown = done(project, service, "messages", "show", message)["message"]["fields"]
@@ -91,7 +92,7 @@ def test_a_mistake_sends_nothing(case: str, project: Project, service: Service) 
 def test_a_send_in_doubt_is_told_and_never_repeated(fault: str, project: Project, service: Service) -> None:
     """At most one message for one intent (P10): whoever was woken is not woken again."""
     rule = {"fault": fault, "method": "POST", "path": "/messages"}
-    service.call("POST", "/_sandbox/faults", rule | ({"seconds": 0.1} if fault == "land-late" else {}))
+    service.call("POST", "/_sandbox/faults", rule | ({"seconds": late_s} if fault == "land-late" else {}))
 
     told = done(project, service, *ONE, *BODY, code=8)
 
@@ -99,7 +100,7 @@ def test_a_send_in_doubt_is_told_and_never_repeated(fault: str, project: Project
     assert "It is not sent again." in told["error"]["message"]
     assert told["error"]["next"].startswith("reconciler messages list")
     assert service.writes().count(SENT) == 1
-    time.sleep(0.3)
+    service.call("POST", "/_sandbox/clock", {"advance_s": 2 * late_s})
     assert len(done(project, service, "messages", "list")["messages"]) == 1
 
 
@@ -133,7 +134,7 @@ def test_waiting_ends_when_everybody_answered(project: Project, service: Service
     with following(project, service, "--to", SAM) as (process, message):
         answer(service, message, JANE, "Yes")
         answer(service, message, SAM, "No\x1b[2J")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patience_s)
 
     assert process.returncode == 0
     assert f"  {JANE}: Yes\n" in err
@@ -156,7 +157,7 @@ def test_nobody_is_waited_for_whom_nothing_reached(project: Project, service: Se
     """A failed delivery never answers."""
     with following(project, service) as (process, message):
         service.call("POST", f"/_sandbox/messages/{message}/fail", {"to": JANE})
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=patience_s)
 
     assert process.returncode == 6
     assert out.endswith("not delivered to 1 recipient; everybody else answered.\n")
@@ -166,7 +167,7 @@ def test_a_signal_ends_the_waiting_and_takes_nothing_back(project: Project, serv
     """130, and never "run it again": the message is out."""
     with following(project, service) as (process, _):
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patience_s)
 
     assert process.returncode == 130
     assert out.endswith("interrupted: no answer of 1 recipient yet.\n")
@@ -189,18 +190,17 @@ def test_trouble_while_waiting_is_told_beside_the_message(project: Project, serv
 
 def test_two_signals_during_a_slow_send_are_in_doubt(project: Project, service: Service) -> None:
     """The first lets the call finish; whoever cannot wait for that is told what is not known."""
-    rule = {"fault": "latency", "method": "POST", "path": "/messages", "seconds": 20}
+    rule = {"fault": "latency", "method": "POST", "path": "/messages", "seconds": 2 * patience_s}
     service.call("POST", "/_sandbox/faults", rule)
     with project.start(
         service, *ONE, *BODY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        while not service.call("GET", "/_sandbox/faults")["faults"][0]["struck"]:
-            time.sleep(0.05)
+        until(lambda: service.call("GET", "/_sandbox/faults")["faults"][0]["struck"], "the call")
         process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        taken(signal.SIGINT, process)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patience_s)
 
     assert (process.returncode, out) == (8, "")
     assert "It is not sent again." in err
@@ -213,11 +213,20 @@ def test_on_a_terminal_the_status_is_shown_in_place(project: Project, service: S
     env = {"NO_COLOR": "1", "TERM": "xterm"}
     seen = ""
     with project.start(
-        service, *ONE, *BODY, "--wait", "--timeout", "20", env=env, stdin=theirs, stdout=theirs, stderr=theirs
+        service,
+        *ONE,
+        *BODY,
+        "--wait",
+        "--timeout",
+        f"{patience_s:g}",
+        env=env,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
     ) as process:
         os.close(theirs)
         replied = False
-        while select.select([ours], [], [], 30)[0]:
+        while readable(ours):
             try:
                 seen += os.read(ours, 65_536).decode()
             except OSError:  # how a terminal says that the other side has gone
@@ -226,7 +235,7 @@ def test_on_a_terminal_the_status_is_shown_in_place(project: Project, service: S
                 (message,) = service.call("GET", "/_sandbox/requests")["requests"][1]["path"].split("/")[2:3]
                 answer(service, message, JANE, "Yes\x1b]0;x\x07")
                 replied = True
-        code = process.wait(30)
+        code = process.wait(patience_s)
     os.close(ours)
 
     assert (code, replied) == (0, True)
@@ -306,7 +315,7 @@ def following(
     """A send that waits, and the id of its message."""
     with project.start(
         service,
-        *(*ONE, *BODY, *options, "--wait", "--timeout", "30"),
+        *(*ONE, *BODY, *options, "--wait", "--timeout", f"{patience_s:g}"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -322,10 +331,9 @@ def following(
 
 
 def _wait_for_a_look(service: Service) -> None:
-    for _ in range(100):
-        if ("GET", "messageresponses") in [
+    def looked() -> bool:
+        return ("GET", "messageresponses") in [
             (method, path.split("/")[-1]) for method, path in service.requests()
-        ]:
-            return
-        time.sleep(0.1)
-    pytest.fail("nobody looked")
+        ]
+
+    until(looked, "a look at the responses")

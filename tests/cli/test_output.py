@@ -6,6 +6,7 @@ import sys
 
 import msgspec
 import pytest
+from waiting import patience_s
 
 from reconciler.cli import output
 from reconciler.errors import (
@@ -25,7 +26,7 @@ def printed(code: str, *, env: dict[str, str] | None = None) -> str:
     """What a program of ours prints on stdout when that is a pipe."""
     program = f"from reconciler.cli import output\nfrom reconciler.report.lines import line\n{code}"
     done = subprocess.run(
-        [sys.executable, "-c", program], env=env or {}, capture_output=True, timeout=30, check=True
+        [sys.executable, "-c", program], env=env or {}, capture_output=True, timeout=patience_s, check=True
     )
     assert done.stderr == b""
     return done.stdout.decode()
@@ -47,7 +48,7 @@ def seen(code: str, *, env: dict[str, str] | None = None) -> str:
         pass
     finally:
         os.close(ours)
-    assert process.wait(30) == 0
+    assert process.wait(patience_s) == 0
     return found.decode()
 
 
@@ -164,7 +165,7 @@ except FileError as error:
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=30,
+            timeout=patience_s,
             check=False,
         )
 
@@ -191,7 +192,7 @@ def test_only_the_word_yes_is_yes() -> None:
             input=answer,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=patience_s,
             check=True,
         )
         assert done.stderr == "Go? [yes/no] "

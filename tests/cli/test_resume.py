@@ -2,10 +2,10 @@
 
 import json
 import subprocess
-import time
 from collections.abc import Callable
 
 from cli.hands import Project, Service
+from waiting import patience_s, until
 
 PLANNED = 4  # creates of the quickstart, its file left out
 
@@ -19,13 +19,10 @@ def cut_off(project: Project, service: Service, end: Callable[["subprocess.Popen
     with project.start(
         service, "apply", "--yes", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        until = time.monotonic() + 30
-        while not service.writes():
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        until(service.writes, "the first write")
         end(process)
-        process.communicate(timeout=30)
-    time.sleep(0.5)  # what is under way at the service may take as long
+        process.communicate(timeout=patience_s)
+    service.ends()
 
 
 def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(

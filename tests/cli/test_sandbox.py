@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
+from waiting import patience_s
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -28,11 +30,11 @@ def sandbox(*options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
             yield ready.split("//")[1].strip(), process
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(patience_s)
 
 
 def contacts(host: str, *, user: str = "demo:demo", key: str = "demo-key") -> tuple[int, dict[str, object]]:
-    connection = HTTPConnection(host, timeout=60)
+    connection = HTTPConnection(host, timeout=patience_s)
     headers = {
         "Authorization": "Basic " + base64.b64encode(user.encode()).decode(),
         "X-Api-Key": key,
@@ -52,7 +54,7 @@ def test_the_sandbox_serves_until_it_is_stopped() -> None:
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         said = process.stderr.read()
-        assert process.wait(30) == 0
+        assert process.wait(patience_s) == 0
 
     assert status == 200
     assert body["status"] == "1 to 3 of 3    "

@@ -12,9 +12,10 @@ from random import Random
 import pytest
 from cli.hands import Project, Service
 from cli.listener import Listener, lines_of, listening, noted
+from waiting import patience_s
 
 kills = 6
-ends_within_s = 10.0  # promised are 2; the rest is for a machine that does something else as well
+ends_within_s = 25.0  # promised are 2; a busy machine takes longer, and what nobody ends takes 30 or more
 LONG = "x" * 1_000  # a pipe of four pages holds four lines with this
 
 
@@ -97,7 +98,7 @@ def test_a_full_output_is_not_listened_for(project: Project, service: Service) -
     with Path("/dev/full").open("w") as full:
         words = ("callbacks", "listen", "--port", "0", "--no-key")
         with project.start(service, *words, stdout=full, stderr=subprocess.PIPE) as process:
-            said = process.communicate(timeout=30)[1]
+            said = process.communicate(timeout=patience_s)[1]
 
     assert process.returncode == 1
     assert said.startswith("standard output cannot be written: no space left on device. ")
@@ -118,7 +119,7 @@ def test_killed_at_chance_moments_no_reply_is_lost(project: Project, service: Se
                     acknowledged.add(f"{kill}-{number}")
             if kill == kills:
                 ear.process.send_signal(signal.SIGTERM)
-            printed += ear.process.communicate(timeout=30)[0].splitlines()
+            printed += ear.process.communicate(timeout=patience_s)[0].splitlines()
 
     ids = {json.loads(line)["id"]: json.loads(line)["content"] for line in printed}
     assert acknowledged <= set(contents(printed))

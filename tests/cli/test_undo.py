@@ -5,7 +5,6 @@ import json
 import signal
 import stat
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from cli.hands import Project, Service
 from hostile.plan_worlds import staged
 from pyrage import x25519
 from sealing import edit
+from waiting import patience_s, until
 from world import Agreeing, World
 
 from reconciler import pipeline
@@ -170,7 +170,7 @@ def test_a_run_that_was_stopped_can_be_undone(
     ) as process:
         wait_for_a_write(slow_service)
         process.send_signal(number)
-        printed, _ = process.communicate(timeout=30)
+        printed, _ = process.communicate(timeout=patience_s)
 
     count = sum(1 for one in json.loads(printed)["outcomes"] if one["result"] == "applied")
     assert process.returncode == 130
@@ -212,7 +212,7 @@ def test_an_undo_that_cannot_be_written_does_not_hide_how_the_run_ended(
     ) as process:
         wait_for_a_write(slow_service)
         folder.rmdir()
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=patience_s)
 
     assert process.returncode == 1
     assert f"{CREATED} applied" in out
@@ -222,10 +222,7 @@ def test_an_undo_that_cannot_be_written_does_not_hide_how_the_run_ended(
 
 def wait_for_a_write(service: Service) -> None:
     """Return when the service has answered one."""
-    until = time.monotonic() + 30
-    while not service.writes():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(service.writes, "a write")
 
 
 def test_an_undo_is_encrypted_for_the_same_people(project: Project, service: Service) -> None:

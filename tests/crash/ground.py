@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from cli.hands import Project, Service
+from waiting import patience_s
 
 from reconciler.sandbox.app import SandboxConfig, running
 
 SETTLE_S = 0.3  # seconds; a request of a killed process is carried out on loopback within milliseconds
-ended_s = 60  # seconds in which any of these commands has to have ended
+look_s = 0.005  # seconds between two looks
+ended_s = patience_s  # in which any of these commands has to have ended
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Ground:
         path = self.project.folder / ".reconciler" / "store.db"
         if not path.exists():
             return 0
-        with closing(sqlite3.connect(path, timeout=5)) as store:
+        with closing(sqlite3.connect(path, timeout=patience_s)) as store:
             tables = {name for (name,) in store.execute("SELECT name FROM sqlite_master")}
             if "journal" not in tables:
                 return 0
@@ -120,7 +122,7 @@ class Ground:
             if len(self.service.writes()) >= count:
                 return True
             assert time.monotonic() < until, self.said()
-            time.sleep(0.005)
+            time.sleep(look_s)
         return False
 
     def forget_requests(self) -> None:

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 import yaml
 from copies import copied
+from waiting import patience_s
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SANDBOX = {"username": "demo", "password": "demo", "api_key": "demo-key"}
@@ -104,7 +105,7 @@ class Project:
             env=self.environ,
             capture_output=True,
             encoding="utf-8",
-            timeout=120,
+            timeout=patience_s,
             check=False,
         )
         assert done.returncode == ends, (
@@ -140,7 +141,7 @@ def _sandbox(case: Case) -> Iterator[str]:
         yield process.stdout.readline().split()[-1]
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(patience_s)
         process.stdout.close()
 
 

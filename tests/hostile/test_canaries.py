@@ -20,6 +20,7 @@ from hostile import canaries
 from hostile.canaries import KEY, PASSWORD, Answer, Echo, Project, Sinks, echoing
 from hostile.command import Ended
 from service.socket_server import free_port
+from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
 from reconciler.sandbox.app import SandboxConfig, running
@@ -284,7 +285,7 @@ def _cut(
             out, err = process.communicate(timeout=delay_s)
         except subprocess.TimeoutExpired:
             process.send_signal(number)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=patience_s)
     return Ended(process.returncode, out, err)
 
 

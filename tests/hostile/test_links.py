@@ -33,6 +33,7 @@ from service.support import (
     listing,
     service,
 )
+from waiting import patience_s, readable
 
 from reconciler.errors import ServiceError
 from reconciler.model.messages import Callback
@@ -123,22 +124,23 @@ async def _everything(wire: Wire, settings: Any) -> str:
     return "\n".join(said)
 
 
+look_s = 0.1  # seconds between two looks at whether the listener is to end
+
+
 @contextmanager
 def _listener() -> Iterator[tuple[int, list[bytes]]]:
     """A port that keeps whatever anybody sends to it."""
     heard: list[bytes] = []
     server = socket.create_server(("127.0.0.1", 0))
-    server.settimeout(0.1)
     ending = threading.Event()
 
     def listen() -> None:
         while not ending.is_set():
-            try:
-                connection, _ = server.accept()
-            except TimeoutError:
+            if not readable(server, look_s):
                 continue
+            connection, _ = server.accept()
             with closing(connection):
-                connection.settimeout(1)
+                connection.settimeout(patience_s)
                 heard.append(connection.recv(65_536))
 
     thread = threading.Thread(target=listen)

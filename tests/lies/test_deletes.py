@@ -1,13 +1,13 @@
 """A success of a DELETE is believed when the contact is gone."""
 
 import threading
-import time
 
 import effort
 import pytest
 from lies.proxy import Answer, Lie, Request, Tell, Truth
 from lies.stage import SETTLE_S, Stage, said
 from lies.told import CONTACT, ERROR, PAGE, after_all, asked, at_another, instead, later
+from waiting import until
 
 pytestmark = effort.proofs_only()
 DELETE = asked("DELETE")
@@ -61,8 +61,7 @@ def test_a_delete_that_comes_after_the_window_is_not_done_and_then_nothing_to_do
     with place.proxy.telling(Lie("a DELETE that is done much later", DELETE, later(SETTLE_S * 8, 204))):
         done = place.apply()
         assert done.returncode != 0, said(done)
-        while len(place.live()) == 6:
-            time.sleep(0.02)
+        until(lambda: len(place.live()) < 6, "the delete")
 
     place.apply()
     assert place.run("plan", "--detailed-exitcode").returncode == 0

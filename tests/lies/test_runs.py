@@ -13,6 +13,7 @@ from cli.hands import Project, Service
 from lies.proxy import Answer, Lie, Request, Tell, Truth
 from lies.stage import SETTLE_S, Stage, crowd, make_project, person, said
 from lies.told import CONTACT, ERROR, Gateway, after_all, asked, carried_out_and_lost, every_third
+from waiting import until
 
 pytestmark = effort.proofs_only()
 ROUNDS = effort.count(small=1, full=2)
@@ -106,13 +107,11 @@ def test_a_store_that_goes_under_a_run_ends_its_writes(place: Stage) -> None:
     """Without its store a run cannot write down what it sends: a second run would send it again."""
     number = effort.count(small=60, full=150)
     place.declare(**crowd(number))
-    place.proxy.latency_s = 0.05
+    place.proxy.latency_s = 0.3  # so that the store goes long before the last write
     with place.project.start(
         Service(place.proxy.address), "apply", "--yes", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
-        until = time.monotonic() + ended_s
-        while len(place.proxy.writes()) < 10 and time.monotonic() < until:
-            time.sleep(0.005)
+        until(lambda: len(place.proxy.writes()) >= 10, "ten writes")
         before = len(place.proxy.writes())
         shutil.rmtree(place.project.folder / ".reconciler")
         code = process.wait(ended_s)

@@ -22,6 +22,7 @@ def test_requests_are_remembered_in_their_order() -> None:
 
     assert served(sandbox) == {
         "total": 3,
+        "under_way": 0,
         "requests": [
             {"method": "POST", "path": "/contacts", "query": {}, "status": 201},
             {"method": "GET", "path": path, "query": {"customFields": "true"}, "status": 200},
@@ -47,7 +48,7 @@ def test_the_memory_can_be_emptied() -> None:
 
     assert sandbox.delete("/_sandbox/requests").status_code == 204
 
-    assert served(sandbox) == {"total": 0, "requests": []}
+    assert served(sandbox) == {"total": 0, "under_way": 0, "requests": []}
 
 
 def test_control_needs_no_credentials() -> None:

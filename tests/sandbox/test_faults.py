@@ -15,6 +15,7 @@ from sandbox.asking import (
     usual_headers,
     vendor_type,
 )
+from waiting import until
 
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
@@ -102,8 +103,7 @@ def test_land_late_does_it_after_the_connection_was_closed(plain: Plain) -> None
     with pytest.raises(httpx2.RemoteProtocolError, match="without sending a response"):
         plain.send("POST", "/contacts", JANE)
 
-    while plain.total == people:
-        time.sleep(0.01)
+    until(lambda: plain.total > people, "the landing")
     assert plain.total == people + 1
 
 

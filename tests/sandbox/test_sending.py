@@ -25,6 +25,7 @@ from sandbox.receiving import (
     replied,
     sent,
 )
+from waiting import patience_s, until
 
 from reconciler.sandbox import sending
 from reconciler.sandbox.app import running
@@ -370,12 +371,12 @@ def test_what_was_dealt_with_is_not_tried_again() -> None:
 def speaking(words: bytes) -> Iterator[str]:
     """Something on a port that says this to whoever connects, and then nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(5)
+        listening.settimeout(patience_s)
 
         def speak() -> None:
             connection, _ = listening.accept()
             with connection, suppress(OSError):  # who has heard enough may hang up
-                connection.settimeout(5)
+                connection.settimeout(patience_s)
                 connection.sendall(words)
                 while connection.recv(65_536):
                     pass
@@ -470,9 +471,7 @@ def test_a_running_sandbox_calls_by_itself_and_comes_again() -> None:
                 "location"
             ]
             client.post(f"/_sandbox/messages/{last_segment(location)}/reply", json={"content": "Yes"})
-            deadline = time.monotonic() + 10
-            while len(receiver.calls) < 2 and time.monotonic() < deadline:
-                time.sleep(0.01)
+            until(lambda: len(receiver.calls) >= 2, "the second call")
 
     assert [one["responseMessage"]["content"] for one in payloads(receiver)] == ["Yes", "Yes"]
 

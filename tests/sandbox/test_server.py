@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from sandbox.asking import JANE, usual_headers
+from waiting import patience_s
 
 from reconciler.sandbox.app import running, serve
 from reconciler.sandbox.config import SandboxConfig
@@ -100,7 +101,7 @@ def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> No
         base = process.stdout.readline().strip()
         made = httpx2.post(f"{base}/contacts", json=JANE, headers=usual_headers("/contacts"))
         process.send_signal(number)
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=patience_s)
 
     assert (made.status_code, process.returncode, output, errors) == (201, 0, "stopped\n", "")
     with running(SandboxConfig(data=data)) as again, httpx2.Client(base_url=again) as client:

@@ -14,6 +14,7 @@ import pytest
 import tally
 from service.support import CALLS, ID, Chunks, Clock, Wire, answer, contact, failure, listing, with_client
 from service.test_media import HOSTILE, SAMPLES
+from waiting import patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
 from reconciler.service.client import ServiceClient
@@ -175,14 +176,14 @@ def test_a_packed_body_never_unpacks_beyond_the_cap(name: str) -> None:
         return httpx2.Response(200, headers={"content-encoding": encoding}, stream=Chunks(body))
 
     tracemalloc.start()
-    began = time.monotonic()
+    began = time.process_time()
     error = failure(Wire(packed), lambda client: client.contacts.list())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert isinstance(error, Unavailable | Malformed)
     assert peak < 64 * 1024 * 1024
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_packed_page_is_read() -> None:
@@ -230,7 +231,7 @@ def test_whatever_the_status_the_error_is_one_of_ours() -> None:
 
     async def work(client: ServiceClient) -> list[object]:
         calls = [call(client) for _ in range(900) for call in CALLS.values()]
-        return [await asyncio.wait_for(call, 5) for call in map(_caught, calls)]
+        return [await asyncio.wait_for(call, patience_s) for call in map(_caught, calls)]
 
     results = with_client(Wire(next_status), work, clock=Clock())
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from service.socket_server import Peer, Play, Server, free_port
 from service.support import CALLS, ID, sandbox_config, service
+from waiting import patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
 from reconciler.sandbox.app import running
@@ -300,7 +301,7 @@ def test_the_environment_changes_nothing(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=patience_s,
         )
 
     assert (done.stdout, done.stderr) == ("21 {'GET': 2}\n", "")
@@ -343,7 +344,7 @@ def test_certificates_from_the_environment_are_not_trusted() -> None:
             asked = await asyncio.create_subprocess_exec(
                 sys.executable, "-c", TRUST, base_url, env=environment, stdout=subprocess.PIPE
             )
-            said, _ = await asyncio.wait_for(asked.communicate(), 60)
+            said, _ = await asyncio.wait_for(asked.communicate(), patience_s)
         return said.decode(), server.accepted
 
     said, accepted = asyncio.run(main())

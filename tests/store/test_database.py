@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event, text
 from store.support import JANE, ORIGIN, WORKSPACES, Clock, as_somebody_without_rights, record, store_at
+from waiting import patience_s
 
 from reconciler.errors import SettingsError, StoreError
 from reconciler.store.database import Store
@@ -198,7 +199,7 @@ def test_processes_that_make_a_store_at_the_same_moment_all_get_it(store_url: st
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for command in commands
     ]
-    spoken = [process.communicate(timeout=60) for process in processes]
+    spoken = [process.communicate(timeout=patience_s) for process in processes]
 
     assert [errors for _, errors in spoken] == [""] * 3
     assert len({said for said, _ in spoken}) == 1

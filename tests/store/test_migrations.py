@@ -13,6 +13,7 @@ import pytest
 import tally
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, Clock, as_somebody_without_rights, store_at
+from waiting import patience_s
 
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
@@ -293,7 +294,7 @@ bring_up(sys.argv[1], lambda number: number == int(sys.argv[3]) and os.kill(os.g
 @pytest.mark.parametrize("at", [4, 10, 16])
 def test_a_process_that_is_killed_within_a_migration_has_changed_nothing(old: str, at: int) -> None:
     before = everything(old)
-    died = subprocess.run([sys.executable, "-c", DYING, old, TESTS, str(at)], check=False, timeout=60)
+    died = subprocess.run([sys.executable, "-c", DYING, old, TESTS, str(at)], check=False, timeout=patience_s)
 
     assert died.returncode == -signal.SIGKILL
     assert everything(old) == before

@@ -20,6 +20,7 @@ import postgres
 import psycopg
 import pytest
 from service.support import KEY, PASSWORD, USER, service
+from waiting import patience_s
 
 from reconciler.errors import StoreError
 from reconciler.service.client import paced
@@ -313,7 +314,7 @@ class Counting:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(patience_s)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -380,7 +381,7 @@ def test_a_laptop_and_three_runners_stay_below_the_quota_together(url: str) -> N
             )
             for name in names
         ]
-        said = [json.loads(agent.communicate(timeout=60)[0]) for agent in agents]
+        said = [json.loads(agent.communicate(timeout=patience_s)[0]) for agent in agents]
     firsts = [min(at for at, name in service_.seen if name == each) for each in names]
     moments = [at for at, _ in service_.seen if at not in firsts]
     began = max(firsts)

@@ -8,6 +8,7 @@ import pytest
 import tally
 from sqlalchemy import Connection, text
 from store.support import JANE, SAM, WORKSPACES, record, store_at
+from waiting import patience_s, until
 
 from reconciler.errors import StoreError
 from reconciler.model.address import contact
@@ -297,11 +298,10 @@ def test_commits_of_several_writers_survive_the_kill_of_the_server() -> None:
         writers = [threading.Thread(target=write, args=(name,)) for name in ("one", "two")]
         for writer in writers:
             writer.start()
-        while len(kept) < 40 and any(writer.is_alive() for writer in writers):
-            writers[0].join(0.01)
+        until(lambda: len(kept) >= 40 or not any(map(threading.Thread.is_alive, writers)), "forty writes")
         server.kill()
         for writer in writers:
-            writer.join(30)
+            writer.join(patience_s)
         server.start()
         with store_at(url, create=False) as store:
             found = set(map(str, store.recorded(WORKSPACES).entities))
@@ -458,7 +458,7 @@ def test_a_store_can_be_used_by_several_threads(postgres_url: str) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(patience_s)
         assert len(store.recorded(WORKSPACES).entities) == 16
 
 

