@@ -1,0 +1,115 @@
+"""How much time lies between the answer to a look and its write, as the run report tells it.
+
+    .venv/bin/python bench/gap.py
+
+A sandbox of its own process takes 20 ms for each answer. Each row is one `reconciler apply` of creates at a
+rate (10 a second, or without a limit) and with so many changes at once; `throttled`: one request in twelve is
+answered 429. The numbers are those of `gap` in the report; nothing is written but to stdout.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+LATENCY_MS = 20
+SECRETS = {"DEMO_USER": "demo", "DEMO_PASSWORD": "demo", "DEMO_KEY": "demo-key"}
+SETTINGS = """\
+version: 1
+manifests: [manifests/]
+service:
+  base_url: {base_url}
+  auth: {{username: {{env: DEMO_USER}}, password: {{env: DEMO_PASSWORD}}, api_key: {{env: DEMO_KEY}}}}
+  limits: {{requests_per_second: {rate}, concurrency: {at_once}}}
+workspaces: {{default: {{}}}}
+lock: {{in_service: never}}
+"""
+ROWS = [(rate, at_once, throttled) for throttled in (False, True) for rate in (10, 0) for at_once in (8, 64)]
+
+
+@contextmanager
+def sandbox() -> Iterator[str]:
+    """Run a sandbox, and give its address."""
+    command = [sys.executable, "-m", "reconciler", "sandbox", "--port", "0", "--latency-ms", str(LATENCY_MS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        lines = process.stdout or ()
+        address = next(line for line in lines if "http://127.0.0.1:" in line)
+        port = address.split("http://127.0.0.1:")[1].split("/")[0].split()[0]
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def measured(rate: int, at_once: int, *, throttled: bool) -> dict[str, Any]:
+    """Return the report of one apply."""
+    count = 40 if rate else 100 if throttled else 400
+    with tempfile.TemporaryDirectory() as name, sandbox() as base_url:
+        folder = Path(name)
+        (folder / "manifests").mkdir()
+        (folder / "reconciler.yaml").write_text(
+            SETTINGS.format(base_url=base_url, rate=rate, at_once=at_once), encoding="utf-8"
+        )
+        people = "".join(
+            f"  p{n}: {{firstName: P{n}, lastName: Doe, workEmailAddress1: p{n}@example.com,"
+            ' workMobilePhone1: "+61491570156", workCountry: Australia}\n'
+            for n in range(count)
+        )
+        text = f"version: 1\nworkspace: default\ncontacts:\n{people}"
+        (folder / "manifests" / "people.yaml").write_text(text, encoding="utf-8")
+        if throttled:
+            slow_down(base_url)
+        done = subprocess.run(
+            [sys.executable, "-m", "reconciler", "apply", "--yes", "--format", "json"],
+            cwd=folder,
+            env={**os.environ, **SECRETS},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        report: dict[str, Any] = json.loads(done.stdout)
+        return report
+
+
+def slow_down(base_url: str) -> None:
+    """Answer one request in twelve with 429, by chance with a fixed seed."""
+    rule = {
+        "fault": "refused-before",
+        "status": 429,
+        "times": None,
+        "probability": 0.08,
+        "seed": 7,
+        "path": "*/contacts*",
+    }
+    httpx2.post(f"{base_url}/_sandbox/faults", json=rule).raise_for_status()
+
+
+def main() -> None:
+    """Print one line a row."""
+    print("| calls a second | at once | 429s | writes | median | 99 % within | held back | outcome |")
+    print("|---|---|---|---|---|---|---|---|")
+    for rate, at_once, throttled in ROWS:
+        report = measured(rate, at_once, throttled=throttled)
+        gap = report["gap"] or {"writes": 0, "median_ms": 0, "p99_ms": 0, "looked_again": 0}
+        cells = [
+            str(rate or "no limit"),
+            str(at_once),
+            "one in twelve" if throttled else "none",
+            str(gap["writes"]),
+            f"{gap['median_ms']:g} ms",
+            f"{gap['p99_ms']:g} ms",
+            str(gap["looked_again"]),
+            report["outcome"],
+        ]
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
