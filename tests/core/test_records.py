@@ -13,6 +13,7 @@ from core.build import (
     recorded,
     row,
 )
+from msgspec import structs
 
 from reconciler.core.normalize import mask
 from reconciler.core.records import proven, record_of, refreshed
@@ -221,3 +222,20 @@ def test_what_is_not_live_is_not_remembered() -> None:
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com"))
 
     assert list(refreshed(planned(want, Live({})), want, Live({}), Recorded({}))) == []
+
+
+def test_a_record_that_was_put_back_is_older_than_the_time_of_change() -> None:
+    """With that time it would pass for what is live, and the drift that was not set back would be quiet."""
+    before = record("contact/ops/jane", "A1", jobTitle="Engineer", firstName="Jane")
+    after = structs.replace(
+        record("contact/ops/jane", "A1", jobTitle="Engineer", firstName="Janet"),
+        shown={"jobTitle": "Director", "firstName": "Janet"},
+        modified="2026-03-01T12:00:00Z",
+    )
+
+    kept = proven(after, before, taken={"firstName"}, refused={"jobTitle"})
+
+    assert kept.sent == {"jobTitle": "Engineer", "firstName": "Janet"}
+    assert kept.shown == {"jobTitle": "Engineer", "firstName": "Janet"}
+    assert kept.modified == ""
+    assert proven(after, before, taken={"firstName", "jobTitle"}).modified == after.modified
