@@ -17,6 +17,7 @@ holds a secret or a value of somebody's personal data. Our own mistakes are `ass
 traceback, not a branch of this tree.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -102,10 +103,17 @@ class StalePlan(Refused):
 
 
 class LockHeld(Refused):
-    """Another run is writing; the message names its holder and age."""
+    """Another run is writing; the message names its holder, its age and how far it is.
+
+    `running` says the same in fields (model/running.py); None where the lock was lost, or is not a run's.
+    """
 
     exit_code = 4
     outcome = "locked"
+
+    def __init__(self, message: str, *, next: str = "", running: Mapping[str, object] | None = None) -> None:  # noqa: A002 - the word that users read
+        super().__init__(message, next=next)
+        self.running = running
 
 
 class ServiceError(ReconcilerError):

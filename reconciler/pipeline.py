@@ -98,8 +98,8 @@ async def plan(
         ) as reader,
     ):
         planned = await make(settings, desired, outside, reader, store, options=options, consent=consent)
-        left = await within(outside.offload, store.unfinished, give_up=store.give_up)
-        return replace(planned, unfinished=left)
+        found = await within(outside.offload, store.standing, give_up=store.give_up)
+        return replace(planned, unfinished=found.left, running=found.running)
 
 
 async def apply(
@@ -124,7 +124,7 @@ async def apply(
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
-    async with writing(settings, desired, outside, stop, fail_fast=fail_fast) as work:
+    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as work:
         unfinished = await work.ask(Store.unfinished)
         await settle(work, unfinished, watch)
         salt = saved.salt if saved else ""
@@ -174,7 +174,7 @@ async def resume(
         known = await within(outside.offload, store.unfinished, give_up=store.give_up)
         if not known and not store.doubtful:
             return None
-    async with writing(settings, desired, outside, stop, fail_fast=fail_fast) as work:
+    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as work:
         unfinished = await work.ask(Store.unfinished)
         settled = await settle(work, unfinished, watch)
         if not unfinished:
@@ -252,7 +252,7 @@ async def undo(
     Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
     nothing = desired_of(saved, Recorded({}))
-    async with writing(settings, nothing, outside, stop, fail_fast=fail_fast) as work:
+    async with writing(settings, nothing, outside, stop, fail_fast=fail_fast, waits=watch.waits) as work:
         if why := expired(saved, work.lock.now(), hours=settings.plan_expires_h):
             raise StalePlan(why, next=_AFRESH)
         unfinished = await work.ask(Store.unfinished)

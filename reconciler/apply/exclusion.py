@@ -27,6 +27,7 @@ from reconciler.store.lock import Holder, Lock, lease_s
 
 entries_max = 20  # of the history; the last run is among them
 poll_s = 1.0  # between two looks at a store's lock that somebody else holds
+tell_s = 30.0  # between two words of who holds it, and how far that run is
 
 
 class Turn(Protocol):
@@ -71,16 +72,24 @@ async def locks(
     stop: StopFlag,
     connections: Connections | None,
     offload: Offload,
+    waits: Callable[[str], None],
 ) -> AsyncIterator[tuple[Lock, Turn]]:
     """Hold the store's lock, and yield it with the one in the service, which is not taken yet.
 
-    Both are let go of on every way out. Raises LockHeld, SettingsError.
+    Both are let go of on every way out. `waits` hears who holds the store's lock, and how far that run is.
+    Raises LockHeld, SettingsError.
     """
     use = used(settings, shared=store.shared, unattended=unattended)
     before = await within(offload, store.holder, give_up=store.give_up)
     async with AsyncExitStack() as held:
         lock = await _locked(
-            held, store, run, timing=timing, patience_s=settings.lock.timeout_s, offload=offload
+            held,
+            store,
+            run,
+            timing=timing,
+            patience_s=settings.lock.timeout_s,
+            offload=offload,
+            waits=waits,
         )
         if not isinstance(use, NoTurn):
             ended = await within(offload, partial(over, store, before), give_up=store.give_up)
@@ -94,17 +103,28 @@ async def locks(
 
 
 async def _locked(
-    held: AsyncExitStack, store: Store, run: str, *, timing: Timing, patience_s: float, offload: Offload
+    held: AsyncExitStack,
+    store: Store,
+    run: str,
+    *,
+    timing: Timing,
+    patience_s: float,
+    offload: Offload,
+    waits: Callable[[str], None],
 ) -> Lock:
     """Hold the store's lock. Another holder is waited for; LockHeld is raised when patience ends."""
-    ends_at = timing.monotonic() + patience_s
+    ends_at, tell_at = timing.monotonic() + patience_s, timing.monotonic()
     while True:
         try:
             return await held.enter_async_context(_in_store(store, run, offload))
-        except LockHeld:
-            left_s = ends_at - timing.monotonic()
+        except LockHeld as other:
+            now = timing.monotonic()
+            left_s = ends_at - now
             if left_s <= 0:
                 raise
+            if now >= tell_at:
+                waits(f"waiting, {left_s:,.0f} s at most: {str(other).removesuffix('.')}")
+                tell_at = now + tell_s
             await timing.sleep(min(poll_s, left_s))
 
 

@@ -17,7 +17,15 @@ from reconciler.apply.exclusion import used
 from reconciler.cli.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.storing import now, open_store
 from reconciler.cli.surroundings import Surroundings, alone, unchecked
-from reconciler.errors import NotFound, ReconcilerError, ServiceError, SettingsError, Throttled, Unauthorized
+from reconciler.errors import (
+    CorruptRecord,
+    NotFound,
+    ReconcilerError,
+    ServiceError,
+    SettingsError,
+    Throttled,
+    Unauthorized,
+)
 from reconciler.model.findings import Finding, State
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
@@ -78,9 +86,12 @@ def _lock(store: Store) -> tuple[Finding, ...]:
     if holder is None:
         return (Finding("lock", "ok", "free"),)
     what = f"held by {holder.holder}, run {holder.run}, since {holder.since}"
-    if gone(holder):
-        return (Finding("lock", "warn", f"{what}; that process has ended", "reconciler resume"),)
-    return (Finding("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
+    running = store.standing().running
+    if running is not None and running.run == holder.run:
+        what = f"{what}; {running.how_far}"
+        return (Finding("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
+    why = "that process has ended" if gone(holder) else f"its lease ended at {holder.expires}"
+    return (Finding("lock", "warn", f"{what}; {why}", "reconciler resume"),)
 
 
 def _service_lock(settings: Settings, store: Store) -> tuple[Finding, ...]:
@@ -100,11 +111,12 @@ def _service_lock(settings: Settings, store: Store) -> tuple[Finding, ...]:
 
 
 def _last_run(store: Store) -> tuple[Finding, ...]:
-    running = ""  # where the lock cannot be read, its own line says so
-    with suppress(ReconcilerError):
-        holder = store.holder()
-        running = holder.run if holder else ""
-    left = [one for one in store.unfinished() if one.run != running]
+    running, left = None, store.unfinished()
+    with suppress(CorruptRecord):  # where the lock cannot be read, its own line says so
+        standing = store.standing()
+        running, left = standing.running, standing.left
+    if running is not None and not left:
+        return (Finding("last run", "ok", f"under way: {running.how_far}"),)
     if not left:
         return (Finding("last run", "ok", "nothing is left open"),)
     open_ = sum(1 for one in left for entry in one.entries if entry.open)

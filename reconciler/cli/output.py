@@ -14,7 +14,15 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from reconciler.cli import signals
-from reconciler.errors import FileError, InputError, Problem, ReconcilerError, ServiceError, UnsafePlan
+from reconciler.errors import (
+    FileError,
+    InputError,
+    LockHeld,
+    Problem,
+    ReconcilerError,
+    ServiceError,
+    UnsafePlan,
+)
 from reconciler.report.inert import inert, is_hidden
 
 if TYPE_CHECKING:  # rich and msgspec are imported where they are used: start-up is a promise
@@ -114,6 +122,8 @@ def error_json(error: ReconcilerError) -> str:
         about |= {"method": error.method, "path": error.path, "status": error.status, "code": error.code}
     if isinstance(error, UnsafePlan):
         about["reasons"] = error.reasons
+    if isinstance(error, LockHeld) and error.running is not None:
+        about["running"] = error.running
     return _encoded(error.outcome, error.exit_code, about, _problems(error))
 
 

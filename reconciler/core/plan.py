@@ -179,6 +179,9 @@ def _absent(draft: Draft, entity: Entity, *, recorded: bool) -> None:
         # However long ago: no clock says that it cannot have landed, only a look by who holds the lock.
         what = "was sent by an earlier run and its answer is not known; it may still appear."
         step = "reconciler resume, or apply: it waits, looks, and settles this first"
+        if address in draft.recorded.under_way:
+            what = "is being created by a run that is still writing."
+            step = "wait until that run ends, then plan again"
         draft.skip(entity, Skip(address, "in doubt", what, step))
         return
     if draft.takes(entity):

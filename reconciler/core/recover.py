@@ -18,6 +18,7 @@ from reconciler.model.changes import Change, Create
 from reconciler.model.journal import Entry, Intent
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan
+from reconciler.model.running import Running
 
 
 class Unfinished(Struct, frozen=True):
@@ -33,6 +34,13 @@ class Unfinished(Struct, frozen=True):
     plan: Plan | None
     consent: Consent
     entries: tuple[Entry, ...]
+
+
+class Standing(Struct, frozen=True):
+    """Who writes right now, and what earlier runs left. A run that is alive is in `running` alone."""
+
+    running: Running | None
+    left: tuple[Unfinished, ...]
 
 
 class Recovery(Struct, frozen=True):

@@ -109,9 +109,11 @@ class Recorded(Struct, frozen=True):
 
     `salt` keys the digests of secrets. `doubts` holds the addresses whose create is in doubt, each with
     the time (ISO 8601, UTC) until which it was expected to land. None of them is created again before a
-    run that holds the lock has waited and looked, whatever a clock says.
+    run that holds the lock has waited and looked, whatever a clock says. `under_way` are those of them that
+    a run which is alive is creating right now.
     """
 
     entities: Mapping[Address, RecordedEntity]
     salt: str = ""
     doubts: Mapping[Address, str] = {}
+    under_way: frozenset[Address] = frozenset()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from reconciler.model.audit import AuditEntry, Head
+from reconciler.model.running import Running
 from reconciler.report.lines import BLANK, Line, Style, count, fold, line, pad, sentence
 from reconciler.report.messages import report_json
 from reconciler.report.values import short_fingerprint
@@ -28,13 +29,21 @@ _SIGNS: Mapping[str, tuple[str, Style]] = {
 _UNENDED = "not ended"
 _head_columns = 50
 _commit_digits = 10  # what `git log --oneline` shows in large repositories
-_lock_columns = 8
+_lock_columns = 9
 
 
 def history_lines(
-    entries: Sequence[AuditEntry], head: Head | None, stack: str, *, full: bool = False
+    entries: Sequence[AuditEntry],
+    head: Head | None,
+    stack: str,
+    *,
+    full: bool = False,
+    running: Running | None = None,
 ) -> tuple[Line, ...]:
-    """Return runs with their changes, the newest last, and the head of the chain at the end."""
+    """Return runs with their changes, the newest last, and the head of the chain at the end.
+
+    `running` is the run that is alive: it is not one that has not ended.
+    """
     if not entries:
         return (line(f"nothing is recorded for stack {stack}."),)
     runs: dict[str, list[AuditEntry]] = {}
@@ -46,21 +55,24 @@ def history_lines(
         BLANK,
     ]
     for told in runs.values():
-        shown += [*_run(told, full=full), BLANK]
+        shown += [*_run(told, running, full=full), BLANK]
     return *shown, *_kept(head)
 
 
-def history_json(entries: Sequence[AuditEntry], head: Head | None) -> str:
-    """Return the entries as they are stored, the newest last."""
-    return report_json({"entries": tuple(map(structs.asdict, entries)), "head": str(head or "")})
+def history_json(entries: Sequence[AuditEntry], head: Head | None, running: Running | None) -> str:
+    """Return the entries as they are stored, the newest last, and the run that is alive, or null."""
+    told = tuple(map(structs.asdict, entries))
+    return report_json({"entries": told, "head": str(head or ""), "running": running})
 
 
-def _run(entries: Sequence[AuditEntry], *, full: bool) -> list[Line]:
+def _run(entries: Sequence[AuditEntry], running: Running | None, *, full: bool) -> list[Line]:
     """Return a run: how it ended, who it was, and each of its changes."""
     first, last = entries[0], entries[-1]
     ended = next((one for one in reversed(entries) if one.event == "ended"), None)
     command = _first(entries, "command") or "run"
     outcome = ended.outcome if ended else _UNENDED
+    if running is not None and running.run == first.run and ended is None:
+        outcome = f"running ({running.how_far})"
     counts = ended.counts if ended else Counter(one.outcome for one in entries if one.event == "changed")
     said = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
     style: Style = "" if outcome == "done" else "warn"
@@ -162,14 +174,25 @@ def verification_json(found: "Verification", anchor: Head | None) -> str:
     return report_json(about, 1 if found.broken_at else 0)
 
 
-def lock_lines(holder: "Holder | None", stack: str, now: datetime, *, gone: bool = False) -> tuple[Line, ...]:
-    """Say who holds the lock, for how long it may, and what to do; `gone`: its process has ended."""
+def lock_lines(
+    holder: "Holder | None",
+    stack: str,
+    now: datetime,
+    *,
+    gone: bool = False,
+    running: Running | None = None,
+) -> tuple[Line, ...]:
+    """Say who holds the lock, for how long it may, and what to do.
+
+    `gone`: its process has ended; `running`: how far its run is.
+    """
     if holder is None:
         return (line(f"the lock of stack {stack} is free."),)
     rows = (
         ("holder", holder.holder),
         ("run", holder.run),
         ("since", f"{_moment(holder.since)} ({_span(_seconds(holder.since, now))} ago)"),
+        ("progress", running.how_far if running else "unknown"),
         ("lease", _lease(_left(holder, now))),
         ("counter", f"{holder.counter:,}"),
         ("id", holder.id),
@@ -186,10 +209,12 @@ def lock_lines(holder: "Holder | None", stack: str, now: datetime, *, gone: bool
     return tuple(shown)
 
 
-def lock_json(holder: "Holder | None", stack: str, now: datetime, *, gone: bool) -> str:
-    """Return the same for programs: `held`, `gone`, and `holder` or null."""
+def lock_json(
+    holder: "Holder | None", stack: str, now: datetime, *, gone: bool, running: Running | None
+) -> str:
+    """Return the same for programs: `held`, `gone`, and `holder` and `running`, or null."""
     about = {"stack": stack, "held": holder is not None, "gone": gone, "holder": _holder(holder, now)}
-    return report_json(about)
+    return report_json({**about, "running": running})
 
 
 def unlocked_lines(holder: "Holder", stack: str) -> tuple[Line, ...]:

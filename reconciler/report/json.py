@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
+from reconciler.core.recover import Standing
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
@@ -17,13 +18,22 @@ from reconciler.model.outcomes import WORDS, Run
 from reconciler.model.plans import Plan, Verdict
 from reconciler.report.drift import drifts
 from reconciler.report.inert import is_hidden
+from reconciler.report.unfinished import standing_json
 
 REPORT_VERSION = 1
 _OF_THE_MOMENT = {"unmanaged", "calls", "calls_avoided"}  # core/seal.py: not kept
 
 
-def plan_json(plan: Plan, verdict: Verdict, exit_code: int) -> str:
+def plan_json(
+    plan: Plan,
+    verdict: Verdict,
+    exit_code: int,
+    standing: Standing | None = None,
+) -> str:
     """Return the plan, its counts and the guard's verdict.
+
+    With `standing` also who writes right now, or null, and the runs that did not finish: `running` and
+    `unfinished`. A plan from a file says nothing of that.
 
     The plan is as in its file but for `salt`: without it the masks of secrets cannot be tried out
     against guesses, and reports travel further than plan files do.
@@ -36,6 +46,7 @@ def plan_json(plan: Plan, verdict: Verdict, exit_code: int) -> str:
             "plan": shown,
             "counts": _counts(plan),
             "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
+            **(standing_json(standing) if standing else {}),
         },
     )
 

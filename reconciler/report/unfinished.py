@@ -1,12 +1,13 @@
-"""Runs that did not finish, and what is left of them, as lines.
+"""Runs that did not finish and what is left of them, and the run that is alive: as lines and as JSON.
 
 Not here: how far a run came (core/recover.py), and what is done about it.
 """
 
 from collections.abc import Sequence
 
-from reconciler.core.recover import Unfinished, recover
+from reconciler.core.recover import Standing, Unfinished, recover
 from reconciler.model.changes import Change, action
+from reconciler.model.running import Running
 from reconciler.report.lines import Line, count, flow, fold, line, sentence
 
 
@@ -16,6 +17,29 @@ def unfinished_lines(runs: Sequence[Unfinished], next_step: str = "") -> tuple[L
     for number, run in enumerate(runs, start=1):
         lines += sentence("", _how_far(run), next_step if number == len(runs) else "")
     return tuple(lines)
+
+
+def running_lines(running: Running) -> tuple[Line, ...]:
+    """Say that a run is alive, whose it is, how far it is, and that waiting is all there is to do."""
+    who = f"run {running.run} is writing now, by {running.holder}, since {running.since}: {running.how_far}."
+    return tuple(sentence("", who, "wait until it ends, then plan again: what it still changes shows here"))
+
+
+def standing_json(standing: Standing) -> dict[str, object]:
+    """Return `running`, and `unfinished` with how many changes ended, are in doubt, never left."""
+    return {"running": standing.running, "unfinished": tuple(_counted(run) for run in standing.left)}
+
+
+def _counted(run: Unfinished) -> dict[str, object]:
+    found = recover(run)
+    return {
+        "run": run.run,
+        "command": run.command,
+        "started_at": run.started_at,
+        "ended": len(found.settled),
+        "in_doubt": len(found.in_doubt),
+        "never_sent": len(found.never_sent) if run.plan else None,
+    }
 
 
 def _how_far(run: Unfinished) -> str:

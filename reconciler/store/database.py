@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from reconciler.core.audit import Verification, beginning, entity_hash, verify
 from reconciler.core.guard import Consent
 from reconciler.core.keyed import keyed
-from reconciler.core.recover import Unfinished
+from reconciler.core.recover import Standing, Unfinished
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Head
@@ -27,10 +27,11 @@ from reconciler.model.changes import action
 from reconciler.model.context import Context
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan, Workspace
+from reconciler.model.running import Running
 from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store import audit, journal, recorded, runs
 from reconciler.store.connection import Database, open_database
-from reconciler.store.lock import Holder, Lock, holder, unlock
+from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.recorded import Batch, Owner
 
 if TYPE_CHECKING:
@@ -141,7 +142,9 @@ class Store:
         with self._database.reading() as connection:
             entities = recorded.load(connection, self._owner, _ids(workspaces))
             doubts = journal.doubts(connection, self._owner)
-        return Recorded(entities, salt=self.salt, doubts=doubts)
+            writer = alive(connection, self._owner, now=self._database.now(connection)) if doubts else None
+            under_way = journal.open_creates(connection, self._owner, writer.run) if writer else frozenset()
+        return Recorded(entities, salt=self.salt, doubts=doubts, under_way=under_way)
 
     def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
         """Carry out several batches in one transaction: all of them are durable afterwards, or none.
@@ -219,6 +222,28 @@ class Store:
             return None
         with self._database.reading() as connection:
             return runs.last_look(connection, self._owner)
+
+    def running(self) -> Running | None:
+        """Return the run that holds the lock and how far it is, whether or not it is alive; None if free."""
+        if self._empty:
+            return None
+        with self._database.reading() as connection:
+            found = holder(connection, self._owner)
+            return running(connection, self._owner, found) if found else None
+
+    def standing(self) -> Standing:
+        """Return who writes right now, and what the runs left that nobody carries out any more.
+
+        Both are of one moment: the run of a holder whose lease lives and whose process is not gone is under
+        way, not left.
+        """
+        if self._empty:
+            return Standing(None, ())
+        with self._database.reading() as connection:
+            writer = alive(connection, self._owner, now=self._database.now(connection))
+            known = runs.unfinished(connection, self._owner)
+            now = running(connection, self._owner, writer) if writer else None
+        return Standing(now, tuple(one for one in known if now is None or one.run != now.run))
 
     def close_run(self, run: str, outcome: str) -> None:
         """An unfinished run is over, as far as it is known: nobody goes on with it."""

@@ -107,6 +107,12 @@ def doubts(connection: Connection, owner: Owner) -> dict[Address, str]:
     return found
 
 
+def open_creates(connection: Connection, owner: Owner, run: str) -> frozenset[Address]:
+    """Return what this run is creating: sent or about to be, and not ended. Raises CorruptRecord."""
+    creates = (*_of(owner), _ROW.run == run, _ROW.ending == _OPEN, _ROW.action == ACTIONS[Create])
+    return frozenset(entry.intent.address for entry in _load(connection, creates))
+
+
 def entries(connection: Connection, owner: Owner, run: str) -> tuple[Entry, ...]:
     """Return what a run wrote down, oldest first. Raises CorruptRecord."""
     return tuple(_load(connection, (*_of(owner), _ROW.run == run)))

@@ -16,9 +16,11 @@ from msgspec import Struct, ValidationError, convert, structs
 from sqlalchemy import ColumnElement, Connection, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
+from reconciler.model.running import Running
 from reconciler.store.audit import operator
 from reconciler.store.connection import Database
 from reconciler.store.lost import RESTORE
+from reconciler.store.progress import progress
 from reconciler.store.recorded import Owner
 from reconciler.store.schema import LOCKS
 
@@ -115,7 +117,7 @@ class Lock:
         # Writers take turns: nobody comes between this look and what is written after it.
         row, now = _row(connection, self._owner), self._time(connection)
         if row is not None and row.nonce and not _over(row, now):
-            raise self._held(row, now)
+            raise self._held(row, running(connection, self._owner, row), now)
         mine = structs.replace(
             self._mine,
             since=_text(now),
@@ -146,9 +148,10 @@ class Lock:
         self._seen = (now, self._monotonic())
         return now
 
-    def _held(self, other: Holder, now: datetime) -> LockHeld:
+    def _held(self, other: Holder, far: Running, now: datetime) -> LockHeld:
         return LockHeld(
-            f"the lock of stack {self._owner.stack} is held by {_described(other, now)}.",
+            f"the lock of stack {self._owner.stack} is held by {_described(other, now)}; {far.how_far}.",
+            running=structs.asdict(far),
             next=f"wait until that run ends; if it is gone for good, `reconciler unlock --force {other.id}` "
             f"frees it at once, and it ends by itself at {other.expires}",
         )
@@ -165,6 +168,17 @@ def holder(connection: Connection, owner: Owner) -> Holder | None:
     """Return who holds the lock, whether or not the lease has ended; None when it is free."""
     row = _row(connection, owner)
     return row if row is not None and row.nonce else None
+
+
+def running(connection: Connection, owner: Owner, held_by: Holder) -> Running:
+    """Return the holder's run, and how far it is, whether or not it is alive."""
+    return progress(connection, owner, Running(held_by.run, held_by.holder, held_by.since))
+
+
+def alive(connection: Connection, owner: Owner, *, now: datetime) -> Holder | None:
+    """Return the holder whose lease lives and whose process is not gone; None where nobody writes."""
+    found = holder(connection, owner)
+    return found if found is not None and not _over(found, now) else None
 
 
 def unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime) -> Holder:

@@ -17,6 +17,7 @@ from reconciler.model.encoding import decode, encode
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import PLAN_VERSION, Plan
 from reconciler.store import journal
+from reconciler.store.progress import PLANNED
 from reconciler.store.recorded import Owner, corrupt
 from reconciler.store.schema import PLANS_USED, RUNS
 
@@ -57,7 +58,7 @@ def begin(connection: Connection, owner: Owner, began: Began) -> None:
         "ended_at": "",
         "outcome": "",
         "exit_code": 0,
-        "counts": "{}",
+        "counts": encode({PLANNED: len(began.plan.changes)}).decode(),
         "who": began.who,
         "context": encode(began.context).decode(),
         "plan": encode(began.plan).decode(),

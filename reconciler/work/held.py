@@ -119,10 +119,17 @@ class Work:
 
 @asynccontextmanager
 async def writing(
-    settings: Settings, desired: Desired, outside: Outside, stop: engine.StopFlag, *, fail_fast: bool
+    settings: Settings,
+    desired: Desired,
+    outside: Outside,
+    stop: engine.StopFlag,
+    *,
+    fail_fast: bool,
+    waits: Callable[[str], None],
 ) -> AsyncIterator[Work]:
     """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld.
 
+    `waits` hears who holds the store's lock while this run waits for it.
     The lock in the service is not taken yet (`Work.alone`), and removed on every way out where it was.
     """
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
@@ -139,6 +146,7 @@ async def writing(
                 stop=stop,
                 connections=outside.connections,
                 offload=outside.offload,
+                waits=waits,
             )
         )
         locked_at = timing.monotonic()

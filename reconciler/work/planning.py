@@ -17,6 +17,7 @@ from reconciler.core.recover import Unfinished, doubtful
 from reconciler.errors import SettingsError, UnsafePlan
 from reconciler.live import read_live
 from reconciler.model.plans import Options, Plan, Target, Verdict, Workspace
+from reconciler.model.running import Running
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.service.client import Reader
@@ -29,7 +30,10 @@ from reconciler.work.outside import Outside
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, whether it is safe, the snapshots it was made from; `unfinished` are runs that did not end."""
+    """A plan, whether it is safe, and the snapshots it was made from.
+
+    `unfinished` are runs that did not end and that nobody carries out; `running` is one that is alive.
+    """
 
     plan: Plan
     verdict: Verdict
@@ -38,6 +42,7 @@ class Planned:
     recorded: Recorded
     calls: int
     unfinished: tuple[Unfinished, ...] = ()
+    running: Running | None = None
 
 
 async def make(

@@ -8,7 +8,16 @@ from cli.hands import Project, Service
 from cli.keeping import RUN, store_file, store_of, told
 from waiting import until
 
+from reconciler.cli.planfile import read_plan
+from reconciler.core.guard import Consent
+from reconciler.model.context import Context
+from reconciler.model.journal import Intent
+from reconciler.model.outcomes import Outcome
+from reconciler.model.plans import Plan
+from reconciler.store.recorded import Batch
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+AT = "2026-03-01T10:00:00+00:00"
 
 
 def test_a_free_lock_is_said_to_be_free(project: Project, service: Service) -> None:
@@ -38,6 +47,50 @@ def test_a_held_lock_shows_holder_run_age_lease_and_id(project: Project, service
     assert 0 < as_json["lease_left_s"] <= 300
     assert 0 <= as_json["age_s"] < 60
     assert holder.nonce not in text.stdout
+
+
+def test_a_run_that_is_alive_is_said_to_be_so_by_every_command(project: Project, service: Service) -> None:
+    """Sent to `resume` by one and told by the other that all is well, nobody knows what to do."""
+    planned = planned_changes(project, service)
+    with store_of(project, service) as store, store.lock(RUN):
+        store.begin(RUN, "apply", planned, Consent(), Context())
+        intents = [Intent(change.address, "create", AT, AT) for change in planned.changes[:3]]
+        store.record([Batch(intents=tuple(intents))], planned.target.workspaces)
+        store.record([Batch(ended=(applied(intents[0]),))], planned.target.workspaces)
+        plan = project.run(service, "plan")
+        plan_json = told(project.run(service, "plan", "--format", "json"))
+        apply = project.run(service, "apply", "--yes")
+        apply_json = told(project.run(service, "apply", "--yes", "--format", "json"))
+        history = project.run(service, "history")
+        lock = project.run(service, "lock")
+        as_json = [told(project.run(service, name, "--format", "json")) for name in ("lock", "history")]
+        doctor = project.run(service, "doctor", "--offline")
+    after = project.run(service, "plan")
+
+    far = "apply, 1 of 5 changes ended"
+    flat = " ".join(plan.stderr.split())
+    assert (f"run {RUN} is writing now, by " in flat, far in flat) == (True, True)
+    assert "resume" not in plan.stdout + plan.stderr
+    assert f"; {far}." in " ".join(apply.stderr.split())
+    assert (apply.returncode, apply_json["exit_code"]) == (4, 4)
+    assert f"running ({far})" in history.stdout
+    assert (far in lock.stdout, far in doctor.stdout) == (True, True)
+    for running in (apply_json["error"]["running"], *(one["running"] for one in (plan_json, *as_json))):
+        assert (running["run"], running["command"]) == (RUN, "apply")
+        assert (running["ended"], running["changes"]) == (1, 5)
+    assert plan_json["unfinished"] == []
+    assert f"run {RUN} (apply, " in " ".join(after.stderr.split())
+    assert service.writes() == []
+
+
+def planned_changes(project: Project, service: Service) -> Plan:
+    """What an apply would do, with its addresses as the program knows them."""
+    assert project.run(service, "plan", "-o", "plan.json").returncode == 0
+    return read_plan(project.folder / "plan.json", identity=None, environ={})
+
+
+def applied(intent: Intent) -> Outcome:
+    return Outcome(address=intent.address, action=intent.action, result="applied")
 
 
 def test_the_lock_of_a_killed_process_is_shown_as_one_that_the_next_run_takes(

@@ -92,11 +92,12 @@ def _show(given: Mapping[str, Any], *, full: bool, as_json: bool) -> int:
         entity = "" if address is None else store.entity_hash(address)
         entries = _entries(store, given["run"] or "", entity, given["limit"])
         head = store.head()
+        running = store.standing().running
     if as_json:
-        output.json(history_json(entries, head))
+        output.json(history_json(entries, head, running))
     else:
         whole = full or given["run"] is not None
-        output.lines(history_lines(entries, head, settings.stack, full=whole))
+        output.lines(history_lines(entries, head, settings.stack, full=whole, running=running))
     return 0
 
 

@@ -12,7 +12,7 @@ from reconciler.cli import options, output
 @options.in_service_option
 @options.format_option
 def command(*, in_service: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
-    """Show who holds the lock of this stack: holder, run, since when, how long its lease lasts, its id.
+    """Show who holds the lock of this stack: holder, run, since when, how far it is, its lease, its id.
 
     One run at a time writes for one service and stack. The lock of a run that lives is renewed as it
     goes; that of a run that is gone ends by itself, at once on the same machine, else with its lease.
@@ -39,11 +39,12 @@ def command(*, in_service: bool, format: str, **given: Any) -> int:  # noqa: A00
 
     with opened(given) as (store, settings):
         holder = store.holder()
+        running = store.running()
     ended = holder is not None and gone(holder)
     if format == "json":
-        output.json(lock_json(holder, settings.stack, now(), gone=ended))
+        output.json(lock_json(holder, settings.stack, now(), gone=ended, running=running))
     else:
-        output.lines(lock_lines(holder, settings.stack, now(), gone=ended))
+        output.lines(lock_lines(holder, settings.stack, now(), gone=ended, running=running))
     return 0
 
 

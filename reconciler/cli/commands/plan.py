@@ -46,9 +46,10 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
         reconciler plan -o plan.age --recipients-file team.keys
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.cli.planfile import write_plan  # noqa: PLC0415 - loads much that --help does not need
+    from reconciler.core.recover import Standing  # noqa: PLC0415 - the same
     from reconciler.report.json import plan_json  # noqa: PLC0415 - the same
     from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
-    from reconciler.report.unfinished import unfinished_lines  # noqa: PLC0415 - the same
+    from reconciler.report.unfinished import running_lines, unfinished_lines  # noqa: PLC0415 - the same
 
     before = time.monotonic()
     recipients = recipients_of(given, file is not None, "-o FILE")
@@ -56,10 +57,13 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
     if file is not None and planned.verdict.safe:
         write_plan(Path(file), planned.plan, recipients)
     code = exit_code(planned, detailed=detailed_exitcode)
+    if planned.running is not None:
+        output.note_lines(running_lines(planned.running))
     if planned.unfinished:
         output.note_lines(unfinished_lines(planned.unfinished, "reconciler resume"))
     if format == "json":
-        output.json(plan_json(planned.plan, planned.verdict, code))
+        standing = Standing(planned.running, planned.unfinished)
+        output.json(plan_json(planned.plan, planned.verdict, code, standing))
         return code
     output.lines(
         plan_lines(
