@@ -4,12 +4,12 @@ Every source is taken only when what it says has the right form; none of them ca
 """
 
 import re
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from reconciler import __version__
+from reconciler.cli.tree import Tree, read_tree
 from reconciler.model.context import Context
 
 # As in schemas/common.schema.json (a test holds the two together).
@@ -22,23 +22,35 @@ SHORT_CONTAINER = re.compile(r"[0-9a-f]{12}", re.ASCII)
 # Names under which build systems tell the commit, and clouds their region.
 _COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "GIT_COMMIT")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION", "CLOUD_REGION")
-git_timeout_s = 2.0
+DIRTY = "+dirty"  # behind the commit: tracked files differ from it
 
 
 def read_context(environ: Mapping[str, str], root: Path, *, random: Callable[[int], str]) -> Context:
     """Return the context of a run in the project at `root`. `random(n)` gives n random octets in hexadecimal.
 
     A trace id of the caller (X-Ray's variable) is kept, so that the run joins its trace; else one is made.
+    The commit is the one that is checked out, with `+dirty` where tracked files differ from it; where git
+    does not say it is the build system's.
     """
     return Context(
         program=__version__,
-        commit=_first(COMMIT, (environ.get(name, "") for name in _COMMITS)) or _head(root),
+        commit=_commit(read_tree(root)) or _first(COMMIT, (environ.get(name, "") for name in _COMMITS)),
         trace_id=_found(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
         or f"1-{int(time.time()):08x}-{random(12)}",
         container=_found(CONTAINER, _read(Path("/proc/self/mountinfo"), of="/containers/"))
         or _first(SHORT_CONTAINER, (environ.get("HOSTNAME", ""),)),
         region=_first(REGION, (environ.get(name, "") for name in _REGIONS)),
     )
+
+
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether a build system runs this: `CI` is set, and says neither 0 nor false."""
+    return environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def _commit(tree: Tree) -> str:
+    known = _first(COMMIT, (tree.commit,))
+    return known + DIRTY if known and tree.dirty else known
 
 
 def _first(pattern: re.Pattern[str], texts: Iterable[str]) -> str:
@@ -57,14 +69,3 @@ def _read(path: Path, *, of: str) -> str:
     except OSError:
         return ""
     return "\n".join(line for line in lines if of in line)
-
-
-def _head(root: Path) -> str:
-    command = ["git", "-C", str(root), "rev-parse", "--verify", "--quiet", "HEAD"]
-    try:
-        told = subprocess.run(  # noqa: S603 - a fixed command
-            command, capture_output=True, text=True, timeout=git_timeout_s, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return _first(COMMIT, (told.stdout.strip(),))

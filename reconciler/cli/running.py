@@ -18,9 +18,10 @@ from msgspec import structs
 
 from reconciler.apply.stop import StopFlag
 from reconciler.cli import output, signals
-from reconciler.cli.context import read_context
+from reconciler.cli.context import in_ci, read_context
 from reconciler.cli.settings import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
+from reconciler.model.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.service.timing import Timing
@@ -40,15 +41,20 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     ).settings
 
 
-def outside(settings: Settings) -> Outside:
-    """Return the real clock, the real chance, the real network, and where we are."""
+def context_of(settings: Settings) -> Context:
+    """Return where we are: commit, trace id, container, region."""
+    return read_context(os.environ, Path(settings.root), random=secrets.token_hex)
+
+
+def outside(settings: Settings, context: Context | None = None) -> Outside:
+    """Return the real clock, the real chance, the real network, and where we are, where that is known yet."""
     return Outside(
         now=lambda: datetime.now(UTC),
         token=lambda: secrets.token_hex(token_bytes),
         run_id=lambda: str(uuid.uuid4()),
         timing=Timing.real(),
-        context=lambda: read_context(os.environ, Path(settings.root), random=secrets.token_hex),
-        unattended=not output.can_ask() or os.environ.get("CI", "").lower() not in ("", "0", "false"),
+        context=lambda: context or context_of(settings),
+        unattended=not output.can_ask() or in_ci(os.environ),
     )
 
 

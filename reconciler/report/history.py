@@ -7,10 +7,12 @@ Belongs here: order and wording. Not here: whether the chain is sound (core/audi
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Head
 from reconciler.model.running import Running
 from reconciler.report.lines import BLANK, Line, Style, count, fold, line, pad, sentence
@@ -39,10 +41,12 @@ def history_lines(
     *,
     full: bool = False,
     running: Running | None = None,
+    addresses: Mapping[str, Address] = MappingProxyType({}),
 ) -> tuple[Line, ...]:
     """Return runs with their changes, the newest last, and the head of the chain at the end.
 
-    `running` is the run that is alive: it is not one that has not ended.
+    `running` is the run that is alive: it is not one that has not ended. `addresses` holds, by keyed hash,
+    what the store still knows; anything else is shown as its hash.
     """
     if not entries:
         return (line(f"nothing is recorded for stack {stack}."),)
@@ -55,17 +59,29 @@ def history_lines(
         BLANK,
     ]
     for told in runs.values():
-        shown += [*_run(told, running, full=full), BLANK]
+        shown += [*_run(told, running, addresses, full=full), BLANK]
     return *shown, *_kept(head)
 
 
-def history_json(entries: Sequence[AuditEntry], head: Head | None, running: Running | None) -> str:
-    """Return the entries as they are stored, the newest last, and the run that is alive, or null."""
+def history_json(
+    entries: Sequence[AuditEntry],
+    head: Head | None,
+    running: Running | None,
+    addresses: Mapping[str, Address],
+) -> str:
+    """Return the entries as they are stored, the newest last, and the run that is alive, or null.
+
+    `addresses` stands beside the entries, so that their hashes can be computed from what is shown: by
+    `entity` the address, of those entries whose entity the store still knows.
+    """
     told = tuple(map(structs.asdict, entries))
-    return report_json({"entries": told, "head": str(head or ""), "running": running})
+    known = {one.entity: str(addresses[one.entity]) for one in entries if one.entity in addresses}
+    return report_json({"entries": told, "head": str(head or ""), "running": running, "addresses": known})
 
 
-def _run(entries: Sequence[AuditEntry], running: Running | None, *, full: bool) -> list[Line]:
+def _run(
+    entries: Sequence[AuditEntry], running: Running | None, addresses: Mapping[str, Address], *, full: bool
+) -> list[Line]:
     """Return a run: how it ended, who it was, and each of its changes."""
     first, last = entries[0], entries[-1]
     ended = next((one for one in reversed(entries) if one.event == "ended"), None)
@@ -82,8 +98,8 @@ def _run(entries: Sequence[AuditEntry], running: Running | None, *, full: bool) 
         )
     ]
     shown += [line("  ", (about, "dim")) for about in _about(entries, first, last)]
-    listed, rest = fold([one for one in entries if _line(one)], full=full)
-    return [*shown, *(_line(one) for one in listed), *rest]
+    listed, rest = fold([one for one in entries if _line(one, addresses)], full=full)
+    return [*shown, *(_line(one, addresses) for one in listed), *rest]
 
 
 def _about(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -> list[str]:
@@ -91,7 +107,7 @@ def _about(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -
     trace = _first(entries, "trace_id")
     parts = (
         _first(entries, "who"),
-        f"commit {commit[:_commit_digits]}" if commit else "",
+        f"commit {_short(commit)}" if commit else "",
         f"fingerprint {print_}" if print_ else "",
         f"entries {first.number} to {last.number}",
     )
@@ -103,12 +119,23 @@ def _first(entries: Sequence[AuditEntry], name: str) -> str:
     return next((text for one in entries if (text := str(getattr(one, name)))), "")
 
 
-def _line(entry: AuditEntry) -> Line:
+def _short(commit: str) -> str:
+    """Return the first digits, and what stands behind all of them: `+dirty`."""
+    digits, plus, mark = commit.partition("+")
+    return digits[:_commit_digits] + plus + mark
+
+
+def _entity(entry: AuditEntry, addresses: Mapping[str, Address]) -> str:
+    known = addresses.get(entry.entity)
+    return str(known) if known else f"{entry.kind} in {entry.workspace}  {entry.entity}"
+
+
+def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
     """Return the line of what happened between begin and end; none for these two."""
     match entry.event:
         case "changed":
             sign, style = _SIGNS.get(entry.action, ("·", ""))
-            what = f"{entry.kind} in {entry.workspace}  {entry.entity}"
+            what = _entity(entry, addresses)
             return line(
                 "  ",
                 (f"{sign} {what}", style),
@@ -116,7 +143,7 @@ def _line(entry: AuditEntry) -> Line:
                 (entry.outcome, "dim" if entry.outcome == "applied" else "warn"),
             )
         case "settled":
-            about = f"  {entry.kind} in {entry.workspace}  {entry.entity}" if entry.entity else ""
+            about = f"  {_entity(entry, addresses)}" if entry.entity else ""
             return line("  ", (f"? settled at {_moment(entry.at)}", "warn"), about, f"   {entry.outcome}")
         case "unlocked":
             return line(

@@ -7,7 +7,7 @@ Each method is one transaction: after a crash at any point all of it is there, o
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
@@ -284,6 +284,17 @@ class Store:
     def entity_hash(self, address: Address) -> str:
         """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""
         return entity_hash(self.salt, address)
+
+    def addresses(self) -> Mapping[str, Address]:
+        """Return by `entity_hash` every address that is recorded, or that a run left unfinished has written.
+
+        What is owned no longer is not among them: its hash is all that is kept.
+        """
+        if self._empty:
+            return {}
+        with self._database.reading() as connection:
+            known = {*recorded.known(connection, self._owner), *journal.known(connection, self._owner)}
+        return {self.entity_hash(address): address for address in known}
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""

@@ -4,7 +4,7 @@ One row for each run and address; a second try takes the place of the first. Wha
 after a crash is decided in core/recover.py.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
@@ -116,6 +116,16 @@ def open_creates(connection: Connection, owner: Owner, run: str) -> frozenset[Ad
 def entries(connection: Connection, owner: Owner, run: str) -> tuple[Entry, ...]:
     """Return what a run wrote down, oldest first. Raises CorruptRecord."""
     return tuple(_load(connection, (*_of(owner), _ROW.run == run)))
+
+
+def known(connection: Connection, owner: Owner) -> Iterator[Address]:
+    """Yield every address that a run wrote down and that is kept; a damaged one is left out."""
+    table = JOURNAL.c
+    query = select(table.address).where(table.origin == owner.origin, table.stack == owner.stack)
+    for row in connection.execute(query.distinct()):
+        address = addresses.parse(row.address) if isinstance(row.address, str) else None
+        if address is not None:
+            yield address
 
 
 def is_open(connection: Connection, owner: Owner, run: str) -> bool:

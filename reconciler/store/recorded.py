@@ -4,7 +4,7 @@ Values arrive with their secrets already replaced by digests. Nothing is decided
 endings of a batch are written by journal.py, its entries of the audit by audit.py.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NoReturn
 
 import msgspec
@@ -80,6 +80,16 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
         if ids.get(entity.address.workspace) == row.workspace_id:
             found[entity.address] = entity
     return found
+
+
+def known(connection: Connection, owner: Owner) -> Iterator[Address]:
+    """Yield every address that is owned, in whatever workspace; a damaged one is left out."""
+    table = ENTITIES.c
+    query = select(table.address).where(table.origin == owner.origin, table.stack == owner.stack)
+    for row in connection.execute(query.distinct()):
+        address = addresses.parse(row.address) if isinstance(row.address, str) else None
+        if address is not None:
+            yield address
 
 
 def write(

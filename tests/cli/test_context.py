@@ -96,3 +96,13 @@ def test_each_form_is_one_that_the_schema_takes(pattern: re.Pattern[str], name: 
 
     assert [text for text in samples if pattern.fullmatch(text) and not schema.search(text)] == []
     assert any(pattern.fullmatch(text) for text in samples)
+
+
+def test_the_schema_takes_a_commit_whose_files_were_changed() -> None:
+    """The mark stands behind all digits, and nothing else does."""
+    commit = re.compile(read_schema("common")["$defs"]["commitHash"]["pattern"], re.ASCII)
+
+    assert commit.search(COMMIT + context.DIRTY)
+    assert [
+        bad for bad in (f"{COMMIT}+", f"{COMMIT}-dirty", "+dirty", f"{COMMIT}+dirty ") if commit.search(bad)
+    ] == []

@@ -42,18 +42,37 @@ def test_runs_are_shown_with_who_when_command_outcome_and_counts(applied: Projec
     assert done.stdout.index(first) < done.stdout.index(second)
     assert [line.split("  ")[1:3] for line in lines if " UTC  " in line] == [["apply", "done"]] * 2
     assert sum(line.startswith("  + ") for line in lines) == 5
-    assert sum(line.startswith("  ~ contact in default  ") for line in lines) == 1
+    assert sum(line.startswith("  ~ contact/default/") for line in lines) == 1
     assert "fingerprint" in done.stdout
     assert lines[-1].startswith("head 10:")
 
 
 def test_no_name_of_a_person_is_in_the_history(applied: Project, service: Service) -> None:
-    """It is kept for years, and shown to auditors: addresses stand as keyed hashes."""
+    """It is kept for years: addresses stand as keyed hashes, and of who is deleted nothing else is left."""
+    assert rewrite(applied, "DELETE FROM entities") == 5
     shown = applied.run(service, "history", "--full").stdout
     shown += applied.run(service, "history", "--format", "json").stdout
 
     names = ("jane", "doe", "sam", "lee", "ada", "king", "pixel", "engineer", "example.com")
     assert [name for name in names if says(shown, name)] == []
+
+
+def test_what_the_store_still_knows_is_shown_by_its_address(applied: Project, service: Service) -> None:
+    """A hash says nothing to whoever looks for what was done to whom."""
+    shown = applied.run(service, "history").stdout
+    as_json = told(applied.run(service, "history", "--format", "json"))
+    assert rewrite(applied, "DELETE FROM entities WHERE address = ?", JANE) == 1
+    forgotten = applied.run(service, "history").stdout
+    left = told(applied.run(service, "history", "--format", "json"))
+
+    changed = [one["entity"] for one in as_json["entries"] if one["event"] == "changed"]
+    assert (f"  + {JANE}   applied" in shown, f"  ~ {JANE}   applied" in shown) == (True, True)
+    assert as_json["addresses"].keys() == set(changed)
+    assert JANE in as_json["addresses"].values()
+    assert JANE not in forgotten
+    assert "  ~ contact in default  " in forgotten
+    assert left["addresses"].keys() < as_json["addresses"].keys()
+    assert left["entries"] == as_json["entries"]
 
 
 def test_one_run_is_shown_by_the_beginning_of_its_id(applied: Project, service: Service) -> None:
@@ -222,6 +241,13 @@ def test_entries_written_by_another_hand_cannot_act_on_the_terminal() -> None:
 
     assert all(char == "\n" or char.isprintable() for char in shown)
     assert "\\u202eeve" in shown
+
+
+def test_a_commit_is_cut_and_its_mark_is_not() -> None:
+    """Ten digits name a commit; that it was not all of it says the rest."""
+    entry = AuditEntry(1, "2026-03-01T10:00:00+00:00", "began", "r", commit=f"{'0123456789' * 4}+dirty")
+
+    assert "commit 0123456789+dirty" in plain(history_lines((entry,), None, "ops"))
 
 
 def test_long_runs_are_folded_and_shown_whole_where_asked() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reconciler.cli.running import Signals
     from reconciler.cli.screen import Screen
     from reconciler.core.guard import Consent
+    from reconciler.model.context import Context
     from reconciler.model.outcomes import Run
     from reconciler.model.plans import Options, Plan
     from reconciler.model.settings import Settings
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
     "undo_file",
     metavar="FILE",
     help="Write the plan that undoes this run to FILE, readable by you alone.",
+)
+@click.option(
+    "--allow-dirty",
+    is_flag=True,
+    help="In CI: apply though tracked files differ from the commit that is recorded for this run.",
 )
 @options.lock_option
 @options.recipients_options
@@ -59,6 +65,9 @@ def command(
 
     With --undo FILE the inverse of what was applied is written, also when the run ended early. It is
     shown with `reconciler show` and carried out with `reconciler apply`, as a plan of its own.
+
+    The commit is recorded with the run, and carries +dirty where tracked files differ from it. In CI
+    (the variable CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
 
     \b
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, and FILE
@@ -114,7 +123,7 @@ def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **sh
     from reconciler.cli.commands.plan import consent_of, next_step, options_of, recipients_of  # noqa: PLC0415 - the same
     from reconciler.cli.files import check_place  # noqa: PLC0415 - the same
     from reconciler.cli.planfile import read_plan  # noqa: PLC0415 - the same
-    from reconciler.cli.running import patient, settings_of  # noqa: PLC0415 - the same
+    from reconciler.cli.running import context_of, patient, settings_of  # noqa: PLC0415 - the same
     from reconciler.model.snapshots import Desired  # noqa: PLC0415 - the same
 
     recipients = recipients_of(given, undo_file is not None, "--undo FILE")
@@ -127,9 +136,14 @@ def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **sh
     )
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
+    desired = Desired({}, frozenset()) if undoing else pipeline.validate(settings, os.environ)
+    context = context_of(settings)  # after the manifests were read: what differs by now may have been read
+    if not undoing and not given["allow_dirty"]:
+        _check_commit(context, os.environ)
     return Job(
         settings=settings,
-        desired=Desired({}, frozenset()) if undoing else pipeline.validate(settings, os.environ),
+        desired=desired,
+        context=context,
         options=saved.options if saved else options_of(given),
         consent=consent_of(given),
         saved=saved,
@@ -138,6 +152,20 @@ def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **sh
         recipients=recipients,
         **shown,
     )
+
+
+def _check_commit(context: "Context", environ: Mapping[str, str]) -> None:
+    """Raise Refused where a build system would apply what is not in the commit that is recorded for it."""
+    from reconciler.cli.context import DIRTY, in_ci  # noqa: PLC0415 - it is there already
+
+    if in_ci(environ) and context.commit.endswith(DIRTY):
+        commit = context.commit.removesuffix(DIRTY)
+        raise Refused(
+            f"tracked files differ from commit {commit}, and this is CI (the variable CI is set): what would "
+            "be applied is in no commit. Nothing was sent.",
+            next="see which: git status; let no earlier step of the job change tracked files, or commit what "
+            "is meant; if it is to be applied all the same: --allow-dirty",
+        )
 
 
 def _require_undo(saved: "Plan | None", file: Path | None, recipients: tuple[str, ...]) -> None:
@@ -159,6 +187,7 @@ class Job:
 
     settings: "Settings"
     desired: "Desired"
+    context: "Context"
     options: "Options"
     consent: "Consent"
     saved: "Plan | None"
@@ -231,7 +260,7 @@ def _verb(job: Job, undo: Undo, signals: "Signals", watch: "Screen") -> "Corouti
         return pipeline.undo(
             job.settings,
             job.saved,
-            outside(job.settings),
+            outside(job.settings, job.context),
             consent=job.consent,
             fail_fast=job.fail_fast,
             stop=signals.stop,
@@ -240,7 +269,7 @@ def _verb(job: Job, undo: Undo, signals: "Signals", watch: "Screen") -> "Corouti
     return pipeline.apply(
         job.settings,
         job.desired,
-        outside(job.settings),
+        outside(job.settings, job.context),
         options=job.options,
         consent=job.consent,
         saved=job.saved,

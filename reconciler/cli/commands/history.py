@@ -43,7 +43,8 @@ def command(*, verify: bool, anchor: str | None, format: str, full: bool, **give
     """Show runs and what they changed, the newest last.
 
     The store holds one line for the begin and the end of each run and for each change, chained by
-    hashes. People's data is not in it: an entity stands as a keyed hash, by which --of finds it.
+    hashes. People's data is not in it: an entity stands as a keyed hash, by which --of finds it. What the
+    store still knows is shown by its address, also in JSON (`addresses`, by hash); who was deleted is not.
 
     --verify finds every line that was changed, taken out, put in or moved. An end that was cut off, or
     a history written anew from the start, shows only against a head that was kept where nobody who
@@ -92,12 +93,13 @@ def _show(given: Mapping[str, Any], *, full: bool, as_json: bool) -> int:
         entity = "" if address is None else store.entity_hash(address)
         entries = _entries(store, given["run"] or "", entity, given["limit"])
         head = store.head()
-        running = store.standing().running
+        running, addresses = store.standing().running, store.addresses()
     if as_json:
-        output.json(history_json(entries, head, running))
+        output.json(history_json(entries, head, running, addresses))
     else:
         whole = full or given["run"] is not None
-        output.lines(history_lines(entries, head, settings.stack, full=whole, running=running))
+        shown = history_lines(entries, head, settings.stack, full=whole, running=running, addresses=addresses)
+        output.lines(shown)
     return 0
 
 
