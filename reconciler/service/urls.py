@@ -113,15 +113,20 @@ def id_of(link: str, collection: str = "") -> str:
 def query(pairs: tuple[tuple[str, str], ...], number: int = 0) -> str:
     """Name=value pairs as the text behind `?`, everything but letters, digits, `_.-~` and commas encoded.
 
-    With a `number` some letters and digits of the values are encoded as well: those at its bits that are 1,
-    of the first 24. The text means the same (RFC 3986, 2.3), and is another one for another number.
+    With a `number` some letters and digits of the values, then of the names, are encoded as well: those at
+    its bits that are 1, of the first 24. The text means the same (RFC 3986, 2.3), and is another one for
+    another number. The values alone would not do: `limit=20&offset=0`, the list of the tickets of the lock
+    in the service, would have 8 addresses, and a cache would soon answer with a list from before.
     """
-    written = []
     left = number % (1 << spelled_max)
-    for name, value in pairs:
+    values, names = [], []
+    for _, value in pairs:
         spelled, left = _spelled(quote(value, safe=","), left)
-        written.append(f"{quote(name, safe='')}={spelled}")
-    return "&".join(written)
+        values.append(spelled)
+    for name, _ in pairs:
+        spelled, left = _spelled(quote(name, safe=""), left)
+        names.append(spelled)
+    return "&".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
 
 
 def varied(pairs: tuple[tuple[str, str], ...], name: str, number: int) -> tuple[tuple[str, str], ...]:

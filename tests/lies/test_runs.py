@@ -40,7 +40,7 @@ def test_two_runs_with_stores_of_their_own_make_everybody_once(
             place.declare(**{f"r{at}-{key}": person(f"R{at}{key.title()}") for key in "abcdef"})
         with place.proxy.telling(*lies):
             codes = at_once(place, projects)
-        assert set(codes) <= {0, 4, 8}, codes
+        assert set(codes) <= {0, 1, 4, 8}, codes  # 1: a stored answer was recognized, and refused
         twice = {mail: times for mail, times in place.mails().items() if times > 1}
         tally.count("interleavings", "runs with stores of their own, behind a proxy")
         tally.count("duplicates", "lies", len(twice))

@@ -39,8 +39,8 @@ def is_list(request: Request) -> bool:
 
 
 def every_third(when: When) -> When:
-    """Whether a request is the third, sixth, ninth ... of those that fit."""
-    turns = count(1)
+    """Whether a request is the first, fourth, seventh ... of those that fit."""
+    turns = count()
     return lambda request: when(request) and next(turns) % 3 == 0
 
 

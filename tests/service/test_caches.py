@@ -142,6 +142,16 @@ def test_the_address_of_a_look_is_new_each_time_however_a_cache_reads_it(look: s
     assert {url.params.get("workEmailAddress1", "jane@example.com") for url in seen} == {"jane@example.com"}
 
 
+def test_a_list_of_resources_has_thousands_of_addresses() -> None:
+    """The lock in the service reads it again and again; a stored one would show who waited a moment ago."""
+    pairs = (("limit", "20"), ("offset", "0"))
+
+    addresses = {urls.query(pairs, number) for number in range(7, 7 + 10_000)}
+
+    assert len(addresses) == 10_000
+    assert all(parse_qsl(address) == list(pairs) for address in addresses)
+
+
 def test_a_lookup_of_a_resource_is_spelled_anew_and_asks_the_same() -> None:
     """Its list takes no fields; an unknown parameter might be taken for a filter."""
     seen = addresses(lambda client: client.resources.search({"name": "rules.json"}), answer(200, END))
