@@ -3,6 +3,8 @@
 import asyncio
 import string
 import tempfile
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,11 @@ resource = st.fixed_dictionaries(
 )
 
 
+def _named(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A device with a token that no other has: one token under two contacts is refused."""
+    return {**entry, "deviceName": name, "pushToken": f"{name} {entry['pushToken']}"}
+
+
 @st.composite
 def manifests(draw: st.DrawFn) -> dict[str, Any]:
     """A manifest: some of the people, with devices in scope or not, and some resources."""
@@ -76,7 +83,7 @@ def manifests(draw: st.DrawFn) -> dict[str, Any]:
             entry["messagingOptions"] = {"sms": draw(option), "email": draw(option)}
         if draw(st.booleans()):
             entry["devices"] = {
-                label: {"deviceName": f"{name} {label}", **draw(device)}
+                label: draw(device.map(partial(_named, f"{name} {label}")))
                 for label in draw(st.lists(st.sampled_from(("phone", "tablet")), unique=True))
             }
         contacts[name] = entry
