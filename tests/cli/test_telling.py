@@ -135,7 +135,7 @@ def test_one_command_tells_from_an_inbox(project: Project, service: Service) -> 
     with listening(project, service, "--no-key") as ear:
         assert post(ear, "Yes") == 200
         assert ear.reply()["content"] == "Yes"
-        for words in (("listen", "--port", "0", "--no-key"), ("inbox",)):
+        for words in (("inbox",), ("listen", "--port", "0", "--no-key")):
             second = project.run(service, "callbacks", *words)
             assert (second.returncode, second.stdout) == (4, "")
             assert "are being told by another command that runs.\n  next: " in second.stderr

@@ -124,11 +124,14 @@ def _converges(world: World) -> None:
     world.clock.pass_s(60)
     assert {outcome.result for outcome in run.outcomes} <= {"applied"}, run.outcomes
 
-    assert world.plan().plan.changes == ()
+    planned = world.plan().plan
+    assert planned.changes == ()
     world.sent()
     _, second = world.apply()
     assert set(world.sent()) <= {"GET"}
-    assert (second.outcome, second.outcomes) == ("done", ())
+    # Whoever is live twice is left alone, and no run that leaves somebody out calls itself done.
+    ambiguous = any(skip.reason == "ambiguous" for skip in planned.skips)
+    assert (second.outcome, second.outcomes) == ("stale" if ambiguous else "done", ())
 
 
 @settings(max_examples=PAIRS, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -282,7 +282,7 @@ def test_a_slow_drip_ends_at_the_calls_deadline() -> None:
 
     class Drip(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            for _ in range(300):  # ten times as long as the call may take
+            for _ in range(150):  # five times as long as the call may take
                 yield b" "
                 await asyncio.sleep(0.01)
 
