@@ -29,6 +29,10 @@ ROWS = {
     "mutated plans refused": ("mutated plans refused", "tests/hostile/test_mutated_plans.py"),
     "mutated plans accepted": ("mutated plans accepted", "tests/hostile/test_mutated_plans.py"),
     "bad inputs": ("named bad inputs that met their expectation", ""),
+    "damaged stores": (
+        "damages of a store that ended in an error of ours, or changed nothing",
+        "tests/hostile tests/cli/test_damaged_store.py",
+    ),
     "fuzz executions": ("fuzz executions without an untyped error", "tests/hostile"),
     "canary runs": ("runs searched for secrets in eight spellings", "tests/hostile"),
     "hostile links": ("hostile links and redirects that got no credential", "tests/hostile"),

@@ -26,6 +26,7 @@ REQUIRED: dict[str, float] = {
     "lies told": 600,
     "mutated plans refused": 2_000,
     "bad inputs": 2_400,
+    "damaged stores": 300,
     "sabotages caught": 1,
 }
 ZERO = ("duplicates", "lost updates", "unplanned deletes", "sabotages missed", "mutated plans accepted")

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 import tally
 from msgspec import structs
+from store.support import seal_file_again
 from world import ALLOWED, Agreeing, Counting, World
 
 from reconciler import pipeline
@@ -429,6 +430,7 @@ def test_a_plan_that_cannot_be_read_is_settled_by_the_manifest(tmp_path: Path, b
     wire = halfway(world)
     with sqlite3.connect(tmp_path / "store.db") as store:
         store.execute(broken)
+    seal_file_again(tmp_path / "store.db")
 
     with pytest.raises(StalePlan, match="cannot be read"):
         world.resume()
@@ -476,6 +478,7 @@ def test_the_consent_of_then_holds_and_no_more_than_that(tmp_path: Path) -> None
     with sqlite3.connect(tmp_path / "store.db") as store:
         kept = store.execute("SELECT consent FROM runs WHERE plan <> ''").fetchone()[0]
         store.execute("UPDATE runs SET consent = '{}' WHERE plan <> ''")
+    seal_file_again(tmp_path / "store.db")
 
     second = Killed(world)
     with pytest.raises(UnsafePlan):
@@ -484,6 +487,7 @@ def test_the_consent_of_then_holds_and_no_more_than_that(tmp_path: Path) -> None
 
     with sqlite3.connect(tmp_path / "store.db") as store:
         store.execute("UPDATE runs SET consent = ? WHERE plan <> ''", (kept,))
+    seal_file_again(tmp_path / "store.db")
     world.resume()
     assert [mail for mail, _, _ in live(world)] == ["ada@example.com"]
 

@@ -14,14 +14,25 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from reconciler.core.audit import Damaged, beginning, body, chained, entity_hash, read
+from reconciler.core.audit import (
+    Damaged,
+    Verification,
+    beginning,
+    body,
+    chained,
+    entity_hash,
+    fault_before,
+    read,
+    verify,
+)
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Event, Head
 from reconciler.model.context import Context
 from reconciler.model.journal import Entry
 from reconciler.model.outcomes import Outcome
-from reconciler.store.recorded import Owner
+from reconciler.store import sealed
+from reconciler.store.owner import Owner
 from reconciler.store.schema import AUDIT
 
 # Rows fetched at a time: enough to be quick, and a history of any length fits into memory.
@@ -125,13 +136,38 @@ def append(connection: Connection, owner: Owner, entries: Iterable[AuditEntry]) 
         text = body(tied).decode()
         rows.append({**owner.key(), "number": tied.number, "body": text, "hash": tied.hash})
     connection.execute(AUDIT.insert(), rows)
+    sealed.put(connection, AUDIT, owner, sealed.Seal(held.number, held.hash))
 
 
 def head(connection: Connection, owner: Owner) -> Head | None:
-    """Return the end of the chain, or None where nothing was ever done."""
+    """Return the end of the chain, or None where nothing was ever done.
+
+    Raises CorruptRecord where it is not the end that was written.
+    """
     query = select(AUDIT.c.number, AUDIT.c.hash).where(*_of(owner)).order_by(AUDIT.c.number.desc())
     row = connection.execute(query.limit(1)).one_or_none()
-    return Head(int(row.number), str(row.hash)) if row is not None else None
+    found = sealed.Seal() if row is None else sealed.Seal(row.number, row.hash)
+    if found != sealed.read(connection, AUDIT, owner):
+        raise CorruptRecord(
+            f"the store's history is damaged for stack {owner.stack}: it does not end where it did.",
+            next="reconciler history --verify says how far it holds; then restore the store from a copy",
+        )
+    return Head(found.number, found.digest) if row is not None else None
+
+
+def verified(connection: Connection, owner: Owner, anchor: Head | None, *, start: Head) -> Verification:
+    """Return how far the chain holds, to the end that it had when it was last written.
+
+    Its seal tells that end. Whoever can write the store can change both: only an anchor finds that.
+    """
+    found = verify(lines(connection, owner), anchor, start=start)
+    seal = sealed.read(connection, AUDIT, owner)
+    end = found.head or Head(0, "")
+    if found.broken_at or (end.number, end.hash) == (seal.number, seal.digest):
+        return found
+    number = found.entries + 1
+    what = f"entry {number} is missing, or too many: {seal.number} were written."
+    return structs.replace(found, broken_at=number, what=what)
 
 
 def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tuple[AuditEntry, ...]:
@@ -141,15 +177,18 @@ def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tu
     """
     query = select(*_LINE).where(*_of(owner)).order_by(AUDIT.c.number.desc())
     found: list[AuditEntry] = []
+    held = head(connection, owner) if limit > 0 else None
     for row in _streamed(connection, query):
         if len(found) >= limit:
             break
         entry = _entry(row)
-        if isinstance(entry, Damaged):
+        what = fault_before(entry, held)
+        if what or isinstance(entry, Damaged):
             raise CorruptRecord(
-                f"entry {entry.number} of the store's history is damaged: {entry.what}.",
+                f"entry {entry.number} of the store's history is damaged: {what}.",
                 next="reconciler history --verify says from where on it does not hold",
             )
+        held = Head(entry.number - 1, entry.previous)
         if entry.run.startswith(run):
             found.append(entry)
     return tuple(reversed(found))

@@ -4,6 +4,7 @@ No entity, no lock, no run is known here; those are `recorded.py`, `lock.py` and
 database does in its own way; that is `sqlite.py` and `postgres.py`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -194,6 +195,12 @@ class Database:
             if self._source.silent(origin):
                 self.give_up(told)
             raise told from error
+        except (OverflowError, UnicodeError) as error:
+            # The driver's words for a value that it cannot store, which follows from one that was read.
+            raise StoreError(
+                f"the store {self.name}: it is damaged: a value in it is too large, or is no text.",
+                next=RESTORE,
+            ) from error
 
     def give_up(self, silence: StoreError) -> None:
         """Ask nothing more of a database that does not answer: everything from now on raises this at once.
@@ -301,7 +308,7 @@ def _found(database: Database, connection: Connection) -> tuple[int, str]:
     rows = connection.execute(select(schema.META.c.key, schema.META.c.value))
     meta = {str(row.key): str(row.value) for row in rows}
     version, salt = meta.get("version", ""), meta.get("salt", "")
-    if not version.isascii() or not version.isdigit() or int(version) == 0 or not salt:
+    if not re.fullmatch(r"[1-9][0-9]{0,99}", version, re.ASCII) or not salt:
         raise StoreError(
             f"the store {database.name}: its version or salt is missing.",
             next=RESTORE,

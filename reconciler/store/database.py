@@ -32,7 +32,8 @@ from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store import audit, journal, recorded, runs
 from reconciler.store.connection import Database, open_database
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
-from reconciler.store.recorded import Batch, Owner
+from reconciler.store.owner import Owner
+from reconciler.store.recorded import Batch
 
 if TYPE_CHECKING:
     from reconciler.store.pace import SharedPace
@@ -279,7 +280,7 @@ class Store:
         if self._empty:
             return verify((), anchor, start=start)
         with self._database.reading() as connection:
-            return verify(audit.lines(connection, self._owner), anchor, start=start)
+            return audit.verified(connection, self._owner, anchor, start=start)
 
     def entity_hash(self, address: Address) -> str:
         """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""

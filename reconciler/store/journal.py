@@ -7,18 +7,19 @@ after a crash is decided in core/recover.py.
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
+from sqlalchemy import Connection, Row, select
 
 from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.changes import ACTIONS, Create
 from reconciler.model.journal import Ending, Entry, Intent
-from reconciler.store.recorded import Batch, Owner, corrupt
+from reconciler.store import sealed
+from reconciler.store.owner import Owner
+from reconciler.store.recorded import Batch, corrupt
 from reconciler.store.schema import JOURNAL
 
 _ROW = JOURNAL.c
 _OPEN = ""
-_COLUMNS = (_ROW.run, _ROW.address, _ROW.action, _ROW.at, _ROW.until, _ROW.remote_id, _ROW.parent_id)
 _TEXTS = ("run", "action", "at", "until", "remote_id", "parent_id")
 
 
@@ -53,19 +54,20 @@ def write(connection: Connection, owner: Owner, run: str, batches: Iterable[Batc
         {**key, **_values(intent), "ending": left.endings.get(address, _OPEN)}
         for address, intent in left.intents.items()
     ]
-    ends = [
-        {"ended": str(address), "now": ending}
-        for address, ending in left.endings.items()
-        if address not in left.intents
-    ]
-    mine = (*_of(owner), _ROW.run == run)
-    if rows:
-        gone = JOURNAL.delete().where(*mine, _ROW.address == bindparam("again"))
-        connection.execute(gone, [{"again": row["address"]} for row in rows])
-        connection.execute(JOURNAL.insert(), rows)
-    if ends:
-        end = JOURNAL.update().where(*mine, _ROW.address == bindparam("ended"))
-        connection.execute(end.values(ending=bindparam("now")), ends)
+    ends = [(run, address, ending) for address, ending in left.endings.items() if address not in left.intents]
+    again = ((_ROW.run == run, some) for some in sealed.among(_ROW.address, map(str, left.intents)))
+    sealed.replace(connection, JOURNAL, owner, gone=again, come=rows)
+    _end(connection, owner, ends)
+
+
+def _end(connection: Connection, owner: Owner, ends: Iterable[tuple[str, Address, Ending]]) -> None:
+    """Write down how intents ended: run, address, ending."""
+    together: dict[tuple[str, Ending], list[str]] = {}
+    for run, address, ending in ends:
+        together.setdefault((run, ending), []).append(str(address))
+    for (run, ending), of_run in together.items():
+        for some in sealed.among(_ROW.address, of_run):
+            sealed.change(connection, JOURNAL, owner, (_ROW.run == run, some), {"ending": ending})
 
 
 def settle(connection: Connection, owner: Owner, run: str, batches: Iterable[Batch]) -> tuple[Entry, ...]:
@@ -79,17 +81,13 @@ def settle(connection: Connection, owner: Owner, run: str, batches: Iterable[Bat
         known |= dict.fromkeys(((batch.left_by, address) for address in batch.found), "applied")
     if not known:
         return ()
-    others = (*_of(owner), _ROW.run != run, _ROW.ending == _OPEN)
     settled = []
-    for entry in _load(connection, others):
+    for entry in entries(connection, owner):
         address = entry.intent.address
         ending = known.get((entry.run, address)) or known.get(("", address))
-        if ending is not None:
+        if ending is not None and entry.open and entry.run != run:
             settled.append(msgspec.structs.replace(entry, ending=ending))
-    if settled:
-        end = JOURNAL.update().where(*others, _ROW.run == bindparam("of"), _ROW.address == bindparam("at_"))
-        rows = [{"of": one.run, "at_": str(one.intent.address), "now": one.ending} for one in settled]
-        connection.execute(end.values(ending=bindparam("now")), rows)
+    _end(connection, owner, [(one.run, one.intent.address, one.ending) for one in settled])
     return tuple(settled)
 
 
@@ -98,24 +96,33 @@ def doubts(connection: Connection, owner: Owner) -> dict[Address, str]:
 
     Raises CorruptRecord.
     """
-    creates = (*_of(owner), _ROW.ending == _OPEN, _ROW.action == ACTIONS[Create])
     # Where several runs were cut off at the same address, the last of them counts.
     found: dict[Address, str] = {}
-    for entry in _load(connection, creates):
+    for entry in entries(connection, owner):
         address, until = entry.intent.address, entry.intent.until
-        found[address] = max(found.get(address, ""), until)
+        if entry.open and entry.intent.action == ACTIONS[Create]:
+            found[address] = max(found.get(address, ""), until)
     return found
 
 
 def open_creates(connection: Connection, owner: Owner, run: str) -> frozenset[Address]:
     """Return what this run is creating: sent or about to be, and not ended. Raises CorruptRecord."""
-    creates = (*_of(owner), _ROW.run == run, _ROW.ending == _OPEN, _ROW.action == ACTIONS[Create])
-    return frozenset(entry.intent.address for entry in _load(connection, creates))
+    return frozenset(
+        entry.intent.address
+        for entry in entries(connection, owner)
+        if entry.open and entry.run == run and entry.intent.action == ACTIONS[Create]
+    )
 
 
-def entries(connection: Connection, owner: Owner, run: str) -> tuple[Entry, ...]:
-    """Return what a run wrote down, oldest first. Raises CorruptRecord."""
-    return tuple(_load(connection, (*_of(owner), _ROW.run == run)))
+def entries(connection: Connection, owner: Owner) -> tuple[Entry, ...]:
+    """Return all that is written down, oldest first: what unfinished runs did, and the present one.
+
+    Raises CorruptRecord where one cannot be read, and where all together are not what was written.
+    """
+    rows = connection.execute(sealed.rows(JOURNAL, owner).order_by(_ROW.at, _ROW.run, _ROW.address)).all()
+    found = tuple(map(_entry, rows))
+    sealed.check(connection, JOURNAL, owner, rows)
+    return found
 
 
 def known(connection: Connection, owner: Owner) -> Iterator[Address]:
@@ -130,22 +137,13 @@ def known(connection: Connection, owner: Owner) -> Iterator[Address]:
 
 def is_open(connection: Connection, owner: Owner, run: str) -> bool:
     """Whether the run has an intent that has not ended."""
-    query = select(_ROW.address).where(*_of(owner), _ROW.run == run, _ROW.ending == _OPEN)
-    return connection.execute(query.limit(1)).first() is not None
-
-
-def open_runs(owner: Owner) -> Select[str]:
-    """Return the query for the runs that have an intent which has not ended."""
-    return select(_ROW.run).where(*_of(owner), _ROW.ending == _OPEN)
+    mine = (*sealed.of(JOURNAL, owner), _ROW.run == run, _ROW.ending == _OPEN)
+    return connection.execute(select(_ROW.address).where(*mine).limit(1)).first() is not None
 
 
 def remove(connection: Connection, owner: Owner, run: str) -> None:
     """Forget what the run wrote down."""
-    connection.execute(JOURNAL.delete().where(*_of(owner), _ROW.run == run))
-
-
-def _of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
-    return (_ROW.origin == owner.origin, _ROW.stack == owner.stack)
+    sealed.replace(connection, JOURNAL, owner, gone=[(_ROW.run == run,)])
 
 
 def _values(intent: Intent) -> dict[str, object]:
@@ -157,11 +155,6 @@ def _values(intent: Intent) -> dict[str, object]:
         "at": intent.at,
         "until": intent.until,
     }
-
-
-def _load(connection: Connection, where: tuple[ColumnElement[bool], ...]) -> list[Entry]:
-    query = select(*_COLUMNS, _ROW.ending).where(*where).order_by(_ROW.at, _ROW.run, _ROW.address)
-    return [_entry(row) for row in connection.execute(query)]
 
 
 def _entry(row: Row[*tuple[object, ...]]) -> Entry:

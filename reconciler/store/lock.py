@@ -17,11 +17,12 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.running import Running
+from reconciler.store import sealed
 from reconciler.store.audit import operator
 from reconciler.store.connection import Database
 from reconciler.store.lost import RESTORE
+from reconciler.store.owner import Owner
 from reconciler.store.progress import progress
-from reconciler.store.recorded import Owner
 from reconciler.store.schema import LOCKS
 
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call
@@ -115,7 +116,7 @@ class Lock:
 
     def _taken(self, connection: Connection) -> Holder:
         # Writers take turns: nobody comes between this look and what is written after it.
-        row, now = _row(connection, self._owner), self._time(connection)
+        row, now = _sealed_row(connection, self._owner), self._time(connection)
         if row is not None and row.nonce and not _over(row, now):
             raise self._held(row, running(connection, self._owner, row), now)
         mine = structs.replace(
@@ -127,6 +128,7 @@ class Lock:
         values = {**self._owner.key(), **mine.columns()}
         made = LOCKS.insert() if row is None else LOCKS.update().where(*_scope(self._owner))
         connection.execute(made.values(values))
+        sealed.put(connection, LOCKS, self._owner, sealed.Seal(mine.counter))
         return mine
 
     def _due(self, connection: Connection) -> bool:
@@ -166,7 +168,7 @@ class Lock:
 
 def holder(connection: Connection, owner: Owner) -> Holder | None:
     """Return who holds the lock, whether or not the lease has ended; None when it is free."""
-    row = _row(connection, owner)
+    row = _sealed_row(connection, owner)
     return row if row is not None and row.nonce else None
 
 
@@ -217,6 +219,18 @@ def _row(connection: Connection, owner: Owner) -> Holder | None:
         return convert(dict(zip(names, row, strict=True)), Holder)
     except ValidationError:
         raise CorruptRecord("the store's record of the lock is damaged.", next=RESTORE) from None
+
+
+def _sealed_row(connection: Connection, owner: Owner) -> Holder | None:
+    """The same, for whoever may take the lock: one that was lost, or is older than the last take, is damage.
+
+    It would look free, and two could write.
+    """
+    row = _row(connection, owner)
+    counter = row.counter if row is not None else 0
+    if counter != sealed.read(connection, LOCKS, owner).number:
+        sealed.broken(LOCKS, owner, "it does not hold the lock that was taken last")
+    return row
 
 
 def _scope(owner: Owner) -> tuple[ColumnElement[bool], ...]:

@@ -28,7 +28,8 @@ from sqlalchemy import (
 
 from reconciler.core.taken import same
 from reconciler.model.kinds import KINDS
-from reconciler.store import schema
+from reconciler.store import schema, sealed
+from reconciler.store.owner import Owner
 
 
 def migrate(connection: Connection, version: int) -> None:
@@ -119,9 +120,10 @@ def _widen_runs(connection: Connection) -> None:
 
 
 def _to_3(connection: Connection) -> None:
-    """Records say where their entity came from, and forget what a write without effect left in them."""
+    """Records say whose their entity is, and forget what a write without effect left; rows are sealed."""
     _trace_entities(connection)
     _forget_what_was_not_taken(connection)
+    _seal(connection)
 
 
 def _trace_entities(connection: Connection) -> None:
@@ -182,6 +184,34 @@ def _taken(address: str, sent_text: str, shown_text: str) -> tuple[_Fields, _Fie
 
 def _rest(fields: _Fields, wrong: set[str]) -> _Fields:
     return {path: value for path, value in fields.items() if path not in wrong}
+
+
+def _seal(connection: Connection) -> None:
+    """Seal what each origin and stack have in the tables whose rows may not be lost unnoticed."""
+    seals = Table(
+        "seals",
+        MetaData(),
+        *_key("origin", "stack", "name"),
+        Column("number", Integer, nullable=False),
+        *_texts("digest"),
+    )
+    seals.create(connection)
+    for name in ("entities", "journal", "runs", "locks", "audit"):
+        table = Table(name, MetaData(), autoload_with=connection)  # with the columns that it has now
+        for owner in connection.execute(select(table.c.origin, table.c.stack).distinct()).all():
+            _seal_rows(connection, table, Owner(*owner))
+
+
+def _seal_rows(connection: Connection, table: Table, owner: Owner) -> None:
+    if table.name == "locks":
+        counter = connection.execute(select(table.c.counter).where(*sealed.of(table, owner))).scalar_one()
+        sealed.put(connection, table, owner, sealed.Seal(counter))
+    elif table.name == "audit":
+        last = select(table.c.number, table.c.hash).where(*sealed.of(table, owner))
+        row = connection.execute(last.order_by(table.c.number.desc()).limit(1)).one()
+        sealed.put(connection, table, owner, sealed.Seal(row.number, row.hash))
+    else:
+        sealed.make(connection, table, owner)
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}

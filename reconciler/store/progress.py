@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from reconciler.model.changes import ACTIONS
 from reconciler.model.encoding import decode
 from reconciler.model.running import Running
-from reconciler.store.recorded import Owner
+from reconciler.store.owner import Owner
 from reconciler.store.schema import JOURNAL, RUNS
 
 # The key under which a run that has begun keeps the number of its changes, until it ends.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NoReturn
 
 import msgspec
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, select
 
 from reconciler.errors import CorruptRecord
 from reconciler.model import address as addresses
@@ -18,7 +18,9 @@ from reconciler.model.encoding import encode
 from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
+from reconciler.store import sealed
 from reconciler.store.lost import RESTORE
+from reconciler.store.owner import Owner
 from reconciler.store.schema import ENTITIES
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
@@ -44,41 +46,19 @@ class Batch(msgspec.Struct, frozen=True):
     left_by: str = ""
 
 
-class Owner(msgspec.Struct, frozen=True):
-    """Under whose name rows are kept."""
-
-    origin: str
-    stack: str
-
-    def key(self) -> dict[str, str]:
-        """The columns that say so."""
-        return {"origin": self.origin, "stack": self.stack}
-
-
 def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, RecordedEntity]:
     """Return what is owned in the workspaces of `ids` (alias -> the service's id), by address.
 
-    Raises CorruptRecord for the first row that does not hold what this program writes.
+    Raises CorruptRecord for the first row that does not hold what this program writes, and where all
+    together are not the rows that it wrote.
     """
-    table = ENTITIES.c
-    columns = (
-        table.workspace_id,
-        table.address,
-        table.remote_id,
-        table.parent_id,
-        table.sent,
-        table.shown,
-        table.modified,
-        table.protected,
-        table.adopted,
-        table.earlier,
-    )
-    query = select(*columns).where(table.origin == owner.origin, table.stack == owner.stack)
+    rows = connection.execute(sealed.rows(ENTITIES, owner).order_by(ENTITIES.c.address)).all()
     found = {}
-    for row in connection.execute(query.order_by(table.address)):
+    for row in rows:
         entity = _entity(row)
         if ids.get(entity.address.workspace) == row.workspace_id:
             found[entity.address] = entity
+    sealed.check(connection, ENTITIES, owner, rows)
     return found
 
 
@@ -120,42 +100,27 @@ def _replace(
     entities: Mapping[Address, RecordedEntity | None],
     stamp: Mapping[str, str],
 ) -> None:
-    _delete_entities(connection, owner, ids, entities)
+    # Replacing is deleting and inserting in one transaction: every database has its own words for
+    # doing both at once, and none is needed.
     rows = [{**owner.key(), **stamp, **_row(entity, ids)} for entity in entities.values() if entity]
-    if rows:
-        connection.execute(ENTITIES.insert(), rows)
+    sealed.replace(connection, ENTITIES, owner, gone=_where(ids, entities), come=rows)
 
 
-# Replacing is deleting and inserting in one transaction: every database has its own words for
-# doing both at once, and none is needed.
-def _delete_entities(
-    connection: Connection, owner: Owner, ids: Mapping[str, str], gone: Iterable[Address]
-) -> None:
-    statement = ENTITIES.delete().where(
-        ENTITIES.c.origin == owner.origin,
-        ENTITIES.c.stack == owner.stack,
-        ENTITIES.c.workspace_id == bindparam("workspace"),
-        ENTITIES.c.address == bindparam("gone"),
-    )
-    rows = [{"workspace": ids[address.workspace], "gone": str(address)} for address in gone]
-    if rows:
-        connection.execute(statement, rows)
+def _where(ids: Mapping[str, str], entities: Iterable[Address]) -> Iterator[sealed.Where]:
+    workspaces: dict[str, list[str]] = {}
+    for address in entities:
+        workspaces.setdefault(ids[address.workspace], []).append(str(address))
+    for workspace, addresses_ in workspaces.items():
+        for some in sealed.among(ENTITIES.c.address, addresses_):
+            yield ENTITIES.c.workspace_id == workspace, some
 
 
 def _rename(connection: Connection, owner: Owner, ids: Mapping[str, str], old: Address, new: Address) -> None:
     if old == new:
         return  # what was there is what takes its place
-    _delete_entities(connection, owner, ids, [new])
-    connection.execute(
-        ENTITIES.update()
-        .where(
-            ENTITIES.c.origin == owner.origin,
-            ENTITIES.c.stack == owner.stack,
-            ENTITIES.c.workspace_id == ids[old.workspace],
-            ENTITIES.c.address == str(old),
-        )
-        .values(address=str(new))
-    )
+    sealed.replace(connection, ENTITIES, owner, gone=_where(ids, [new]))
+    for where in _where(ids, [old]):
+        sealed.change(connection, ENTITIES, owner, where, {"address": str(new)})
 
 
 def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:

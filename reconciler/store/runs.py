@@ -6,7 +6,7 @@ The plan of a run is kept from its beginning until nothing of it is left to do o
 from collections.abc import Mapping
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
+from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.exc import IntegrityError
 
 from reconciler.core.fingerprint import fingerprint
@@ -14,11 +14,13 @@ from reconciler.core.guard import Consent
 from reconciler.core.recover import Unfinished
 from reconciler.model.context import Context
 from reconciler.model.encoding import decode, encode
+from reconciler.model.journal import Entry
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import PLAN_VERSION, Plan
-from reconciler.store import journal
+from reconciler.store import journal, sealed
+from reconciler.store.owner import Owner
 from reconciler.store.progress import PLANNED
-from reconciler.store.recorded import Owner, corrupt
+from reconciler.store.recorded import corrupt
 from reconciler.store.schema import PLANS_USED, RUNS
 
 _NOTHING_LEFT = {"plan": "", "consent": ""}
@@ -47,11 +49,14 @@ class Looked(msgspec.Struct, frozen=True):
 
 def begin(connection: Connection, owner: Owner, began: Began) -> None:
     """Write down that a run has begun. A run that never ends keeps an empty outcome."""
-    last = select(func.max(RUNS.c.number)).where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
+    last = select(func.max(RUNS.c.number)).where(*sealed.of(RUNS, owner))
+    number = connection.execute(last).scalar() or 0
+    if not isinstance(number, int):
+        sealed.broken(RUNS, owner, "a number of a run is none")
     row = {
         **owner.key(),
         "run": began.run,
-        "number": (connection.execute(last).scalar() or 0) + 1,
+        "number": number + 1,
         "command": began.command,
         "fingerprint": began.plan.fingerprint,
         "started_at": began.started_at,
@@ -64,7 +69,7 @@ def begin(connection: Connection, owner: Owner, began: Began) -> None:
         "plan": encode(began.plan).decode(),
         "consent": encode(began.consent).decode(),
     }
-    connection.execute(RUNS.insert().values(row))
+    sealed.replace(connection, RUNS, owner, come=[row])
 
 
 def end(connection: Connection, owner: Owner, run: Run) -> None:
@@ -78,7 +83,7 @@ def end(connection: Connection, owner: Owner, run: Run) -> None:
         "exit_code": run.exit_code,
         "counts": encode(counts(run)).decode(),
     }
-    connection.execute(RUNS.update().where(*_of(owner, run.run)).values(values))
+    sealed.change(connection, RUNS, owner, (RUNS.c.run == run.run,), values)
     if run.count("not attempted") == 0:
         _let_go(connection, owner, run.run)
 
@@ -88,8 +93,8 @@ def close(connection: Connection, owner: Owner, run: str, *, outcome: str, ended
 
     Its intents and its plan go, unless something is still in doubt.
     """
-    silent = RUNS.update().where(*_of(owner, run), RUNS.c.outcome == "")
-    connection.execute(silent.values(outcome=outcome, ended_at=ended_at))
+    silent = (RUNS.c.run == run, RUNS.c.outcome == "")
+    sealed.change(connection, RUNS, owner, silent, {"outcome": outcome, "ended_at": ended_at})
     _let_go(connection, owner, run)
 
 
@@ -98,14 +103,19 @@ def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
 
     Raises CorruptRecord.
     """
-    query = (
-        select(RUNS.c.run, RUNS.c.command, RUNS.c.started_at, RUNS.c.plan, RUNS.c.consent)
-        .where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
-        .where(or_(RUNS.c.outcome == "", RUNS.c.plan != "", RUNS.c.run.in_(journal.open_runs(owner))))
-        # Not by time: two runs may begin within a second, and a clock may be put back.
-        .order_by(RUNS.c.number, RUNS.c.started_at, RUNS.c.run)
+    # Not by time: two runs may begin within a second, and a clock may be put back.
+    query = sealed.rows(RUNS, owner).order_by(RUNS.c.number, RUNS.c.started_at, RUNS.c.run)
+    rows = connection.execute(query).all()
+    sealed.check(connection, RUNS, owner, rows)
+    entries: dict[str, list[Entry]] = {}
+    for entry in journal.entries(connection, owner):
+        entries.setdefault(entry.run, []).append(entry)
+    open_ = {run for run, written in entries.items() if any(entry.open for entry in written)}
+    return tuple(
+        _unfinished(row, tuple(entries.get(str(row.run), ())))
+        for row in rows
+        if not row.outcome or row.plan or row.run in open_
     )
-    return tuple(_unfinished(connection, owner, row) for row in connection.execute(query).all())
 
 
 def counts(run: Run) -> Mapping[str, int]:
@@ -154,22 +164,17 @@ def _let_go(connection: Connection, owner: Owner, run: str) -> None:
     if journal.is_open(connection, owner, run):
         return
     journal.remove(connection, owner, run)
-    connection.execute(RUNS.update().where(*_of(owner, run)).values(_NOTHING_LEFT))
+    sealed.change(connection, RUNS, owner, (RUNS.c.run == run,), _NOTHING_LEFT)
 
 
-def _of(owner: Owner, run: str) -> tuple[ColumnElement[bool], ...]:
-    return (RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack, RUNS.c.run == run)
-
-
-def _unfinished(connection: Connection, owner: Owner, row: Row[*tuple[object, ...]]) -> Unfinished:
-    run = str(row.run)
+def _unfinished(row: Row[*tuple[object, ...]], entries: tuple[Entry, ...]) -> Unfinished:
     return Unfinished(
-        run=run,
+        run=str(row.run),
         command=str(row.command),
         started_at=str(row.started_at),
         plan=_plan(str(row.plan)),
         consent=_consent(str(row.consent)),
-        entries=journal.entries(connection, owner, run),
+        entries=entries,
     )
 
 

@@ -7,6 +7,7 @@
     journal     intent before each call, ending after it; rows go when their run is finished
     audit       everything that was done, chained by hashes; only ever added to
     paces       how fast a credential may call, shared by everybody who uses it
+    seals       how many rows of entities, journal, runs, audit and locks an owner has, and a digest of them
     plans_used  plans that were carried out, so that none is carried out twice
 
 Text and integers only, and JSON as text, so that the same tables serve every database.
@@ -117,6 +118,16 @@ PACES = Table(
     Column("changed_at", Float, nullable=False),  # the store's clock, in seconds; it grows from here on
     Column("next_at", Float, nullable=False),  # the same; no turn begins before
     Column("seen_at", Float, nullable=False),  # the same; when it was last asked for turns
+)
+
+SEALS = Table(
+    "seals",
+    METADATA,
+    Column("origin", String, primary_key=True),
+    Column("stack", String, primary_key=True),
+    Column("name", String, primary_key=True),  # of the table
+    Column("number", Integer, nullable=False),  # of rows; of the audit's last entry; the lock's counter
+    Column("digest", String, nullable=False),  # of all rows together; the hash of the audit's last entry
 )
 
 PLANS_USED = Table(

@@ -20,6 +20,7 @@ from apply.bench import (
     results,
 )
 from sqlalchemy import text
+from store.support import seal_again
 
 from reconciler.apply.stop import StopFlag
 from reconciler.model.address import contact, device
@@ -27,6 +28,7 @@ from reconciler.model.outcomes import Outcome
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
+from reconciler.store.schema import RUNS
 
 
 def in_doubt(bench: Bench) -> list[str]:
@@ -40,6 +42,7 @@ def forget_plans(bench: Bench) -> None:
     """As if another version of the program had written what is unfinished."""
     with bench.store() as store, store._database.writing() as connection:
         connection.execute(text("UPDATE runs SET plan = '{}' WHERE plan <> ''"))
+        seal_again(connection, RUNS)
 
 
 def test_what_is_not_there_when_it_can_no_longer_land_is_closed(tmp_path: Path) -> None:

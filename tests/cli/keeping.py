@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.hands import Project, Service
+from store import support
 
 from reconciler.service.urls import origin
 from reconciler.store.database import Store
@@ -42,6 +43,11 @@ def told(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
     """The JSON that a command printed."""
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def seal_again(project: Project) -> None:
+    """Let the store hold what `rewrite` made of it as if the program had written it."""
+    support.seal_file_again(store_file(project))
 
 
 def rewrite(project: Project, statement: str, *values: object) -> int:

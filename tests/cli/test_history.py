@@ -5,7 +5,7 @@ import json
 import pytest
 import tally
 from cli.hands import Project, Service
-from cli.keeping import rewrite, store_file, store_of, told
+from cli.keeping import rewrite, seal_again, store_file, store_of, told
 from words import says
 
 from reconciler.core.audit import Verification
@@ -184,16 +184,18 @@ def test_a_history_that_somebody_touched_is_broken_and_the_entry_named(
 
 
 def test_an_end_that_was_cut_off_shows_only_against_an_anchor(applied: Project, service: Service) -> None:
-    """What the help says: without a head kept elsewhere nothing can tell."""
+    """A seal finds accidents; what somebody does to both, only a head kept elsewhere can tell."""
     head = told(applied.run(service, "history", "--verify", "--format", "json"))["head"]
     assert rewrite(applied, "DELETE FROM audit WHERE number > 8") == 2
 
+    cut = applied.run(service, "history", "--verify")
+    seal_again(applied)
     alone = applied.run(service, "history", "--verify")
     anchored = applied.run(service, "history", "--verify", "--anchor", head)
     gone = rewrite(applied, "DELETE FROM audit")
     emptied = applied.run(service, "history", "--verify", "--anchor", head)
 
-    assert (alone.returncode, anchored.returncode, emptied.returncode) == (0, 1, 1)
+    assert (cut.returncode, alone.returncode, anchored.returncode, emptied.returncode) == (1, 0, 1, 1)
     assert "entry 10" in anchored.stdout
     assert gone == 8
     assert "broken" in emptied.stdout
@@ -227,6 +229,7 @@ def test_the_history_of_another_stack_is_another_one(applied: Project, service: 
 def test_a_run_that_has_not_ended_is_shown_as_that(applied: Project, service: Service) -> None:
     """A killed run has no end; it must not look like one that did all it wanted."""
     assert rewrite(applied, "DELETE FROM audit WHERE number = 10") == 1
+    seal_again(applied)
 
     shown = applied.run(service, "history", "--limit", "1").stdout
 

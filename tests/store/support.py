@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import Connection, Table, create_engine, select
 
 from reconciler.model.address import Address, contact
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
+from reconciler.store import sealed
 from reconciler.store.database import Store
-from reconciler.store.schema import LOCKS
+from reconciler.store.owner import Owner
+from reconciler.store.schema import ENTITIES, JOURNAL, LOCKS, RUNS, SEALS
 
 ORIGIN = "https://api.example.com"
 WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))
@@ -69,6 +71,25 @@ def record(address: Address = JANE, **fields: str | bool) -> RecordedEntity:
         adopted="2026-01-15T08:00:00+00:00",
         earlier=("00A8", "00A9"),
     )
+
+
+def seal_again(connection: Connection, *tables: Table) -> None:
+    """Let the seals fit the rows as they are now: what a test wrote by hand is what the program wrote."""
+    for table in tables:
+        mine = select(SEALS.c.origin, SEALS.c.stack).where(SEALS.c.name == table.name)
+        for owner in connection.execute(mine).all():
+            sealed.make(connection, table, Owner(*owner))
+
+
+def seal_file_again(path: Path) -> None:
+    """The same, for a store in a file, of the history too."""
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        seal_again(connection, ENTITIES, JOURNAL, RUNS)
+        last = "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1"
+        row = connection.exec_driver_sql(last).one_or_none() or (0, "")
+        connection.exec_driver_sql("UPDATE seals SET number = ?, digest = ? WHERE name = 'audit'", tuple(row))
+    engine.dispose()
 
 
 def pass_time(store: Store, clock: Clock, seconds: float) -> None:

@@ -19,7 +19,7 @@ from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.snapshots import UNKNOWN, RecordedEntity
 from reconciler.store import connection, journal, migrations, postgres, schema
-from reconciler.store.recorded import Owner
+from reconciler.store.owner import Owner
 
 TESTS = str(Path(__file__).parents[1])
 ME = Owner(ORIGIN, "default")
@@ -124,7 +124,7 @@ def test_a_store_of_version_1_is_brought_up_and_nothing_of_it_is_lost(old: str, 
     with store_at(old, create=create) as store:
         kept = store.recorded(WORKSPACES)
         with store._database.reading() as connection:
-            entries = journal.entries(connection, ME, "run-2")
+            entries = journal.entries(connection, ME)
             runs = connection.execute(text("SELECT * FROM runs ORDER BY run")).mappings().all()
             used = connection.execute(text("SELECT * FROM plans_used")).all()
         holder = store.holder()

@@ -18,7 +18,7 @@ from store.remembering import (
     run_of,
     store_of,
 )
-from store.support import JANE, SAM, WORKSPACES, Clock, record
+from store.support import JANE, SAM, WORKSPACES, Clock, record, seal_again
 
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.guard import Consent
@@ -30,6 +30,7 @@ from reconciler.model.outcomes import Result
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch
 from reconciler.store.runs import _plan as read_plan
+from reconciler.store.schema import RUNS
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_closing_what_nobody_knows_changes_nothing_but_the_history(store: Store)
     before = everything(store)
     store.close_run("run-9", "settled")
     after = everything(store)
-    assert {name for name in before if before[name] != after[name]} == {"audit"}
+    assert {name for name in before if before[name] != after[name]} == {"audit", "seals"}
 
 
 def test_unfinished_runs_come_in_the_order_of_their_beginning_whatever_the_clock_says(store_url: str) -> None:
@@ -173,6 +174,7 @@ def save(store: Store, plan: str) -> None:
     """Put a text in the place of the plan that was saved."""
     with store._database.writing() as connection:
         connection.execute(text("UPDATE runs SET plan = :plan"), {"plan": plan})
+        seal_again(connection, RUNS)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,7 @@ def test_a_consent_that_cannot_be_read_is_none(store: Store, text_: str) -> None
     begin(store)
     with store._database.writing() as connection:
         connection.execute(text("UPDATE runs SET consent = :consent"), {"consent": text_})
+        seal_again(connection, RUNS)
     assert store.unfinished()[0].consent == Consent()
 
 

@@ -1,0 +1,182 @@
+"""Rows lost or changed by accident: noticed by whoever loads them, though all that are left can be read."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, text
+from store.remembering import begin, ended, intent, run_of, store_of
+from store.support import JANE, SAM, WORKSPACES, record, seal_again
+
+from reconciler.errors import CorruptRecord, StoreError
+from reconciler.model.address import contact
+from reconciler.store.database import Store
+from reconciler.store.recorded import Batch
+from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, SEALS
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """A store with records, a run that has not ended and left intents, and a history."""
+    with store_of(store_url) as opened:
+        begin(opened)
+        opened.record(
+            [Batch(remember=(record(JANE), record(SAM)), intents=(intent(JANE), intent(SAM)))], WORKSPACES
+        )
+        opened.record([Batch(ended=(ended(JANE),))], WORKSPACES)
+        yield opened
+
+
+def change(store: Store, statement: str) -> None:
+    """Do to the tables what nobody should."""
+    with store._database.writing() as connection:
+        assert connection.execute(text(statement)).rowcount
+
+
+def load(store: Store) -> None:
+    """Ask for all that a plan begins with."""
+    store.recorded(WORKSPACES)
+    store.unfinished()
+
+
+DAMAGE = [
+    "DELETE FROM entities WHERE address LIKE '%sam%'",
+    "DELETE FROM entities",
+    "UPDATE entities SET remote_id = '00AC' WHERE address LIKE '%sam%'",
+    "UPDATE entities SET stack = 'other'",
+    "DELETE FROM journal WHERE address LIKE '%sam%'",
+    "UPDATE journal SET ending = 'applied'",
+    "DELETE FROM runs",
+    "UPDATE runs SET outcome = 'applied', plan = ''",
+    "DELETE FROM seals WHERE name = 'entities'",
+    "UPDATE seals SET number = number + 1 WHERE name = 'journal'",
+]
+
+
+@pytest.mark.parametrize("statement", DAMAGE)
+def test_rows_that_are_not_those_that_were_written_are_an_error(store: Store, statement: str) -> None:
+    """A record that is missing is a person who is not known as ours; an intent, one who is made twice."""
+    change(store, statement)
+    with pytest.raises(CorruptRecord, match="is damaged for stack default") as caught:
+        load(store)
+    assert "restore the store" in caught.value.next
+
+
+@pytest.mark.parametrize("statement", DAMAGE[:4])
+def test_writing_heals_no_damage(store: Store, statement: str) -> None:
+    """A seal that is made anew from what is there would make a lost row right."""
+    change(store, statement)
+    store.remember([record(JANE), record(SAM), record(contact("ops", "zoe"))], WORKSPACES)
+    store.forget([JANE], WORKSPACES)
+    with pytest.raises(CorruptRecord):
+        store.recorded(WORKSPACES)
+
+
+def test_every_change_keeps_the_seals_true(store: Store) -> None:
+    """As true as seals that are made of all the rows: otherwise a store that is whole would be refused."""
+    zoe, ann = contact("ops", "zoe"), contact("ops", "ann")
+    store.record([Batch(remember=(record(zoe),), intents=(intent(zoe), intent(SAM)))], WORKSPACES)
+    store.rename([(zoe, ann), (JANE, SAM)], WORKSPACES)
+    store.record([Batch(ended=(ended(zoe), ended(SAM, "in doubt")))], WORKSPACES)
+    begin(store, "run-2")
+    store.record([Batch(absent=(SAM,), left_by="run-1")], WORKSPACES)
+    store.end(run_of(run="run-2"))
+    store.close_run("run-1", "settled")
+    store.forget([ann], WORKSPACES)
+    with store._database.writing() as connection:
+        kept = connection.execute(select(SEALS).order_by(SEALS.c.name)).all()
+        seal_again(connection, ENTITIES, JOURNAL, RUNS)
+        assert connection.execute(select(SEALS).order_by(SEALS.c.name)).all() == kept
+    assert set(store.recorded(WORKSPACES).entities) == {SAM}
+    assert store.unfinished() == ()
+
+
+def test_seals_of_stacks_are_apart(store: Store, store_url: str) -> None:
+    with store_of(store_url, stack="other") as other:
+        other.remember([record(SAM)], WORKSPACES)
+        change(store, "DELETE FROM entities WHERE stack = 'default'")
+        assert set(other.recorded(WORKSPACES).entities) == {SAM}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM locks", "UPDATE locks SET counter = 1, nonce = ''"],
+)
+def test_a_lock_that_was_lost_or_is_an_older_one_is_not_free(store: Store, statement: str) -> None:
+    """Two would write."""
+    with store.lock("run-1"):
+        pass
+    with store.lock("run-2"):
+        change(store, statement)
+        with pytest.raises(CorruptRecord, match="the lock that was taken last"):
+            store.holder()
+        with pytest.raises(CorruptRecord, match="the lock that was taken last"):
+            store.lock_for("run-3").take()
+
+
+def test_an_end_of_the_history_that_is_gone_is_noticed(store: Store) -> None:
+    """Nobody has kept its head elsewhere, and a lost page is no forger: the seal is still there."""
+    head = store.head()
+    assert head is not None
+    change(store, "DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)")
+    assert store.verify(None).broken_at == head.number
+    for look in (store.head, store.history):
+        with pytest.raises(CorruptRecord, match="does not end where it did"):
+            look()
+
+
+def test_the_history_shows_no_entry_that_is_not_as_it_was_written(store: Store) -> None:
+    store.end(run_of())
+    change(store, "UPDATE audit SET body = replace(body, '\"apply\"', '\"adopt\"') WHERE number = 2")
+    with pytest.raises(CorruptRecord, match="entry 2 of the store's history is damaged"):
+        store.history()
+
+
+def test_pages_that_do_not_hold_together_are_found_before_anything_is_written(tmp_path: Path) -> None:
+    """SQLite sees what it reads; where it only writes, it would write over something else."""
+    path = tmp_path / "store.db"
+    store_of(f"sqlite:///{path}").close()
+    with closing(sqlite3.connect(path)) as database:
+        root = "SELECT rootpage FROM sqlite_schema WHERE name = 'paces'"
+        page = database.execute(root).fetchone()[0]
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4096 : page * 4096] = b"\x0d" + b"\xff" * 4095
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="is damaged") as caught:
+        store_of(f"sqlite:///{path}")
+    assert "restore the store" in caught.value.next
+
+
+@pytest.mark.parametrize("version", ["9" * 5_000, "03", "³"])
+def test_a_version_that_no_program_wrote_is_damage(tmp_path: Path, version: str) -> None:
+    """A number of thousands of digits cannot even be read."""
+    path = tmp_path / "store.db"
+    store_of(f"sqlite:///{path}").close()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE meta SET value = ? WHERE key = 'version'", (version,))
+    with pytest.raises(StoreError, match="its version or salt is missing"):
+        store_of(f"sqlite:///{path}", create=False)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [("runs", "number", 2**63 - 1), ("runs", "number", "many"), ("locks", "counter", 2**63 - 1)],
+)
+def test_a_number_that_cannot_be_counted_on_is_damage(
+    tmp_path: Path, table: str, column: str, value: object
+) -> None:
+    """The driver has no words of a database for it: a traceback, if nobody says it otherwise."""
+    path = tmp_path / "store.db"
+    with store_of(f"sqlite:///{path}") as store:
+        begin(store)
+        with store.lock("run-1"):
+            pass
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608 - names of this test
+            if table == "locks":
+                database.execute("UPDATE seals SET number = ? WHERE name = 'locks'", (value,))
+        with pytest.raises(StoreError, match="damaged") as caught:
+            begin(store, "run-2") if table == "runs" else store.lock_for("run-2").take()
+    assert "restore the store" in caught.value.next
