@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import ci_policy_shell
 import yaml
 
 Found = Iterator[str]
@@ -284,10 +285,25 @@ def quiet_logs(file: File) -> Found:
             yield "shows what it runs, or its variables"
 
 
+def interpreters(file: File) -> Found:
+    """What runs beside credentials takes no code from the checkout: not Python, pip, git, bash, an action."""
+    yield from ci_policy_shell.in_github(file.says)
+
+
 GITHUB: Mapping[str, Callable[[File], Found]] = {
     rule.__name__: rule
     for rule in (
         *(pins, events, permissions, forks, environments, secrets_in_steps, checkouts, foreign_code),
-        *(injection, pinned_service, one_at_a_time, time, signals, reviewed, artifacts, quiet_logs),
+        *(
+            injection,
+            pinned_service,
+            one_at_a_time,
+            time,
+            signals,
+            reviewed,
+            artifacts,
+            quiet_logs,
+            interpreters,
+        ),
     )
 }

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import ci_policy_shell
 from ci_policy import File, Found
 
 _NOT_JOBS = {"stages", "workflow", "default", "variables", "include", "image", "cache"}
@@ -23,8 +24,9 @@ class Job(NamedTuple):
 
     @property
     def script(self) -> list[str]:
-        """Its commands, what comes after them too."""
-        return [*self.says.get("script", []), *self.says.get("after_script", [])]
+        """Its commands, what comes before and after them too."""
+        parts = ("before_script", "script", "after_script")
+        return [line for part in parts for line in self.says.get(part, [])]
 
     @property
     def verbs(self) -> set[str]:
@@ -45,7 +47,7 @@ class Job(NamedTuple):
 def jobs(file: File) -> Iterator[Job]:
     """Yield the jobs that run, each with what it extends merged below it."""
     for name, says in file.says.items():
-        if name not in _NOT_JOBS and not name.startswith("."):
+        if isinstance(says, dict) and name not in _NOT_JOBS and not name.startswith("."):
             yield Job(name, _merged(file.says.get(says.get("extends", ""), {}), says))
 
 
@@ -116,11 +118,41 @@ def one_at_a_time(file: File) -> Found:
             yield f"{job.name}: no limit of time, or less than a run may take"
 
 
+_FORWARDS = """trap 'kill -TERM "$!" 2> /dev/null || exit 143' INT TERM"""
+_WAITS = [
+    'code=0; wait "$!" || code=$?',
+    'while kill -0 "$!" 2> /dev/null; do code=0; wait "$!" || code=$?; done',
+]
+
+
 def signals(file: File) -> Found:
-    """What took the shell's place receives the signal of a cancelled job."""
+    """A shell that waits passes the signal of a cancelled job on, and ends as the program ended.
+
+    `exec` would do the same, and then nobody is left who removes the key.
+    """
     for job in jobs(file):
-        if job.verbs & _WRITES and not job.says["script"][-1].startswith("exec reconciler "):
-            yield f"{job.name}: the program is not what the signal reaches"
+        runs = [n for n, line in enumerate(job.script) if _CALLS.search(line)]
+        if not job.verbs & _WRITES:
+            continue
+        (at,) = runs if len(runs) == 1 else (0,)
+        forwarded = job.script[at].endswith(" &") and _FORWARDS in job.script[:at]
+        if not forwarded or job.script[at + 1 : at + 3] != _WAITS or job.script[-1] != 'exit "$code"':
+            yield f"{job.name}: the signal does not reach the program, or its exit code is lost"
+
+
+_PRIVATE = ["umask 077", "place=$(mktemp -d)", """trap 'rm -rf -- "$place"' EXIT"""]
+
+
+def private_places(file: File) -> Found:
+    """A key or a report that is left beside the project folder is read by the next job, of anybody."""
+    for job in jobs(file):
+        if job.is_live and job.script[:3] != _PRIVATE:
+            yield f"{job.name}: no folder of its own that goes with the job"
+        for line in job.script:
+            if "after_script" in job.says or re.search(r"CI_PROJECT_DIR|CI_BUILDS_DIR|/tmp|TMPDIR", line):
+                yield f"{job.name}: something lasts beyond the job's shell"
+            if re.search(r"\b(?:cp|mv|ln|tee)\b", line) and not line.endswith(' "$place/identity"'):
+                yield f"{job.name}: a copy elsewhere"
 
 
 def reviewed(file: File) -> Found:
@@ -152,17 +184,22 @@ def quiet_logs(file: File) -> Found:
     for job in jobs(file):
         for line in job.script:
             if re.search(r"reconciler (plan|apply|resume|drift)\b", line) and not re.search(
-                r'--format json > "\$CI_PROJECT_DIR\.\w+\.json"(?: \|\| \[ "\$\?" -eq 5 \])?$', line
+                r'--format json > "\$place/\w+\.json"(?: &| \|\| \[ "\$\?" -eq 5 \])?$', line
             ):
                 yield f"{job.name}: shows names in the log"
             if re.search(r"set -\w*x|\bprintenv\b|\benv$", line):
                 yield f"{job.name}: shows what it runs, or its variables"
 
 
+def interpreters(file: File) -> Found:
+    """What runs beside credentials takes no code from the checkout: not Python, git, pip or bash."""
+    yield from ci_policy_shell.in_gitlab(file.says)
+
+
 GITLAB: Mapping[str, Callable[[File], Found]] = {
     rule.__name__: rule
     for rule in (
         *(images, merge_requests, protected, secrets_outside, pinned_service),
-        *(one_at_a_time, signals, reviewed, artifacts, quiet_logs),
+        *(one_at_a_time, signals, reviewed, artifacts, quiet_logs, private_places, interpreters),
     )
 }

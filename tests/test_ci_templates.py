@@ -128,6 +128,19 @@ def test_the_scripts_of_the_templates_are_shell(name: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_our_own_scripts_start_python_isolated() -> None:
+    """They run at the root of a checkout too, before its environment is made. Tests may import from it."""
+    started = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in committed()
+        if path.is_relative_to(ROOT / "script") or path.is_relative_to(ROOT / ".ci")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r'python[\d.]*"? +(?!-I )-|"\$(candidate|python)" +(?!-I )-', line)
+    ]
+
+    assert [line for line in started if not re.search(" -m (pytest|simulation)", line)] == []
+
+
 def test_the_templates_speak_of_commands_options_and_settings_that_exist() -> None:
     """A template that fails at its first run is repaired in a hurry, and loses what made it safe."""
     text = "".join(path.read_text(encoding="utf-8") for path in TEMPLATES.rglob("*.yml"))

@@ -365,3 +365,19 @@ def test_two_seconds_are_two_seconds() -> None:
     assert [too_late(15), too_late(15)] == [None, signals.at_once_s]
     assert already(2) == signals.at_once_s
     assert signals.at_once_s + signals.last_words_s < 2
+
+
+def test_nothing_of_the_working_directory_is_imported(tmp_path: Path) -> None:
+    """A checkout may hold a `json.py`, and whoever runs us there has the credentials."""
+    for name in ("json", "signal", "typing", "click", "yaml", "email"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('ran')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "reconciler", "schema", "manifest"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience_s,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

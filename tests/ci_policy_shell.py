@@ -1,0 +1,174 @@
+"""What the scripts of a CI file may run, as a table: everything else is refused, known or not.
+
+A job runs in a checkout, and beside credentials. Most programs read their working directory: Python imports
+`json.py` from it, git its hooks and settings, pip a requirements file, node its packages, bash what it is
+told to source. So the rule is a list of the forms that are known to be safe, and not of those that are not.
+Rules only, over text; test_ci_templates.py holds the files to them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Found = Iterator[str]
+
+# Where a script may keep things: outside of the checkout, made by the script or by the runner for the job.
+_PLACE = r'"\$(?:place|RUNNER_TEMP)(?:/[\w-]+(?:\.\w+)?)*"'
+_PYTHON = r'(?:python3|"\$place/[\w/]+/python") -I'
+_COMMANDS = tuple(
+    re.compile(form)
+    for form in (
+        # Our own program: its launcher is not in the checkout, and it imports nothing from there.
+        r"(?:exec )?reconciler \w+(?: .*)?",
+        # Isolated: neither the working directory, nor PYTHON* variables, nor the user's site-packages.
+        rf"{_PYTHON} -(?: .*)?",
+        rf"{_PYTHON} -c '[^']*'(?: .*)?",
+        rf"{_PYTHON} -m venv {_PLACE}",
+        rf"{_PYTHON} -m pip --isolated install (?=.*--only-binary :all:)(?=.*--require-hashes) *.*",
+        # git in a repository of the script's own; in the checkout it would obey that one's configuration.
+        rf"git init --quiet {_PLACE}",
+        rf"git -C {_PLACE} (?:-c advice\.detachedHead=false )?(?:fetch|checkout|rev-parse)(?: .*)?",
+        rf"cd -- {_PLACE}",
+        r"set -[eu]+(?:o pipefail)?",
+        r"umask 077",
+        r"mktemp -d",
+        r'cp -R -P -- "proposed/\$folder" "\$folder"',
+        rf'cp -- "\$AGE_IDENTITY" {_PLACE}',
+        r"(?:test|\[|printf|echo|rm|mkdir|chmod|unset|wait|kill|exit)(?: .*)?",
+    )
+)
+_VARIABLES = re.compile(r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY")
+_ACTIONS = re.compile(
+    r"\./\.github/actions/[\w-]+|actions/(?:checkout|upload-artifact|download-artifact)@[0-9a-f]{40}"
+)
+_STEP = {"name", "id", "if", "uses", "with", "env", "run", "shell"}
+_JOB = {
+    *("if", "needs", "runs-on", "timeout-minutes", "environment", "permissions", "concurrency"),
+    *("outputs", "env", "steps"),
+}
+_LAB_JOB = {
+    *("stage", "extends", "rules", "needs", "interruptible", "timeout", "resource_group", "variables"),
+    *("environment", "artifacts", "allow_failure", "before_script", "script", "after_script", "image"),
+}
+_LAB_TOP = {"stages", "workflow", "default", "variables"}
+_LAB_WORDS = {"image", "cache", "include", "hooks", "pages", "spec"}
+
+_HEREDOC = re.compile(r"<<'(?P<end>\w+)'(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=end)$", re.MULTILINE | re.DOTALL)
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t]|\\\n)+|(?<![^\s;(])\#[^\n]*)"
+    r"|(?P<list>\w+\+?=\([^()`]*\))"
+    r"|(?P<redirect>\d?(?:>>|>|<)&?)"
+    r"|(?P<end>\n|;|&&|\|\||\||&|\(|\))"
+    r"""|(?P<word>(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s;&|<>()'"\\])+)"""
+    r"|(?P<unknown>.)",
+    re.DOTALL,
+)
+_OPENING = {"if", "then", "elif", "else", "do", "while", "until", "!", "{"}
+_CLOSING = {"done", "fi", "}"}
+_WITHIN = re.compile(r"(?<!\\)(?:`|\$\()")
+_REACHES_OUT = re.compile(
+    r"\b(?:subprocess|popen|system|exec\w*|eval|spawn\w*|runpy|importlib|__import__|path)\b"
+)
+
+
+def refused(script: str) -> Found:
+    """Yield each command of a script that is not in the table, and each form that is not understood."""
+    for text in _HEREDOC.finditer(script):
+        if found := _REACHES_OUT.search(text["text"]):
+            yield f"a program that goes on to {found[0]}"
+    for command, targets in _commands(_HEREDOC.sub(r"\g<rest>\n", script)):
+        yield from _refused_command(command)
+        yield from (
+            f"writes beside the checkout: {one}"
+            for one in targets
+            if not re.fullmatch(
+                rf'{_PLACE}|"\$GITHUB_(?:STEP_SUMMARY|OUTPUT|PATH)"|"\$libraries/reconciler\.pth"|/dev/null',
+                one,
+            )
+        )
+
+
+def _commands(script: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the words of every command, those within `$( )` too, and where its output goes."""
+    words: list[str] = []
+    targets: list[str] = []
+    redirected = False
+    for token in _TOKEN.finditer(script):
+        match token.lastgroup:
+            case "end":
+                yield words, targets
+                words, targets, redirected = [], [], False
+            case "redirect":
+                redirected = True
+            case "word" if redirected:
+                targets.append(token[0])
+                redirected = False
+            case "word" | "list" | "unknown":
+                words.append(token[0])
+    yield words, targets
+
+
+def _refused_command(words: list[str]) -> Found:
+    while words and words[0] in _OPENING:
+        words = words[1:]
+    if words[:1] == ["for"] or (words and words[0] in _CLOSING):
+        return
+    while words and (set_to := re.match(r"(\w+)\+?=", words[0])):
+        if not set_to[1].islower():
+            yield f"sets {set_to[1]}"
+        words = words[1:]
+    if any(_WITHIN.search(word) for word in words if not word.startswith("'")):
+        yield f"a command within a text: {' '.join(words)}"
+    if not words or words == ["$"]:
+        return
+    if words[0] == "trap":
+        yield from refused(words[1].strip("'"))
+        return
+    if not any(form.fullmatch(" ".join(words)) for form in _COMMANDS):
+        yield f"runs {' '.join(words)}"
+    elif found := next((_REACHES_OUT.search(word) for word in words if word.startswith("'")), None):
+        yield f"a program that goes on to {found[0]}"
+
+
+def in_github(says: Mapping[str, Any]) -> Found:
+    """Yield what a workflow or an action runs, or sets for what it runs, beyond the tables."""
+    jobs = says.get("jobs") or {"action": {"steps": says.get("runs", {}).get("steps", [])}}
+    for where in (says, *jobs.values()):
+        yield from _variables(where.get("env", {}))
+        if "defaults" in where:
+            yield "another shell for every step"
+    for name, job in jobs.items():
+        yield from (f"{name}: {key}" for key in sorted(job.keys() - _JOB))
+        for step in job.get("steps", []):
+            yield from _step(step)
+
+
+def _step(step: Mapping[str, Any]) -> Found:
+    yield from _variables(step.get("env", {}))
+    yield from (f"a step with {key}" for key in sorted(step.keys() - _STEP))
+    if "uses" in step and not _ACTIONS.fullmatch(step["uses"]):
+        yield f"runs what nobody here has looked at: {step['uses']}"
+    if step.get("shell", "bash") != "bash":
+        yield f"another shell: {step['shell']}"
+    yield from refused(step.get("run", ""))
+
+
+def in_gitlab(says: Mapping[str, Any]) -> Found:
+    """Yield what the jobs run, or are set for what they run, beyond the tables."""
+    yield from (f"default: {key}" for key in sorted(says.get("default", {}).keys() - {"image"}))
+    parts = {key: part for key, part in says.items() if key not in _LAB_TOP}
+    jobs = {key: part for key, part in parts.items() if isinstance(part, dict) and key not in _LAB_WORDS}
+    yield from (f"{key} of every job" for key in sorted(parts.keys() - jobs.keys()))
+    for name, job in jobs.items():
+        yield from (f"{name}: {key}" for key in sorted(job.keys() - _LAB_JOB))
+        for part in ("before_script", "script", "after_script"):
+            lines = job.get(part, [])
+            yield from refused("\n".join(lines) if isinstance(lines, list) else lines)
+    for where in (says, *jobs.values()):
+        given = where.get("variables", {})
+        yield from _variables({key: given[key] for key in given if key != "GIT_SUBMODULE_STRATEGY"})
+
+
+def _variables(given: Mapping[str, str]) -> Found:
+    """PYTHONPATH, BASH_ENV, GIT_DIR, PIP_INDEX_URL, PATH ...: there are more of them than anybody knows."""
+    yield from (f"sets {name}" for name in given if not _VARIABLES.fullmatch(name))

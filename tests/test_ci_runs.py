@@ -1,0 +1,197 @@
+"""The scripts of the CI templates, carried out: in a hostile checkout, and to the end of a job.
+
+The checkout is what somebody could merge: modules that Python would import from the working directory,
+settings that git and pip would read there. Each writes its name into a file when it is run. What the
+policy (ci_policy_shell.py) says of the scripts' text is shown here by what they do.
+"""
+
+import json
+import signal
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import effort
+import pytest
+from ci_policy import File
+from ci_policy_gitlab import Job, jobs
+from test_ci_templates import ACTION, LAB, TEMPLATES, scripts
+from waiting import patience_s, until
+
+# What Python, pip and the scripts import, and what the interpreter imports by itself.
+MODULES = (
+    *("json", "venv", "sitecustomize", "usercustomize", "collections", "os", "sys", "site", "sysconfig"),
+    *("runpy", "re", "encodings", "ensurepip", "pip", "reconciler", "reconciler/__main__", "pip/__main__"),
+)
+REPORT = {"outcome": "done", "counts": {"creates": 2}, "outcomes": [], "run": "0b7c", "audit_head": "7:9f"}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout in which everything that could be run says so."""
+    folder = tmp_path / "builds" / "project"
+    (folder / ".git").mkdir(parents=True)
+    ran = tmp_path / "ran"
+    for name in MODULES:
+        path = folder / (name if "/" in name else f"{name}/__init__")
+        path.parent.mkdir(exist_ok=True)
+        path.with_suffix(".py").write_text(f"open({str(ran)!r}, 'a').write({name + ' '!r})\n")
+    hook = folder / "hook"
+    hook.write_text(f"#!/bin/sh\necho git >> {ran}\n")
+    hook.chmod(0o755)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    for name in ("refs", "objects"):
+        (folder / ".git" / name).mkdir()
+    (folder / ".git" / "config").write_text(
+        "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./hook\n\tsshCommand = ./hook\n"
+    )
+    (folder / "pip.conf").write_text("[global]\nindex-url = http://pip.invalid/\n")
+    return folder
+
+
+def variables(checkout: Path) -> dict[str, str]:
+    """The variables of a job, with those that lead Python and git into the checkout."""
+    temporary = checkout.parents[1] / "tmp"
+    temporary.mkdir(exist_ok=True)
+    (checkout.parents[1] / "bin").mkdir(exist_ok=True)
+    found = {
+        "PATH": f"{checkout.parents[1] / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(temporary.parent),
+        "PYTHONPATH": str(checkout),
+        "RUNNER_TEMP": str(temporary),
+        "TMPDIR": str(temporary),
+        "CI_PROJECT_DIR": str(checkout),
+    }
+    return found | {
+        name: str(temporary / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITHUB_PATH")
+    }
+
+
+def run(script: str, checkout: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Carry out a script as a runner does, in the checkout."""
+    return subprocess.run(
+        ["bash", "-eo", "pipefail"],
+        input=script,
+        cwd=checkout,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=patience_s,
+        check=False,
+    )
+
+
+def program(checkout: Path, script: str) -> None:
+    """Put a program in the place of ours, outside of the checkout."""
+    place = checkout.parents[1] / "bin"
+    place.mkdir(exist_ok=True)
+    (place / "reconciler").write_text(f"#!/bin/sh\n{script}")
+    (place / "reconciler").chmod(0o755)
+
+
+def lab_script(name: str) -> str:
+    """Return what GitLab runs of a job, in one shell."""
+    found: Job = next(job for job in jobs(File.of((TEMPLATES / LAB).read_text())) if job.name == name)
+    return "\n".join(found.script)
+
+
+SUMMARIES = {name: script for name, script in scripts().items() if "<<'PYTHON'" in script}
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_a_summary_runs_nothing_of_the_checkout(name: str, checkout: Path) -> None:
+    """The step before it had the credentials, and BASH_ENV of one step is code in all that follow."""
+    environ = variables(checkout)
+    for report in ("report.json", "run.json"):
+        (checkout.parents[1] / "tmp" / report).write_text(json.dumps(REPORT))
+
+    done = run(SUMMARIES[name], checkout, environ)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (checkout.parents[1] / "ran").exists()
+
+
+def test_without_isolation_a_summary_would_run_the_checkout(checkout: Path) -> None:
+    """What the tests beside this one look for does happen, where a template slips."""
+    script = next(iter(SUMMARIES.values())).replace("python3 -I", "python3")
+    run(script, checkout, variables(checkout) | {"PYTHONPATH": ""})
+
+    assert "json" in (checkout.parents[1] / "ran").read_text().split()
+
+
+@pytest.mark.parametrize("name", ["plan", "apply", "resume"])
+@pytest.mark.parametrize("code", [0, 8])
+def test_a_gitlab_job_runs_nothing_of_the_checkout_and_leaves_nothing(
+    name: str, code: int, checkout: Path
+) -> None:
+    """The next job on this runner may be anybody's: no key, no plan's values beside the project."""
+    told = json.dumps(REPORT)
+    environ = variables(checkout) | {"AGE_IDENTITY": str(checkout.parents[1] / "key"), "RECIPIENTS": "age1x"}
+    (checkout.parents[1] / "key").write_text("AGE-SECRET-KEY-CANARY\n")
+    (checkout.parents[1] / "key").chmod(0o666)
+    program(checkout, f'stat -c %a "$TMPDIR"/* "$TMPDIR"/*/* >> ../../modes\necho \'{told}\'\nexit {code}\n')
+    before = sorted(checkout.parent.rglob("*"))
+
+    done = run(lab_script(name), checkout, environ)
+
+    assert done.returncode == (1 if code and name == "plan" else code)
+    assert not (checkout.parents[1] / "ran").exists()
+    assert list((checkout.parents[1] / "tmp").iterdir()) == []
+    assert sorted(checkout.parent.rglob("*")) == before
+    assert set((checkout.parents[1] / "modes").read_text().split()) == {"700", "600"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+def test_the_signal_of_a_cancelled_gitlab_job_reaches_the_program_and_the_key_goes(
+    shell: str, checkout: Path
+) -> None:
+    """A shell that dies of the signal leaves the program running without a word, and the key on the disk."""
+    base = checkout.parents[1]
+    (base / "key").write_text("AGE-SECRET-KEY-CANARY\n")
+    program(
+        checkout,
+        f"trap 'echo told > {base}/told; exit 130' TERM\necho > {base}/runs\n"
+        "for n in $(seq 100); do sleep 0.1; done\n",  # it ends by itself where nobody tells it
+    )
+    process = subprocess.Popen(
+        [shell, "-ec", lab_script("apply")],
+        cwd=checkout,
+        env=variables(checkout) | {"AGE_IDENTITY": str(base / "key")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        until((base / "runs").exists, "the program runs")
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(timeout=patience_s)
+
+    assert ((base / "told").read_text(), code) == ("told\n", 130)
+    assert list((base / "tmp").iterdir()) == []
+
+
+@effort.proofs_only()
+def test_the_program_is_installed_and_started_without_the_checkout(checkout: Path) -> None:
+    """Three programs are at work here that read their working directory: git, Python and pip."""
+    base = checkout.parents[1]
+    environ = variables(checkout)
+    source = base / "program"
+    (source / "reconciler").mkdir(parents=True)
+    (source / "requirements").mkdir()
+    (source / "reconciler" / "__init__.py").touch()
+    (source / "reconciler" / "__main__.py").write_text("import json, sys; print('ours', sys.argv[1:])\n")
+    (source / "requirements" / "run.txt").touch()
+    git = ["git", "-C", str(source), "-c", "user.name=Jane", "-c", "user.email=jane@example.com"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "All"]):
+        subprocess.run([*git, *words], check=True, timeout=patience_s)
+    head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True, timeout=patience_s).strip()
+    script = next(script for name, script in scripts().items() if name.startswith(ACTION))
+
+    done = run(script, checkout, environ | {"PROGRAM": str(source), "COMMIT": head})
+    assert (done.returncode, done.stdout) == (0, "")
+    place = Path((base / "tmp" / "GITHUB_PATH").read_text().strip())
+    started = run(f'"{place}/reconciler" validate', checkout, environ)
+
+    assert (started.stdout, started.stderr) == ("ours ['validate']\n", "")
+    assert not (base / "ran").exists()
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
