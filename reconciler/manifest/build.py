@@ -6,10 +6,13 @@ alike. It knows nothing of either syntax and nothing of what a manifest means.
 
 import unicodedata
 from array import array
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
 from reconciler.errors import Problem
 from reconciler.manifest.characters import HINT, UNFIT, complaint
+from reconciler.manifest.subjects import SECRET_KEYS, Subject, dotted, plain, sayable
 from reconciler.model.documents import Place
 
 DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7
@@ -33,6 +36,14 @@ class Again(NamedTuple):
     value: dict[str, Any]
     line: int
     column: int
+
+
+class _Null(NamedTuple):
+    """A null, and the path of its key; `blank` where nothing was written after the colon."""
+
+    position: Position
+    path: tuple[str | int, ...]
+    blank: bool
 
 
 class Stop(Exception):
@@ -94,10 +105,15 @@ class Builder:
 
     `partial` are the mappings, by identity, that hold a key which could not be read: nobody can say what
     they lack. `again` are the second values of keys that occur twice. With `gaps`, text may hold GAP.
+    `subject` names what a path leads to, once all of it was read. No message quotes a value, nor anything
+    below a field that holds a secret.
     """
 
-    def __init__(self, file: str, *, gaps: bool = False) -> None:
+    def __init__(self, file: str, *, gaps: bool = False, subject: Subject = plain) -> None:
         self.file = file
+        self._subject = subject
+        self._nulls: list[_Null] = []
+        self.secrets: dict[int, int] = {}  # line -> column of its first field that holds a secret
         self.partial: dict[int, dict[str, Any]] = {}
         self.again: list[Again] = []
         self._gaps = gaps
@@ -110,10 +126,38 @@ class Builder:
         self._nodes = 0
         self._shared: dict[str, str] = {}
 
+    def found(self) -> list[Problem]:
+        """Return every mistake so far; each null is named by its key and what it belongs to."""
+        root = self._frames[0].container if self._frames else self.root
+        known = root if isinstance(root, dict) else {}
+        return [*self.problems, *(self._null_problem(known, one) for one in self._nulls)]
+
+    def _null_problem(self, root: dict[str, Any], null: _Null) -> Problem:
+        front, named = self._subject(root, null.path)
+        said = sayable(null.path)
+        label = dotted(said[named:])
+        if said != null.path:
+            label = f"a value in {label}" if label else "a value"
+        if null.blank and veiled(self.secrets, null.position):
+            front, label = "", "a value after a secret"
+        what = f"{front}{label or 'the entry'} is null, which is not allowed."
+        return Problem(self.file, *null.position, what, NULL_HINT)
+
+    def _path(self, top: _Frame) -> tuple[str | int, ...]:
+        """Return the path of the value that comes next."""
+        steps: list[str | int] = []
+        for above, frame in pairwise(self._frames):
+            steps.append(len(above.container) - 1 if frame.name is None else frame.name)
+        due = len(top.container) if isinstance(top.container, list) else top.key
+        return (*steps, "" if due is None else due)
+
     def refuse(self, position: Position, what: str, hint: str = "") -> None:
         """Record a mistake and go on, unless there are too many of them."""
         self.problems.append(Problem(self.file, *position, what, hint))
-        if len(self.problems) >= PROBLEMS_MAX:
+        self._limit(position)
+
+    def _limit(self, position: Position) -> None:
+        if len(self.problems) + len(self._nulls) >= PROBLEMS_MAX:
             self.stop(position, f"more than {PROBLEMS_MAX} mistakes; the rest of the file was not read.")
 
     def stop(self, position: Position, what: str, hint: str = "") -> NoReturn:
@@ -137,7 +181,8 @@ class Builder:
         elif top.key is None and type(top.container) is dict:
             self._key(top, text, line, column, null=null)
         elif null:
-            self.refuse((line, column), "null says neither of two things.", NULL_HINT)
+            self._nulls.append(_Null((line, column), self._path(top), not text))
+            self._limit((line, column))
             self._put(top, None, line, column)
         else:
             shared = self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
@@ -203,7 +248,10 @@ class Builder:
         if text in container:
             first = list(container).index(text)
             was = unpack(self.file, top.marks[first])
-            wrong = f"{shown(text)} occurs twice; the first one is in line {was.line}, column {was.column}."
+            path = (*self._path(top)[:-1], text)
+            said = sayable(path) == path and not veiled(self.secrets, (line, column))
+            label = shown(text) if said else "a key"
+            wrong = f"{label} occurs twice; the first one is in line {was.line}, column {was.column}."
             hint = "keep one of them"
             top.again = (line, column)
         elif wrong and type(container) is dict:
@@ -211,6 +259,8 @@ class Builder:
         if wrong:
             self.refuse((line, column), wrong, hint)
         top.key, top.dropped = self._shared.setdefault(text, text), bool(wrong)
+        if text in SECRET_KEYS:
+            self.secrets.setdefault(line, column)
         if not wrong:
             top.marks.append(pack(line, column))
 
@@ -232,6 +282,15 @@ class Builder:
             above = [frame.name for frame in self._frames[1:]]
             path = tuple(name for name in (*above, top.key) if name is not None)
             self.again.append(Again(path, value, *top.again))
+
+
+def veiled(secrets: Mapping[int, int], position: Position) -> bool:
+    """Whether a secret stands before this place in its line.
+
+    A secret with a comma or a brace in it, and without quotes, ends there to YAML: the rest of it is a key.
+    """
+    line, column = position
+    return secrets.get(line, column) < column
 
 
 def shown(text: str, *, most: int = 60) -> str:

@@ -2,7 +2,7 @@
 
 Tree and schema in, problems out. `title`, `description` and `examples` of the schemas are what the
 sentences are made of, so a new schema needs nothing here. Values of `writeOnly` fields, and values
-that came from the environment, are never shown.
+that came from the environment, are never shown; nor is anything below such a field, its keys included.
 """
 
 import re
@@ -17,7 +17,7 @@ from reconciler.core.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
 from reconciler.manifest.build import shown
 from reconciler.manifest.schemas import address, resources
-from reconciler.manifest.subjects import Path, Subject, dotted
+from reconciler.manifest.subjects import Path, Subject, dotted, sayable, unsayable
 from reconciler.manifest.tree import Tree
 
 _UNKNOWNS = ("additionalProperties", "unevaluatedProperties")
@@ -60,13 +60,19 @@ def explain(
         if error.validator in _ABSENCES and id(error.instance) in tree.partial:
             continue  # a key of this mapping could not be read, and that was said
         for path, what, hint in _mistakes(error, tree):
-            front, named = subject(tree.value, path)
-            label = dotted(path[named:]) or shown(str(path[-1]) if path else "the file")
-            problem = tree.problem(path, front + what.replace("{}", label, 1), hint)
+            problem = tree.problem(path, _named(tree, path, what, subject), hint)
             found.setdefault(problem, _mistake(error, problem, tuple(path)))
     return tuple(
         sorted(found.values(), key=lambda one: (one.problem.line, one.problem.column, one.problem.what))
     )
+
+
+def _named(tree: Tree, path: Steps, what: str, subject: Subject) -> str:
+    """Return the sentence with its subject: `{}` is the path, `{key}` its last step."""
+    front, named = subject(tree.value, path)
+    last = shown(str(path[-1]) if path else "the file")
+    key = last if sayable(path) == tuple(path) and not tree.veiled(path) else "a key here"
+    return front + what.replace("{}", dotted(path[named:]) or last, 1).replace("{key}", key, 1)
 
 
 def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ...]) -> Mistake:
@@ -85,12 +91,22 @@ def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
         yield from _KEYS[str(error.validator)](error, path)
     elif error.instance is not None:  # null was refused by the reader, with a better hint
         quoted = "" if _hidden(error, tree, path) else f" It is {shown(str(error.instance))!r}."
-        scalar = isinstance(error.instance, str)
+        # Text where a mapping is due is not shown: a secret may have come one level too high.
+        scalar = isinstance(error.instance, str) and not _mapping_is_due(error)
         yield path, _sentence(error, "{}") + (quoted if scalar else ""), _hint(error)
 
 
 def _hidden(error: ValidationError, tree: Tree, path: Path) -> bool:
-    return bool(_schema(error).get("writeOnly")) or tree.place(path) in tree.hidden or not error.instance
+    secret = bool(_schema(error).get("writeOnly")) or unsayable(path)
+    return secret or tree.place(path) in tree.hidden or not error.instance
+
+
+def _mapping_is_due(error: ValidationError) -> bool:
+    return error.validator == "type" and _as_list(error.validator_value) == ["object"]
+
+
+def _as_list(wanted: object) -> list[Any]:
+    return wanted if isinstance(wanted, list) else [wanted]
 
 
 def _value(error: ValidationError) -> Any:
@@ -112,7 +128,7 @@ def _unknown(error: ValidationError, path: Steps) -> Iterator[_Said]:
     for key in _value(error):
         if key not in known:
             hint = did_you_mean(key, known, _listed(known, holder))
-            yield [*path, key], f"{shown(key)} is not a field of {holder}.", hint
+            yield [*path, key], f"{{key}} is not a field of {holder}.", hint
 
 
 def _listed(known: list[str], holder: str) -> str:
@@ -194,8 +210,7 @@ def _about(error: ValidationError) -> str:
 
 
 def _choices(wanted: object) -> list[str]:
-    values = wanted if isinstance(wanted, list) else [wanted]
-    return list(dict.fromkeys(value for value in values if isinstance(value, str)))
+    return list(dict.fromkeys(value for value in _as_list(wanted) if isinstance(value, str)))
 
 
 def _or(texts: list[str]) -> str:
@@ -213,7 +228,7 @@ _WORDS = {
 
 
 def _types(wanted: object) -> str:
-    types = [str(name) for name in wanted] if isinstance(wanted, list) else [str(wanted)]
+    types = [str(name) for name in _as_list(wanted)]
     if "string" in types:  # numbers and booleans beside it are what editors see in plain text
         types = [name for name in types if name not in ("number", "integer", "boolean")]
     return _or([_WORDS.get(name, name) for name in types])

@@ -10,6 +10,7 @@ from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 3.0, absent from the stubs
 from typing import NoReturn
 
+from reconciler.core.unquoted import unquoted
 from reconciler.manifest.build import Builder, Position
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -91,7 +92,7 @@ class _Scanner:
         except JSONDecodeError as error:
             self.at = min(error.pos, len(self.text))
             self.builder.stop(
-                self._position(), f"this is not JSON: {error.msg}.", "check the quotes and escapes"
+                self._position(), f"this is not JSON: {unquoted(error.msg)}.", "check the quotes and escapes"
             )
         self.builder.scalar(text, *position, checked=len(text) == self.at - start - 2)
 
@@ -116,6 +117,6 @@ class _Scanner:
 
     def _fail(self, wanted: int) -> NoReturn:
         end = self.at == len(self.text)
-        seen = "the file ends" if end else f"{self.text[self.at]!r} stands"
+        seen = "the file ends" if end else "something else stands"  # it may be a secret without its quotes
         what = f"this is not JSON: {seen} where {_WANTED[wanted]} is due."
         self.builder.stop(self._position(), what, "JSON knows no comments, no trailing commas and no NaN")

@@ -84,7 +84,7 @@ class _Loader:
         if isinstance(data, Problem):
             self.problems.append(data)
             return None
-        tree = read_tree(data, source.name)
+        tree = read_tree(data, source.name, subject=entity)
         self.problems.extend(tree.problems)
         if tree.broken:
             return None

@@ -13,8 +13,9 @@ from reconciler.errors import Problem
 from reconciler.manifest.build import pack, shown
 from reconciler.manifest.flatten import controls
 from reconciler.manifest.places import Places
+from reconciler.manifest.subjects import unsayable
 from reconciler.manifest.table import Row, Table
-from reconciler.manifest.template import Template, UnknownColumn, compiled, slug
+from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled, slug
 from reconciler.manifest.tree import Path, Tree
 from reconciler.model.address import NAME
 from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
@@ -39,6 +40,7 @@ class Roster:
         entry: dict[str, Any] = tree.value["rosters"][self._path[-1]]
         contacts: dict[str, Any] = entry["contacts"]
         self._meta = contacts.get("meta", {})
+        self._titled = _titled(entry, table)
         self._name = self._compile([*path, "name"], entry["name"])
         templates = dict(self._templates([*path, "contacts"], contacts, ""))
         self._fields = {path: template for path, template in templates.items() if template is not None}
@@ -87,7 +89,9 @@ class Roster:
         return tuple(found)
 
     def _compile(self, path: Path, text: str) -> Template | None:
-        result = compiled(text, self._table.header)
+        place = self._tree.place(path)
+        secret = unsayable(path) or place in self._tree.hidden
+        result = compiled(text, self._table.header, secret=secret, titled=self._titled)
         if isinstance(result, Template):
             return None if self._table.doubtful.intersection(result.columns) else result
         if not isinstance(result, UnknownColumn):
@@ -185,6 +189,21 @@ class Roster:
                     hint = "take another column for this tag"
                     self.problems.append(Problem(self._table.file, row[0], _cell(template), what, hint))
         return controls({**self._meta, "tags": tags})
+
+
+def _titled(entry: dict[str, Any], table: Table) -> bool:
+    """Whether the first row is a header: a template takes from one of its columns.
+
+    Without a header the first person's cells would be listed as the names of the columns.
+    """
+    waiting: list[Any] = [entry["name"], entry["contacts"]]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            waiting.extend(node.values())
+        elif isinstance(node, str) and not columns_of(node).isdisjoint(table.header):
+            return True
+    return False
 
 
 _NO_CONTROLS = Controls()

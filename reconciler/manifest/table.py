@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.errors import Problem
-from reconciler.manifest.build import shown
 from reconciler.manifest.characters import HINT, UNFIT, complaint
 
 ROWS_MAX = 1_000_000  # rows of one roster
@@ -102,15 +101,16 @@ def _parsed(text: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def _header_problems(header: tuple[str, ...], file: str) -> Iterator[Problem]:
+    # A roster without a header has somebody's cells here, so none is quoted.
     for cell, name in enumerate(header, start=1):
         first = header.index(name) + 1
         if not name:
             yield Problem(file, 1, cell, "a column has no name.", "name it, or remove the column")
         elif first < cell:
-            what = f"the column {shown(name)!r} occurs twice; the first one is cell {first}."
+            what = f"this column has the same name as the one in cell {first}."
             yield Problem(file, 1, cell, what, "rename one of them")
         elif _unfit_title(name):
-            what = f"the name of the column {shown(name)!r} holds a brace or an invisible character."
+            what = "the name of this column holds a brace or an invisible character."
             yield Problem(file, 1, cell, what, "rename it")
 
 

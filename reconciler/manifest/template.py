@@ -48,10 +48,13 @@ class UnknownColumn(Struct, frozen=True):
     hint: str
 
 
-def compiled(text: str, header: Sequence[str]) -> Template | UnknownColumn | tuple[str, str]:
+def compiled(
+    text: str, header: Sequence[str], *, secret: bool = False, titled: bool = True
+) -> Template | UnknownColumn | tuple[str, str]:
     """Return the template that `text` writes for these columns, or what is wrong: sentence and hint.
 
-    A brace that is left alone is told rather than a column that is not there.
+    A brace that is left alone is told rather than a column that is not there. Nothing of a `secret` text is
+    quoted. Without `titled`, the first row may be no header but somebody's data, and is not quoted either.
     """
     unknown: UnknownColumn | None = None
     pieces: list[str | int] = []
@@ -63,14 +66,29 @@ def compiled(text: str, header: Sequence[str]) -> Template | UnknownColumn | tup
         if found[0] in ("{{", "}}"):
             pieces.append(found[0][0])
         elif column is None:
-            return f"a brace is left alone in {shown(text)!r}.", "write {Column}, or {{ for a brace"
+            where = "this template" if secret else repr(shown(text))
+            return f"a brace is left alone in {where}.", "write {Column}, or {{ for a brace"
         elif column.strip() in header:
             pieces.append(header.index(column.strip()))
         else:
-            hint = did_you_mean(column, header, f"the columns are: {shown(', '.join(header), most=200)}")
-            unknown = unknown or UnknownColumn(f"the roster has no column {shown(column)!r}.", hint)
+            unknown = unknown or _unknown(column, header, secret=secret, titled=titled)
     pieces.append(text[at:])
     return unknown or Template(_joined(pieces))
+
+
+def columns_of(text: str) -> frozenset[str]:
+    """Return the columns that a template names, whether a roster has them or not."""
+    return frozenset(found[1].strip() for found in _PIECE.finditer(text) if found[1] is not None)
+
+
+def _unknown(column: str, header: Sequence[str], *, secret: bool, titled: bool) -> UnknownColumn:
+    if not titled:
+        listed = "check that the first row of the roster holds the names of its columns"
+    else:
+        listed = f"the columns are: {shown(', '.join(header), most=200)}"
+    if secret:
+        return UnknownColumn("this template names a column that the roster does not have.", listed)
+    return UnknownColumn(f"the roster has no column {shown(column)!r}.", did_you_mean(column, header, listed))
 
 
 def _joined(pieces: list[str | int]) -> tuple[str | int, ...]:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.build import GAP, Again, Builder, Marks, Stop, pack
+from reconciler.manifest.build import GAP, Again, Builder, Marks, Stop, pack, veiled
 from reconciler.manifest.characters import HINT, UNFIT, complaint
 from reconciler.manifest.jsontext import build_json
+from reconciler.manifest.subjects import Subject, plain
 from reconciler.manifest.yamltext import build_yaml
 from reconciler.model.documents import Place
 
@@ -34,7 +35,8 @@ class Tree:
     too. A tree with `problems` may still be checked further, so that all mistakes show at once;
     `broken` is true where reading stopped, and then nothing else can be said about the file.
     `hidden` are the places of values that no message may show: they came from the environment. `partial`
-    and `again` are those of the builder: mappings that may lack anything, and second values of a key.
+    and `again` are those of the builder: mappings that may lack anything, and second values of a key;
+    `secrets` are the lines that hold a secret, and the column of its key.
     """
 
     file: str
@@ -44,6 +46,7 @@ class Tree:
     hidden: frozenset[Place] = frozenset()
     partial: Mapping[int, dict[str, Any]] = field(default_factory=dict, repr=False)
     again: tuple[Again, ...] = ()
+    secrets: Mapping[int, int] = field(default_factory=dict, repr=False)
     _marks: Marks = field(default_factory=lambda: Marks({}, array("Q")), repr=False)
     _indexes: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
 
@@ -71,6 +74,11 @@ class Tree:
     def packed(self, node: dict[str, Any] | list[Any]) -> Sequence[int]:
         """Return the same places as one integer each: line << 32 | column."""
         return self._marks.packed(node)
+
+    def veiled(self, path: Path) -> bool:
+        """Whether the key at the end of a path may be the rest of a secret, so that no message names it."""
+        place = self.place(path)
+        return veiled(self.secrets, (place.line, place.column))
 
     def problem(self, path: Path, what: str, hint: str = "") -> Problem:
         """Return the problem of what stands at `path`."""
@@ -113,11 +121,11 @@ class Tree:
         return known.get(step)
 
 
-def read_tree(data: bytes, file: str) -> Tree:
+def read_tree(data: bytes, file: str, *, subject: Subject = plain) -> Tree:
     """Return the tree of one file; whatever is wrong with it stands in `problems`, never in an exception.
 
     `file` is the name for messages; a name that ends in `.json` is read as strict JSON, every other
-    one as YAML. Problems are in file order.
+    one as YAML. `subject` names what stands at a path. Problems are in file order.
     """
     try:
         text = _text(data, file)
@@ -126,7 +134,7 @@ def read_tree(data: bytes, file: str) -> Tree:
     unfit = tuple(_unfit(text, file))
     if len(unfit) == _UNFIT_SHOWN_MAX:
         return Tree(file, {}, unfit, broken=True)
-    builder = Builder(file, gaps=bool(unfit))
+    builder = Builder(file, gaps=bool(unfit), subject=subject)
     builder.problems.extend(unfit)
     try:
         text = UNFIT.sub(GAP, text) if unfit else text
@@ -134,16 +142,17 @@ def read_tree(data: bytes, file: str) -> Tree:
     except Stop as stop:
         if not _follows(stop.problem, unfit):
             builder.problems.append(stop.problem)
-        return Tree(file, {}, _ordered(builder.problems), broken=True)
+        return Tree(file, {}, _ordered(builder.found()), broken=True)
     root = builder.root
     if not isinstance(root, dict):
-        return Tree(file, {}, _ordered(builder.problems), broken=True)
+        return Tree(file, {}, _ordered(builder.found()), broken=True)
     return Tree(
         file,
         root,
-        _ordered(builder.problems),
+        _ordered(builder.found()),
         partial=builder.partial,
         again=tuple(builder.again),
+        secrets=builder.secrets,
         _marks=builder.marks,
     )
 

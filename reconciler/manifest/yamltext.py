@@ -1,6 +1,9 @@
 """YAML events to the builder: what YAML offers beyond keys, lists and text is refused here.
 
 No alias, anchor, merge key, tag or second document. Nothing is constructed by the YAML library.
+
+No message quotes text of the file: a secret that begins with `!`, `*`, `&` or `{`, and that nobody put in
+quotes, is a tag, an alias, an anchor or a key to YAML. Line and column say which text is meant.
 """
 
 from collections.abc import Iterator
@@ -8,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from reconciler.core.unquoted import unquoted
 from reconciler.manifest.build import Builder, Position
 
 # The C parser is about seven times faster; the pure one accepts the same language, but for a few
@@ -15,16 +19,18 @@ from reconciler.manifest.build import Builder, Position
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_TABS = "replace the tab by spaces; YAML allows no tabs in the indentation"
 _HINTS = (
-    ("'\\t'", "indent with spaces; YAML does not allow tabs there"),
-    ("tab character", "indent with spaces; YAML does not allow tabs there"),
     ("mapping values are not allowed", "quote a value that holds `: `, or check the indentation"),
-    ("cannot start any token", "quote a value that begins with one of @ ` % & * ! |"),
+    ("cannot start any token", "quote a value that begins with one of @ ` % & * ! | >"),
     ("expected ':'", "every line of a mapping needs `key: value`"),
     ("block end", "check the indentation of this line and of the ones above"),
     ("scanning a quoted scalar", "close the quotation mark"),
     ("flow", "close the bracket or brace, or add the missing comma"),
 )
+_ALIAS = "write the value out; put a text that begins with * in quotes"
+_ANCHOR = "use `defaults`, or write it out; put a text that begins with & in quotes"
+_TAG = "remove it, for every scalar is text here; put a text that begins with ! in quotes"
 
 
 def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
@@ -41,7 +47,7 @@ def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
             builder.end()
         elif kind is yaml.AliasEvent:
             position = _position(event)
-            builder.refuse(position, f"the alias *{event.anchor} is refused.", "write the value out")
+            builder.refuse(position, "this is a YAML alias, which is refused.", _ALIAS)
             builder.refused(*position)
         elif kind is yaml.DocumentStartEvent:
             documents += 1
@@ -56,6 +62,9 @@ def _scalar(event: Any, builder: Builder) -> None:
     line, column = mark.line + 1, mark.column + 1
     if event.anchor is not None or event.tag is not None:
         _decorated(event, builder)
+        if not event.value:  # `!text` and `&text` alone: what was meant as the value is the tag or the anchor
+            builder.refused(line, column)
+            return
     style = event.style
     text = event.value
     if style:
@@ -71,10 +80,9 @@ def _scalar(event: Any, builder: Builder) -> None:
 def _decorated(event: Any, builder: Builder) -> Position:
     position = _position(event)
     if event.anchor is not None:
-        builder.refuse(position, f"the anchor &{event.anchor} is refused.", "use `defaults`, or write it out")
+        builder.refuse(position, "this is a YAML anchor, which is refused.", _ANCHOR)
     if event.tag is not None:
-        hint = "take it away; every scalar is text here, and quotes keep it as it is"
-        builder.refuse(position, f"the tag {event.tag} is refused.", hint)
+        builder.refuse(position, "this is a YAML tag, which is refused.", _TAG)
     return position
 
 
@@ -90,7 +98,17 @@ def _events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
         position = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         said = " ".join(part for part in (error.context, error.problem) if part)
         hint = next((hint for sign, hint in _HINTS if sign in said), "check the quotes and the indentation")
-        builder.stop(position, f"this is not YAML: {error.problem or error.context}.", hint)
+        if _tab(text, position):
+            hint = _TABS
+        builder.stop(position, f"this is not YAML: {unquoted(error.problem or error.context)}.", hint)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         # The pure parser raises these for escapes beyond Unicode and for characters it will not read.
         builder.stop((1, 1), f"this is not YAML: {type(error).__name__}.", "check the quotes and the escapes")
+
+
+def _tab(text: str, position: Position) -> bool:
+    """Whether a tab stands where the parser stopped, or in the indentation of that line."""
+    lines = text.split("\n", position[0])
+    line = lines[position[0] - 1] if len(lines) >= position[0] else ""
+    indentation = line[: len(line) - len(line.lstrip())]
+    return "\t" in indentation or line[position[1] - 1 : position[1]] == "\t"

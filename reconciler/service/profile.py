@@ -15,6 +15,7 @@ import msgspec
 import yaml
 from msgspec import Meta, Struct
 
+from reconciler.core.unquoted import unquoted
 from reconciler.errors import SettingsError
 
 file_bytes_max = 64 * 1024  # the shipped ones have less than two thousand
@@ -168,7 +169,8 @@ def _checked(text: str, shown: str) -> Profile:
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{shown}:{mark.line + 1}" if mark else shown
-        said = getattr(error, "problem", None) or str(error)
+        problem = getattr(error, "problem", None)
+        said = unquoted(problem) if problem else str(error)
         raise SettingsError(
             f"the profile {where} cannot be used: {' '.join(str(said).split())[:200]}.",
             next="write `base: service` and below it only what differs; docs/service.md lists the keys.",
@@ -199,7 +201,7 @@ class _Once(yaml.SafeLoader):
         seen: list[object] = []
         for key, _ in node.value:
             if key.value in seen:
-                problem = f"the key {str(key.value)[:40]!a} stands twice"
+                problem = "a key stands twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.append(key.value)
         return super().construct_mapping(node, deep)

@@ -124,7 +124,7 @@ def _in_person(index: int) -> list[Mistake]:
         at(1, "    firstName:", "null"),
         at(1, "    firstName: ${env:NOPE}", "the variable NOPE"),
         at(1, "    firstName: [a]", "firstName must be text"),
-        at(1, "    firstName: *alias", "the alias *alias"),
+        at(1, "    firstName: *alias", "this is a YAML alias"),
         at(2, "    workEmailAddress1: donor@example.com", "the same as at contact/ops/donor"),
         at(2, "    lastName: Nobody", "needed to recognize the contact", top),
         at(2, "    workEmailAdress1: x@example.com", "workEmailAdress1 is not a field"),

@@ -63,7 +63,7 @@ def test_a_profile_of_the_project_says_only_what_differs(tmp_path: Path) -> None
         ("base: service\nvendor: 'a b'", "matching regex"),
         ('base: service\nvendor: "a\\r\\nX-Evil: 1"', "matching regex"),
         ("base: service\nlimits: {requests_per_second: -1}", ">= 0"),
-        ("base: service\nvendor: a\nvendor: b", "ours.yaml:3 cannot be used: the key 'vendor' stands twice"),
+        ("base: service\nvendor: a\nvendor: b", "ours.yaml:3 cannot be used: a key stands twice"),
         ("base: [service", "ours.yaml"),
         ("base: !!python/object:os.system x", "ours.yaml"),
         ("base: service\nfield_names: {'a b': c}", "matching regex"),
