@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.paging import Page, read_page
 from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.shelf import Shelf
@@ -66,6 +67,11 @@ class Call:
     def config(self) -> SandboxConfig:
         """The options of this sandbox."""
         return self.state.config
+
+    @property
+    def page(self) -> Page:
+        """The page that the query asks for; refuses (400) one that cannot be."""
+        return read_page(self.query, zero=self.config.limit_zero)
 
     def body(self) -> Body:
         """The body as a JSON object, whatever it is written in; refuses (400) anything else."""

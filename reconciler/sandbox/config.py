@@ -9,13 +9,30 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from reconciler.sandbox.cache import Caching
 from reconciler.sandbox.faults import Rule
 
 ten_mebibytes = 10_485_760  # bytes; the documented limit of a whole request, and of one decoded file
 device_limit_max = 10  # devices of one app on one contact, at most, whatever the app's own limit
+
+Like = Literal["specification", "recorded"]
+
+# Option -> its form in the traffic that was recorded from the public service. Callbacks and devices were not
+# recorded: for them it is the form that most public sources show. The defaults follow the specification.
+RECORDED: dict[str, Any] = {
+    "send_answer": "text",
+    "prev_rel": "previous",
+    "link_base": "https://api.service.example",
+    "limit_zero": "all",
+    "messages_end": "No records found",
+    "device_status": "normalized",
+    "callback_failure_key": "undeliverable",
+    "callback_location_key": "messagelocation",
+    "callback_service_keys": True,
+}
+FORMS: dict[Like, dict[str, Any]] = {"specification": {}, "recorded": RECORDED}
 
 
 def real_clock() -> datetime:
@@ -43,6 +60,23 @@ def workspace_id(name: str) -> str:
     return blake2b(name.encode(), digest_size=8).hexdigest().upper()
 
 
+_CHOICES: dict[str, tuple[object, object]] = {
+    "rows": ("brief", "full"),
+    "send_answer": ("document", "text"),
+    "prev_rel": ("prev", "previous"),
+    "limit_zero": ("20", "all"),
+    "device_status": ("written", "normalized"),
+    "default_form": ("json", "xml"),
+    "forbidden": ("json", "html"),
+    "resource_put": (204, 200),
+    "messages_end": ("No messages found", "No records found"),
+    "callback_targets": ("loopback", "any"),
+    "callback_location_key": ("location", "messagelocation"),
+    "callback_failure_key": ("acknowledged", "undeliverable"),
+}
+"""Option -> the two values that it may have."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxConfig:
     """The options of one sandbox. Raises ValueError, naming the option, when one cannot be meant.
@@ -51,6 +85,9 @@ class SandboxConfig:
     `contacts`: that many invented people stand in the default workspace at the start.
     `rows`: what a list of contacts shows of each; the real service shows brief rows.
     `link_base`: the origin written into links and Location; None is the origin of the request.
+    `send_answer`: a document with location and messageid answers a send, or a plain text without an id.
+    `limit_zero`: the rows of a page with limit=0, the usual 20 or all of them.
+    `device_status`: shown as its owner wrote it, or as Active and Disabled.
     `prev_rel`, `id_in_get`, `strict`, `short_device_os`: the other form where the sources differ.
     `clock`: the present moment; one with a method `advance(seconds)` can be moved by a control request.
     `message_cycle_s`: seconds on the clock until a queued message is executed; 0: at once; inf: only by hand.
@@ -83,7 +120,10 @@ class SandboxConfig:
     link_base: str | None = None
     faults: tuple[Rule, ...] = ()
     caching: Caching | None = None
-    prev_rel: Literal["previous", "prev"] = "previous"
+    send_answer: Literal["document", "text"] = "document"
+    prev_rel: Literal["prev", "previous"] = "prev"
+    limit_zero: Literal["20", "all"] = "20"
+    device_status: Literal["written", "normalized"] = "written"
     id_in_get: bool = False
     strict: bool = False
     device_limit: int = 3
@@ -105,7 +145,7 @@ class SandboxConfig:
     callback_check: bool = True
     callback_targets: Literal["loopback", "any"] = "loopback"
     callback_location_key: Literal["location", "messagelocation"] = "location"
-    callback_failure_key: Literal["undeliverable", "acknowledged"] = "undeliverable"
+    callback_failure_key: Literal["acknowledged", "undeliverable"] = "acknowledged"
     callback_service_keys: bool = False
     callback_retry_s: float = 2
     callback_connect_s: float = 5
@@ -119,20 +159,15 @@ class SandboxConfig:
         )
         _require(self.contacts >= 0, f"contacts: {self.contacts} is below 0")
         _require(self.latency_ms >= 0, f"latency_ms: {self.latency_ms} is below 0")
-        _require(self.rows in ("brief", "full"), f"rows: {self.rows!r} is neither brief nor full")
-        _require(
-            self.prev_rel in ("previous", "prev"), f"prev_rel: {self.prev_rel!r} is neither previous nor prev"
-        )
+        for name, (one, other) in _CHOICES.items():
+            chosen = getattr(self, name)
+            _require(chosen in (one, other), f"{name}: {chosen!r} is neither {one} nor {other}")
         _require(
             1 <= self.device_limit <= device_limit_max, f"device_limit: {self.device_limit} is not 1 to 10"
         )
         _require(self.message_cycle_s >= 0, f"message_cycle_s: {self.message_cycle_s} is below 0")
         for name in ("callback_retry_s", "callback_connect_s", "callback_answer_s"):
             _require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not above 0")
-        _require(
-            self.default_form in ("json", "xml"),
-            f"default_form: {self.default_form!r} is neither json nor xml",
-        )
         for name in ("requests_per_second", "requests_per_day", "token_lifetime_s", "resource_days"):
             found_limit = getattr(self, name)
             _require(found_limit is None or found_limit > 0, f"{name}: {found_limit} is not above 0")
@@ -141,6 +176,11 @@ class SandboxConfig:
             shape = re.fullmatch(r"[A-F0-9]{1,64}", found)
             _require(shape is not None, f"workspaces: {found!r} of {name!r} is not upper-case hexadecimal")
             _require(ids.count(found) == 1, f"workspaces: the id {found} stands there twice")
+
+    @classmethod
+    def like(cls, form: Like, **options: Any) -> "SandboxConfig":
+        """The options of this form, with these on top of them."""
+        return cls(**{**FORMS[form], **options})
 
     def named_workspaces(self) -> tuple[tuple[str, str], ...]:
         """(name, id) of every named workspace, in the order given, each with an id."""

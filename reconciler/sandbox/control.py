@@ -175,12 +175,13 @@ def _push(state: State, device_id: str, body: Body) -> Body:
         changed = msgspec.structs.replace(changed, modified=whole_seconds(state.config.clock()))
     state.put_contact(changed)
     after = done.device
+    shown = after.status if state.config.device_status == "written" else devices.state(after)
     counts = {
         "failures": after.failures,
         "pushesCharged": after.charged,
         "pushesNotDelivered": after.undelivered,
     }
-    return {"status": after.status, "delivered": done.delivered, "charged": done.charged, **counts}
+    return {"status": shown, "delivered": done.delivered, "charged": done.charged, **counts}
 
 
 def _expire(state: State, body: Body) -> Body:

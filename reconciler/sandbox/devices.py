@@ -18,7 +18,7 @@ from reconciler.sandbox.refusals import invalid
 
 active, disabled = "Active", "Disabled"
 STATUSES = {"active": active, "a": active, "disabled": disabled, "d": disabled}
-"""Every spelling in the sources, in lower case -> the one that is shown (specification 3.1)."""
+"""Every spelling in the sources, in lower case -> its state (specification 3.1)."""
 
 failures_until_disabled = 2
 
@@ -51,11 +51,11 @@ def replaced(device: Device, body: Body, *, now: datetime, short_os: bool) -> De
 
 def pushed(device: Device, *, delivered: bool) -> Pushed:
     """The device after one push that the push platform took or failed. A Disabled device is sent nothing."""
-    if device.status == disabled:
+    if state(device) == disabled:
         quiet = msgspec.structs.replace(device, undelivered=device.undelivered + 1)
         return Pushed(quiet, delivered=False, charged=False)
     failures = 0 if delivered else device.failures + 1
-    status = disabled if failures >= failures_until_disabled else active
+    status = disabled if failures >= failures_until_disabled else device.status
     after = msgspec.structs.replace(device, failures=failures, status=status, charged=device.charged + 1)
     return Pushed(after, delivered=delivered, charged=True)
 
@@ -83,11 +83,17 @@ def _read(body: Body, *, short_os: bool) -> Body:
     return given
 
 
+def state(device: Device) -> str:
+    """The state that its status means, however its owner spelt it."""
+    return STATUSES[device.status.lower()]
+
+
 def _status(written: Body) -> str:
-    known = STATUSES.get(str(written["status"]).lower())
-    if known is None:
+    """The status as it was written; refuses (422) a word that means none."""
+    status = str(written["status"])
+    if status.lower() not in STATUSES:
         raise invalid("status must be ACTIVE or DISABLED")
-    return known
+    return status
 
 
 def _kept(written: Body) -> Body:

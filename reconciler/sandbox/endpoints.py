@@ -10,7 +10,7 @@ from reconciler.sandbox import contacts, devices, resources
 from reconciler.sandbox.auth import bearer_token
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.config import workspace_id
-from reconciler.sandbox.paging import page_document, read_page
+from reconciler.sandbox.paging import page_document
 from reconciler.sandbox.records import Body, Contact, Device, Resource, device_of, with_device, without_device
 from reconciler.sandbox.refusals import invalid, not_found, unauthorized
 from reconciler.sandbox.search import read_added, read_question, wants_custom
@@ -19,12 +19,11 @@ from reconciler.sandbox.tokens import new_token
 
 def list_contacts(call: Call) -> Answer:
     """One page of the contacts that answer the query."""
-    page, added, custom = read_page(call.query), read_added(call.query), wants_custom(call.query)
+    page, added, custom = call.page, read_added(call.query), wants_custom(call.query)
     found = call.shelf.find(read_question(call.query))
     if call.hidden:  # not always: this list may hold 100,000 contacts
         found = call.listed(found)
-    shown = found[page.offset : page.offset + page.limit]
-    rows = [call.writer.contact_row(contact, custom=custom, added=added) for contact in shown]
+    rows = [call.writer.contact_row(one, custom=custom, added=added) for one in page.cut(found)]
     return Answer(200, _page(call, "contacts", rows, len(found)))
 
 
@@ -71,10 +70,9 @@ def delete_contact(call: Call) -> Answer:
 
 def list_devices(call: Call) -> Answer:
     """The contact's devices, in the order of creation. That this list exists, and its form, is assumed."""
-    contact, page = _contact(call), read_page(call.query)
+    contact, page = _contact(call), call.page
     listed = call.listed(contact.devices)
-    shown = listed[page.offset : page.offset + page.limit]
-    rows = [call.writer.device(contact, device) for device in shown]
+    rows = [call.writer.device(contact, device) for device in page.cut(listed)]
     return Answer(200, _page(call, "devices", rows, len(listed)))
 
 
@@ -113,11 +111,11 @@ def delete_device(call: Call) -> Answer:
 
 def list_resources(call: Call) -> Answer:
     """One page of the resources, most recently updated first."""
-    page = read_page(call.query)
+    page = call.page
     scope, name = call.query.get("scope", "").lower(), call.query.get("name", "").casefold()
     everything = reversed(call.listed(call.shelf.resources.values()))
     found = [one for one in everything if scope in ("", one.scope) and name in one.name.casefold()]
-    rows = [call.writer.resource_row(one) for one in found[page.offset : page.offset + page.limit]]
+    rows = [call.writer.resource_row(one) for one in page.cut(found)]
     return Answer(200, _page(call, "resources", rows, len(found)))
 
 
@@ -175,7 +173,7 @@ def _page(call: Call, key: str, rows: list[Body], total: int) -> Body:
     return page_document(
         key,
         rows,
-        page=read_page(call.query),
+        page=call.page,
         total=total,
         address=f"{call.writer.base}{call.path}",
         query=call.query,

@@ -8,7 +8,7 @@ from reconciler.sandbox import mailwire, posting
 from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.mail import Message
 from reconciler.sandbox.messages import Written, read_message, read_window, resolve
-from reconciler.sandbox.paging import page_document, read_page
+from reconciler.sandbox.paging import page_document
 from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import not_found
 from reconciler.sandbox.replies import read_filter, read_view
@@ -21,10 +21,12 @@ accepted = "Your request has been accepted for processing"  # plain text, under 
 
 
 def send_message(call: Call) -> Answer:
-    """The message is queued: 202, a plain text, and the id at the end of Location alone."""
+    """The message is queued: 202, Location, and a document with the location and the id, or a plain text."""
     written = read_message(call.body())
     message = new_message(call.state, call.shelf, call.writer, written, user=call.config.username)
-    return Answer(202, location=message.location, text=accepted)
+    if call.config.send_answer == "text":
+        return Answer(202, location=message.location, text=accepted)
+    return Answer(202, {"location": message.location, "messageid": message.id}, message.location)
 
 
 def new_message(state: State, shelf: Shelf, writer: Writer, written: Written, *, user: str) -> Message:
@@ -55,14 +57,14 @@ def list_messages(call: Call) -> Answer:
     limit and offset are honoured, and there are neither links nor totals (recorded).
     """
     posting.execute_due(call.state)
-    page, (start, end) = read_page(call.query), read_window(call.query, call.config.clock())
+    page, (start, end) = call.page, read_window(call.query, call.config.clock())
     shared = call.query.get("viewType", "").lower() == "shared"
     found = [
         one
         for one in call.listed(call.state.mail.newest_messages(call.shelf.id))
         if start <= one.created <= end and (one.user != call.config.username) == shared
     ]
-    shown = found[page.offset :][: page.limit if "limit" in call.query else None]
+    shown = page.cut(found) if "limit" in call.query else found[page.offset :]
     if not shown:
         return Answer(200, {"status": call.config.messages_end, "link": []})
     rows = [mailwire.message_row(call.writer, one, call.query_text) for one in shown]
@@ -103,11 +105,11 @@ def _message(call: Call) -> Message:
 
 def paged(call: Call, key: str, rows: list[Body]) -> Body:
     """One page of these rows as a list document; its links leave out the API key."""
-    page = read_page(call.query)
+    page = call.page
     query = {name: value for name, value in call.query.items() if name.lower() != "apikey"}
     return page_document(
         key,
-        rows[page.offset : page.offset + page.limit],
+        list(page.cut(rows)),
         page=page,
         total=len(rows),
         address=f"{call.writer.base}{call.path}",

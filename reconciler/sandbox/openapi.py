@@ -18,6 +18,7 @@ from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.fields import CONTACT_FIELDS
 from reconciler.sandbox.media import BOTH
 from reconciler.sandbox.messages import CRITERIA
+from reconciler.sandbox.paging import rows_max
 from reconciler.sandbox.records import Body
 from reconciler.sandbox.replies import FILTERS
 from reconciler.sandbox.routing import Route
@@ -65,7 +66,7 @@ OPERATIONS: dict[str, Operation] = {
     "get_resource": Operation("Resource"),
     "put_resource": Operation("", "NewResource", _DONE),
     "delete_resource": Operation(status=_DONE),
-    "send_message": Operation("accepted", "NewMessage", 202),
+    "send_message": Operation("Accepted", "NewMessage", 202),
     "list_messages": Operation("MessageList", query=(*_PAGED, *CRITERIA, "viewType")),
     "get_message": Operation("Message"),
     "get_status": Operation("MessageStatus", query=("view", *_PAGED)),
@@ -149,7 +150,7 @@ def document(config: SandboxConfig, *, server: str = "/") -> Body:
         "security": [{"user": [], "key": []}, {"user": [], "keyInQuery": []}, {"token": [], "key": []}],
         "paths": dict(_paths(config)),
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": SCHEMAS if config.limit_zero == "20" else dict(_unlimited()),
             "responses": dict(_refusals(config)),
             "securitySchemes": {
                 "user": {"type": "http", "scheme": "basic"},
@@ -159,6 +160,13 @@ def document(config: SandboxConfig, *, server: str = "/") -> Body:
             },
         },
     }
+
+
+def _unlimited() -> Iterator[tuple[str, Body]]:
+    """The schemas, in which a page may hold any number of rows: limit=0 gives all of them."""
+    for name, schema in SCHEMAS.items():
+        text_of = msgspec.json.encode(schema).replace(f',"maxItems":{rows_max}'.encode(), b"")
+        yield name, msgspec.json.decode(text_of)
 
 
 def addresses() -> Iterator[tuple[str, Route]]:
@@ -270,8 +278,9 @@ def _described(status: int, content: Body) -> Body:
 def _success(config: SandboxConfig, kind: str, known: Operation) -> Body:
     described: Body = {"description": _phrase(known.status)}
     if known.answer:
-        # The plain text of an accepted message comes under a JSON media type, and so has no schema.
-        shape = ref(known.answer) if known.answer in SCHEMAS else None
+        # The recorded plain text of an accepted message comes under a JSON media type, and so has no schema.
+        is_text = known.answer == "Accepted" and config.send_answer == "text"
+        shape = None if is_text else ref(known.answer)
         described["content"] = _content(config, kind, shape)
     if known.status in (HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
         header: Mapping[str, object] = {"required": True, "schema": text, "description": "Where it is."}

@@ -5,31 +5,52 @@ Source: specification 8; docs/service.md, lists (recorded).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeVar
 from urllib.parse import urlencode
 
 from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import malformed
 
-rows_max = 20  # rows of one page; more are never given, and fewer only when asked for
+rows_max = 20  # rows of one page; more are given for limit=0 alone, and fewer only when asked for
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which rows a request asks for."""
+    """Which rows a request asks for; a limit of 0 is none."""
 
     offset: int
     limit: int
 
+    def cut(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The rows of this page."""
+        return rows[self.offset : self.offset + self.limit] if self.limit else rows[self.offset :]
 
-def read_page(query: Mapping[str, str]) -> Page:
-    """The page that offset and limit name; refuses (400) what is no number.
 
-    More than 20 rows, and 0, which old clients write for "all", give 20.
+def read_page(query: Mapping[str, str], *, zero: Literal["20", "all"]) -> Page:
+    """The page that offset and limit name; refuses (400) what is no number, and a sortOrder that is none.
+
+    More than 20 rows give 20. `zero` says what limit=0 gives, which older clients write for "all".
     """
+    read_order(query)
     limit = min(_number(query, "limit", rows_max), rows_max)
-    return Page(offset=_number(query, "offset", 0), limit=limit or rows_max)
+    if limit == 0 and zero == "20":
+        limit = rows_max
+    return Page(offset=_number(query, "offset", 0), limit=limit)
+
+
+def read_order(query: Mapping[str, str]) -> Literal["asc", "desc"]:
+    """The order that a query asks for, asc when it does not say; refuses (400) any other."""
+    match query.get("sortOrder", "asc").lower():
+        case "asc":
+            return "asc"
+        case "desc":
+            return "desc"
+        case _:
+            raise malformed("sortOrder must be asc or desc")
 
 
 def status_text(first: int, last: int, total: int) -> str:
@@ -47,10 +68,14 @@ def page_document(
     query: Mapping[str, str],
     prev_rel: str,
 ) -> Body:
-    """The list document: rows, status, links next and previous; past the end there is no collection key."""
+    """The list document: rows, status, links to other pages; past the end there is no collection key.
+
+    Without a limit the last row counts as number 0: "1 to 0 of 203" (recorded).
+    """
     if not rows:
         return {"status": "No records found", "link": []}
-    status = status_text(page.offset + 1, page.offset + len(rows), total)
+    last = page.offset + len(rows) if page.limit else 0
+    status = status_text(page.offset + 1, last, total)
     return {key: rows, "status": status, "link": _links(page, total, address, query, prev_rel)}
 
 
@@ -64,6 +89,8 @@ def whole_document(key: str, rows: list[Body]) -> Body:
 def _links(page: Page, total: int, address: str, query: Mapping[str, str], prev_rel: str) -> list[Body]:
     others = {name: value for name, value in query.items() if name not in ("offset", "limit")}
     targets = []
+    if not page.limit:
+        return []
     if page.offset + page.limit < total:
         targets.append(("next", page.offset + page.limit))
     if page.offset > 0:

@@ -41,6 +41,12 @@ def one_of(values: Iterable[str]) -> Body:
     return {"type": "string", "enum": list(values)}
 
 
+def any_case(words: Iterable[str]) -> Body:
+    """One of these words, in any letter case."""
+    spelt = ("".join(f"[{letter.upper()}{letter.lower()}]" for letter in word) for word in words)
+    return {"type": "string", "pattern": f"^({'|'.join(spelt)})$"}
+
+
 def array(items: Body, *, rows: int | None = None) -> Body:
     """A list of such items, of no more than `rows` of them."""
     return {"type": "array", "items": items, **({"maxItems": rows} if rows is not None else {})}
@@ -177,14 +183,14 @@ SCHEMAS: dict[str, Body] = {
             "id": opaque,
             "registrationDate": day,
             "lastModifiedDate": day,
-            "status": one_of(("Active", "Disabled")),
+            "status": ref("DeviceStatus"),
             "link": ref("Links"),
         }
     ),
     "DeviceList": listing("devices", "Device"),
     "NewDevice": opened(_DEVICE, {"status": ref("DeviceStatus")}),
     "DeviceUpdate": opened({**_DEVICE, "status": ref("DeviceStatus")}),
-    "DeviceStatus": one_of(sorted({case for word in DEVICE_STATUSES for case in (word.upper(), word)})),
+    "DeviceStatus": any_case(DEVICE_STATUSES),
     "Resource": closed(
         {"name": filled, "scope": one_of(("private", "public")), "mimeType": filled, "link": ref("Links")},
         {"id": opaque, "url": filled},
@@ -208,6 +214,7 @@ SCHEMAS: dict[str, Body] = {
             },
         },
     ),
+    "Accepted": closed({"location": filled, "messageid": opaque}),
     "MessageRow": closed(_MESSAGE_ROW),
     "MessageList": listing("messages", "MessageRow", rows=None),
     "Message": opened(

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.sandbox.fields import QUERY_NAMES, STRUCTURED
+from reconciler.sandbox.paging import read_order
 from reconciler.sandbox.records import Contact
-from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.wire import contact_value
 
 custom_prefix = "custom_"
@@ -41,9 +41,7 @@ def read_question(query: Mapping[str, str]) -> Question:
         column = _column(name)
         if column is not None:
             filters.append((column, value.casefold()))
-    order = query.get("sortOrder", "asc").lower()
-    if order not in ("asc", "desc"):
-        raise malformed("sortOrder must be asc or desc")
+    order = read_order(query)
     wanted = (_column(name.strip()) for name in query.get("sortFields", "").split(","))
     return Question(tuple(filters), tuple(name for name in wanted if name), order == "desc")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.devices import state
 from reconciler.sandbox.fields import FOLLOWING, LEADING
 from reconciler.sandbox.records import Body, Contact, Device, Resource, Workspace
 
@@ -78,7 +79,7 @@ class Writer:
                 for key, value in written.items()
                 if key not in ("deviceName", "appId", "pushToken")
             },
-            "status": device.status,
+            "status": device.status if self.config.device_status == "written" else state(device),
             "pushToken": written["pushToken"],
             "link": self._changeable(uri, "Device", "contactdevice"),
         }

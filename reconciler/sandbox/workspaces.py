@@ -15,8 +15,10 @@ STATUSES = ("A", "D")
 
 
 def list_workspaces(call: Call) -> Answer:
-    """All named workspaces in one answer, without pages. The default one is not among them (assumed)."""
-    rows = [call.writer.workspace_row(one) for one in call.state.workspaces.values()]
+    """All named workspaces by name, in one answer without pages. The default one is not there (assumed)."""
+    _ = call.page  # limit and offset choose nothing here, and are refused where they are wrong
+    everything = sorted(call.state.workspaces.values(), key=lambda one: (one.name.casefold(), one.id))
+    rows = [call.writer.workspace_row(one) for one in everything]
     return Answer(200, whole_document("workspaces", rows))
 
 

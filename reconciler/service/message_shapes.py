@@ -53,20 +53,28 @@ T = TypeVar("T")
 def accepted(call: Call, answer: Answer) -> str:
     """The id of the message that the service took: from Location, else from the body.
 
-    202 comes with a plain sentence under a JSON media type and the id in Location alone (facts 5); 200
-    and 201 with the message itself, or nothing. Whatever looks like a document has to be a good one.
+    202 comes with location and messageid (specification 4.5), or with a plain sentence under a JSON media
+    type and the id in Location alone (recorded); 200 and 201 with the message itself, or nothing. Whatever
+    looks like a document has to be a good one, and all ids that are told have to be the same.
     """
     if answer.status not in (200, 201, 202):
         raise _malformed(call, answer, f"{answer.status} does not say that it was accepted")
     document = _accepted_document(call, answer)
     told = {
         urls.id_of(answer.headers.get("location", ""), collection),
+        urls.id_of(_told_location(document), collection),
         _own_id(document),
     } - {""}
     if len(told) != 1:
         what = "tells two ids" if told else "does not tell the new id"
         raise _malformed(call, answer, f"it {what}")
     return told.pop()
+
+
+def _told_location(document: Mapping[str, Any]) -> str:
+    """The location that the specification puts into the answer (4.5), whatever stands in the header."""
+    given = document.get("location")
+    return given if isinstance(given, str) else ""
 
 
 def _accepted_document(call: Call, answer: Answer) -> Mapping[str, Any]:

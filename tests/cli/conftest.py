@@ -59,6 +59,13 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture
+def recorded_service() -> Iterator[Service]:
+    """The same in the forms of recorded traffic."""
+    with running(SandboxConfig.like("recorded")) as address:
+        yield Service(address)
+
+
+@pytest.fixture
 def slow_service() -> Iterator[Service]:
     """The same, where every answer takes a while."""
     with running(SandboxConfig(latency_ms=150)) as address:

@@ -68,8 +68,11 @@ def test_a_reply_arrives_with_its_parameters(form: str, project: Project, servic
     assert summary == [{"type": "notmatched", "recipients": 2, "percent": 100.0}]
 
 
-def test_a_line_of_the_event_output_is_what_its_schema_says(project: Project, service: Service) -> None:
+def test_a_line_of_the_event_output_is_what_its_schema_says(
+    project: Project, recorded_service: Service
+) -> None:
     """Programs are written against schemas/reply.schema.json; a failed delivery is an event too."""
+    service = recorded_service
     events = project.folder / "replies.jsonl"
     with listening(project, service, "--key-env", "CALLBACK_KEY", "--events", str(events)) as ear:
         register(project, service, ear.address)

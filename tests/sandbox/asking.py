@@ -64,8 +64,10 @@ class Clock:
 class Sandbox:
     """One sandbox in process; every request carries what a good client sends unless told otherwise."""
 
-    def __init__(self, config: SandboxConfig | None = None, **options: Any) -> None:
-        self.app: Starlette = create_app(config or SandboxConfig(**options))
+    def __init__(
+        self, config: SandboxConfig | None = None, *, like: Any = "specification", **options: Any
+    ) -> None:
+        self.app: Starlette = create_app(config or SandboxConfig.like(like, **options))
 
     def send(
         self,

@@ -265,7 +265,7 @@ def test_calls_are_listed_with_their_last_attempt() -> None:
         "link": [{"uri": uri, "rel": "updateCall", "method": "PUT", "type": types}],
     }
     assert (calls[1]["status"], calls[1]["callback"]["statusCode"]) == ("SUCCESS", 200)
-    assert calls[1]["responseMessage"]["undeliverable"] == "14/08/26 01:20"
+    assert calls[1]["responseMessage"]["acknowledged"] == "14/08/26 01:20"
 
 
 def test_calls_can_be_asked_for_by_status() -> None:

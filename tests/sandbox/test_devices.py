@@ -43,7 +43,6 @@ def test_a_create_answers_201_with_the_whole_device() -> None:
     assert answer.json() == {
         **PIXEL,
         "id": last_segment(uri),
-        "status": "Active",
         "registrationDate": "2026-08-14",
         "lastModifiedDate": "2026-08-14",
         "link": [
@@ -155,7 +154,7 @@ def test_a_field_of_the_wrong_form_is_refused(field: str, value: object) -> None
 
     assert refused.status_code == 422
     assert field in refused.json()["errorText"]
-    assert sandbox.get(pixel).json()["status"] == "Active"
+    assert sandbox.get(pixel).json()["status"] == PIXEL["status"]
 
 
 def test_app_version_and_other_fields_are_optional_and_kept() -> None:
@@ -250,8 +249,24 @@ def test_every_spelling_of_active_wakes_a_disabled_device(spelling: str) -> None
 
     sandbox.put(pixel, {**PIXEL, "status": spelling})
 
-    assert sandbox.get(pixel).json()["status"] == "Active"
+    assert sandbox.get(pixel).json()["status"] == spelling
     assert sandbox.push(pixel, "ok")["delivered"] is True
+
+
+@pytest.mark.spec("3.1/active.spellings")
+@pytest.mark.parametrize("spelling", ["ACTIVE", "Active", "active", "A", "DISABLED", "d"])
+def test_a_status_is_shown_as_it_was_written_or_in_its_usual_spelling(spelling: str) -> None:
+    """The specification shows two spellings and changes none; public sources show one: a switch."""
+    usual = "Active" if spelling.lower().startswith("a") else "Disabled"
+    for form, shown in (("written", spelling), ("normalized", usual)):
+        sandbox = Sandbox(device_status=form)
+        jane = sandbox.created("/contacts", JANE)
+
+        pixel = sandbox.created(f"{jane}/devices", {**PIXEL, "status": spelling})
+
+        assert sandbox.get(pixel).json()["status"] == shown
+        assert sandbox.get(jane).json()["devices"][0]["status"] == shown
+        assert sandbox.push(pixel, "ok")["status"] == shown
 
 
 @pytest.mark.spec("3.1/stays-disabled")
@@ -263,7 +278,7 @@ def test_an_update_that_leaves_disabled_does_not_wake_it(spelling: str) -> None:
 
     sandbox.put(pixel, {**PIXEL, "pushToken": "token-2", "status": spelling})
 
-    assert sandbox.get(pixel).json()["status"] == "Disabled"
+    assert sandbox.push(pixel, "ok")["delivered"] is False
     assert sandbox.get(pixel).json()["pushToken"] == "token-2"
 
 
@@ -274,8 +289,8 @@ def test_the_first_failure_changes_no_status() -> None:
 
     answer = sandbox.push(pixel, "fail")
 
-    assert (answer["status"], answer["delivered"], answer["charged"]) == ("Active", False, True)
-    assert sandbox.get(pixel).json()["status"] == "Active"
+    assert (answer["status"], answer["delivered"], answer["charged"]) == ("ACTIVE", False, True)
+    assert sandbox.get(pixel).json()["status"] == "ACTIVE"
 
 
 @pytest.mark.spec("3.1/second-failure", "3.1/disabled", "8/rule-6")
@@ -285,7 +300,7 @@ def test_the_second_failure_disables() -> None:
 
     answers = [sandbox.push(pixel, "fail")["status"] for _ in range(2)]
 
-    assert answers == ["Active", "Disabled"]
+    assert answers == ["ACTIVE", "Disabled"]
     assert sandbox.get(jane).json()["devices"][0]["status"] == "Disabled"
 
 
@@ -306,7 +321,7 @@ def test_failures_that_do_not_follow_each_other_do_not_disable(
     sandbox.push(pixel, "fail")
     between(sandbox, pixel)
 
-    assert sandbox.push(pixel, "fail")["status"] == "Active"
+    assert sandbox.push(pixel, "fail")["status"] == "ACTIVE"
     assert sandbox.push(pixel, "fail")["status"] == "Disabled"
 
 
@@ -338,14 +353,14 @@ def test_a_device_may_be_disabled_by_its_owner() -> None:
 def test_the_status_follows_the_table(script: list[str]) -> None:
     """Law: any sequence of pushes and updates, against specification 3.1 written once more."""
     sandbox, _, pixel = with_pixel()
-    status, failures = "Active", 0
+    status, failures = "ACTIVE", 0
     for step in script:
         if step in ("ok", "fail"):
             sandbox.push(pixel, step)
-            failures = failures + 1 if step == "fail" and status == "Active" else 0
-            status = "Disabled" if failures == 2 or status == "Disabled" else "Active"
+            failures = failures + 1 if step == "fail" and status == "ACTIVE" else 0
+            status = "Disabled" if failures == 2 else status
         else:
-            wanted = status if step == "as read" else step.capitalize()
+            wanted = status if step == "as read" else step
             sandbox.put(pixel, {**PIXEL, "status": wanted})
             status, failures = wanted, 0
         assert sandbox.get(pixel).json()["status"] == status

@@ -208,7 +208,7 @@ SENDS: dict[str, tuple[type[ServiceError] | None, int]] = {
     "land-late": (InDoubt, 0),
     "truncate": (InDoubt, 1),
     "html": (InDoubt, 1),
-    "malformed": (None, 1),  # the id stands in Location; the words of the body are no part of the answer
+    "malformed": (InDoubt, 1),
     "duplicate": (None, 2),
     "foreign-links": (None, 1),
     "extra-fields": (None, 1),

@@ -12,6 +12,7 @@ from sandbox.asking import JANE, Clock, Sandbox, last_segment, named, origin, ve
 from sandbox.receiving import MAIL, MOBILE, failed, message_body, replied, sent
 
 from reconciler.sandbox.replies import shares
+from reconciler.sandbox.xml import read_xml
 
 CRITERIA = {
     "criteriaFromDate": "01/08/2026",
@@ -47,9 +48,25 @@ def details(sandbox: Sandbox, message: str) -> list[dict[str, Any]]:
 
 @pytest.mark.spec("4.5/post", "4.5/type", "4.5/accepted", "4.5/location", "4.5/messageid")
 @pytest.mark.parametrize("prefix", ["", f"/workspaces/{named}"])
-def test_a_message_is_accepted_with_202_and_its_id_in_location_alone(prefix: str) -> None:
-    """Specification 4.5. Recorded: the body is a plain text, though its type says JSON."""
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_a_message_is_accepted_with_202_a_location_and_a_messageid(form: str, prefix: str) -> None:
+    """Specification 4.5: the answer gives both. The header names the same address."""
     sandbox = Sandbox(workspaces=(("Night Shift", named),))
+    shown = vendor_type("message").replace("json", form)
+
+    answer = sandbox.post(f"{prefix}/messages", message_body(), headers={"accept": shown})
+
+    location = answer.headers["location"]
+    told = answer.json() if form == "json" else read_xml("message", answer.content)
+    assert (answer.status_code, answer.headers["content-type"]) == (202, shown)
+    assert told == {"location": location, "messageid": last_segment(location)}
+    assert sandbox.get(location.removeprefix(origin)).json()["subject"] == "Maintenance"
+
+
+@pytest.mark.parametrize("prefix", ["", f"/workspaces/{named}"])
+def test_a_message_may_be_accepted_with_a_text_and_its_id_in_location_alone(prefix: str) -> None:
+    """Recorded: the body is a plain text, though its type says JSON."""
+    sandbox = Sandbox(workspaces=(("Night Shift", named),), send_answer="text")
 
     answer = sandbox.post(f"{prefix}/messages", message_body())
 
@@ -441,7 +458,7 @@ def test_the_details_of_a_status_have_pages() -> None:
 
     assert (len(first["messageStatuses"]), first["status"]) == (20, "1 to 20 of 25    ")
     assert [link["rel"] for link in first["link"]] == ["next"]
-    assert (len(second["messageStatuses"]), [link["rel"] for link in second["link"]]) == (5, ["previous"])
+    assert (len(second["messageStatuses"]), [link["rel"] for link in second["link"]]) == (5, ["prev"])
     assert third == {"status": "No records found", "link": []}
 
 

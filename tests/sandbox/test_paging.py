@@ -1,7 +1,10 @@
 """Lists: pages, status texts, links. Source: specification 8, docs/service.md on lists."""
 
+from typing import Any
+
 import pytest
-from sandbox.asking import Sandbox, named, origin
+from sandbox.asking import JANE, Sandbox, named, origin
+from sandbox.receiving import callback_body, sent
 
 
 @pytest.mark.spec("8/limit", "8/limit.default")
@@ -45,16 +48,17 @@ def test_the_status_counts_the_rows_and_ends_with_four_spaces() -> None:
 
 
 @pytest.mark.spec("8/rule-2")
-def test_links_come_in_the_order_next_then_previous() -> None:
-    """Recorded: only next on the first page, both between, only previous on the last."""
-    sandbox = Sandbox(contacts=55)
+@pytest.mark.parametrize(("options", "back"), [({}, "prev"), ({"prev_rel": "previous"}, "previous")])
+def test_links_come_in_the_order_next_then_back(options: dict[str, Any], back: str) -> None:
+    """Recorded: only next on the first page, both between, only the link back on the last."""
+    sandbox = Sandbox(contacts=55, **options)
 
     rels = [
         [link["rel"] for link in sandbox.get(f"/contacts?offset={offset}").json()["link"]]
         for offset in (0, 20, 40)
     ]
 
-    assert rels == [["next"], ["next", "previous"], ["previous"]]
+    assert rels == [["next"], ["next", back], [back]]
 
 
 def test_page_links_are_whole_addresses_with_offset_before_limit() -> None:
@@ -64,7 +68,7 @@ def test_page_links_are_whole_addresses_with_offset_before_limit() -> None:
     following, before = sandbox.get("/contacts?offset=25&limit=10").json()["link"]
 
     assert following == {"uri": f"{origin}/contacts?offset=35&limit=10", "rel": "next", "method": "GET"}
-    assert before == {"uri": f"{origin}/contacts?offset=15&limit=10", "rel": "previous", "method": "GET"}
+    assert before == {"uri": f"{origin}/contacts?offset=15&limit=10", "rel": "prev", "method": "GET"}
 
 
 def test_page_links_keep_the_other_parameters() -> None:
@@ -88,11 +92,12 @@ def test_page_links_stay_in_the_workspace_of_the_request() -> None:
 
 
 @pytest.mark.spec("8/rule-2.prev")
-def test_the_link_back_may_be_written_prev() -> None:
-    """Specification 8, rule 2, writes prev where the recordings write previous: an option."""
-    sandbox = Sandbox(contacts=55, prev_rel="prev")
+def test_the_link_back_is_written_prev() -> None:
+    """Specification 8, rule 2; the recordings write previous, which is a switch."""
+    for like, back in (("specification", "prev"), ("recorded", "previous")):
+        sandbox = Sandbox(contacts=55, like=like)
 
-    assert [link["rel"] for link in sandbox.get("/contacts?offset=20").json()["link"]] == ["next", "prev"]
+        assert [link["rel"] for link in sandbox.get("/contacts?offset=20").json()["link"]] == ["next", back]
 
 
 def test_a_single_page_has_no_links() -> None:
@@ -157,3 +162,55 @@ def test_lists_are_in_the_order_of_creation_also_after_an_update() -> None:
     sandbox.put(paths[0], {"firstName": "Zoe", "lastName": "Last"})
 
     assert [row["firstName"] for row in sandbox.get("/contacts").json()["contacts"]] == ["Zoe", "Ada", "Mia"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/contacts", "/contacts?firstName=a", "/messages/{message}/messagestatus?view=detailed"]
+)
+def test_limit_0_gives_everybody_in_the_recorded_form(path: str) -> None:
+    """Recorded: 203 rows, "1 to 0 of 203", no links. The specification knows 20 rows at most."""
+    for like in ("specification", "recorded"):
+        sandbox = Sandbox(contacts=203, like=like)
+        message = sent(sandbox, *(f"+4477009{at:05d}" for at in range(203)))
+        address = path.format(message=message)
+
+        zero, usual = (
+            sandbox.get(f"{address}{'&' if '?' in address else '?'}limit={limit}").json() for limit in (0, 20)
+        )
+
+        total = usual["status"].split()[-1]
+        rows = next(value for key, value in zero.items() if key not in ("status", "link"))
+        if like == "recorded":
+            assert (len(rows), zero["status"], zero["link"]) == (int(total), f"1 to 0 of {total}    ", [])
+        else:
+            assert (len(rows), zero["status"]) == (20, usual["status"])
+            assert [one["rel"] for one in zero["link"]] == [one["rel"] for one in usual["link"]]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "contacts",
+        "resources",
+        "messages",
+        "workspaces",
+        "callbacks",
+        "{contact}/devices",
+        "{callback}/calls",
+        "{message}/messagestatus?view=detailed",
+        "{message}/messageresponses?view=detailed",
+    ],
+)
+@pytest.mark.parametrize("wrong", ["limit=x", "limit=-1", "offset=x", "offset=-1", "sortOrder=up"])
+def test_every_list_refuses_the_same_wrong_parameters(path: str, wrong: str) -> None:
+    """One that ignored them would answer another question than the one that was asked."""
+    sandbox = Sandbox(contacts=1, callback_check=False)
+    address = path.format(
+        contact=sandbox.created("/contacts", JANE).removeprefix("/"),
+        callback=sandbox.created("/callbacks", callback_body()).removeprefix("/"),
+        message=f"messages/{sent(sandbox)}",
+    )
+
+    refused = sandbox.get(f"/{address}{'&' if '?' in address else '?'}{wrong}")
+
+    assert (refused.status_code, wrong.partition("=")[0] in refused.json()["errorText"]) == (400, True)

@@ -121,7 +121,7 @@ def test_the_list_has_pages() -> None:
 
     assert [row["name"] for row in page["resources"]] == ["2.csv", "1.csv", "0.csv"]
     assert page["status"] == "21 to 23 of 23    "
-    assert [link["rel"] for link in page["link"]] == ["previous"]
+    assert [link["rel"] for link in page["link"]] == ["prev"]
 
 
 def test_the_list_is_filtered_by_scope_and_by_a_part_of_the_name() -> None:

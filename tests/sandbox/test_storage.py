@@ -85,7 +85,7 @@ def test_a_workspace_is_added_by_a_later_start(tmp_path: Path) -> None:
     again = restarted(sandbox, data=data, workspaces=(("Day Shift", "AA"),))
 
     rows = again.get("/workspaces").json()["workspaces"]
-    assert [row["projectName"] for row in rows] == ["Night Shift", "Day Shift"]
+    assert [row["projectName"] for row in rows] == ["Day Shift", "Night Shift"]
 
 
 def test_times_survive_in_both_forms(tmp_path: Path) -> None:

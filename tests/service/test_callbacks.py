@@ -643,8 +643,8 @@ FORMS = pytest.mark.parametrize("form", ["json", "xml"])
 class World:
     """A sandbox with its control interface."""
 
-    def __init__(self, form: str) -> None:
-        self.app = create_app(sandbox_config())
+    def __init__(self, form: str, **options: Any) -> None:
+        self.app = create_app(sandbox_config(**options))
         self.form = form
 
     async def control(self, path: str, **body: object) -> None:
@@ -715,8 +715,10 @@ def test_a_reply_arrives_with_its_parameters_as_text_and_its_call_is_told(
 
 
 @FORMS
-def test_a_call_that_failed_is_marked_in_the_sandbox(form: str) -> None:
-    world = World(form)
+@pytest.mark.parametrize("key", ["acknowledged", "undeliverable"])
+def test_a_call_that_failed_is_marked_in_the_sandbox(form: str, key: str) -> None:
+    """With `undeliverable` it is told to be a failure; with the specification's key nothing tells that."""
+    world = World(form, callback_failure_key=key)
 
     async def work(client: ServiceClient) -> None:
         made = await client.callbacks.create(
@@ -732,7 +734,12 @@ def test_a_call_that_failed_is_marked_in_the_sandbox(form: str) -> None:
         await client.callbacks.mark_calls(made.callback_id, [failed.call_id], "SUCCESS")
         assert await client.callbacks.calls(made.callback_id, "FAILED") == ()
         [told] = hook.calls
-        assert parse_reply(told.body, str(told.headers["content-type"])).undeliverable
+        reply = parse_reply(told.body, str(told.headers["content-type"]))
+        assert (bool(reply.undeliverable), bool(reply.acknowledged)) == (
+            key == "undeliverable",
+            key == "acknowledged",
+        )
+        assert reply.content == "no such number"
 
     with receiving() as hook:
         world.run(work)

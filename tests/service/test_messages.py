@@ -107,6 +107,8 @@ TAKEN = {
     "202 without a body": (202, b"", "/messages/A1"),
     "202 with an object": (202, {"messageid": "A1"}, "/messages/A1"),
     "202 with the id in the body alone": (202, {"messageid": "A1"}, ""),
+    "202 with the location in the body alone": (202, {"location": "https://elsewhere.test/messages/A1"}, ""),
+    "202 with all of them": (202, {"location": "/messages/A1", "messageid": "A1"}, "/messages/A1"),
     "200 with the scheduled message": (200, {"subject": "s", "link": SELF}, ""),
     "200 with both": (200, {"subject": "s", "link": SELF}, "/messages/A1"),
     "201": (201, b"", "/messages/A1"),
@@ -122,6 +124,7 @@ def test_every_known_form_of_an_acceptance_tells_the_id(name: str) -> None:
 
 DOUBTFUL: dict[str, tuple[int, object, str]] = {
     "202 without an id": (202, ACCEPTED, ""),
+    "two ids in the body": (202, {"messageid": "A1", "location": "/messages/B2"}, ""),
     "an id that is none": (202, ACCEPTED, "/messages/.."),
     "the id of something else": (202, ACCEPTED, "/contacts/A1"),
     "two ids": (202, {"messageid": "B2"}, "/messages/A1"),

@@ -1,11 +1,12 @@
 """`reconciler sandbox`: the whole service on loopback, until it is stopped."""
 
 import errno
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from reconciler.cli import output, signals
+from reconciler.cli.sandbox_switches import chosen, switches
 from reconciler.errors import FileError, InputError, ReconcilerError
 
 default_port = 8480
@@ -80,6 +81,7 @@ def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     metavar="FILE",
     help="Keep everything in this SQLite file. Default: in memory.",
 )
+@switches
 def command(
     *,
     port: int,
@@ -93,10 +95,13 @@ def command(
     default_form: Literal["json", "xml"],
     latency_ms: float,
     data: str | None,
+    like: Literal["specification", "recorded"],
+    **given: Any,
 ) -> int:
-    """Run the whole messaging service on this machine. No message leaves it; callbacks go to loopback only.
+    """Run the whole messaging service on this machine. No message leaves it.
 
-    It prints its address when it takes requests, and ends with Ctrl-C.
+    Callbacks go to loopback alone, unless --callback-targets says any. It prints its address when
+    it takes requests, and ends with Ctrl-C.
 
     \b
     Writes --data FILE, if given. Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
@@ -105,11 +110,13 @@ def command(
     Examples:
         reconciler sandbox
         reconciler sandbox --port 8480 --workspace Operations=4C8FE1A2B3D4E5F6 --contacts 55
+        reconciler sandbox --like recorded --requests-per-second 10 --fault latency,seconds=2,times=null
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.sandbox.app import SandboxConfig, serve  # noqa: PLC0415 - a web server, not for --help
 
     try:
-        config = SandboxConfig(
+        config = SandboxConfig.like(
+            like,
             username=username,
             password=password,
             api_key=api_key,
@@ -120,6 +127,7 @@ def command(
             default_form=default_form,
             latency_ms=latency_ms,
             data=data,
+            **chosen(given),
         )
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error

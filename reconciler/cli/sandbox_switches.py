@@ -1,0 +1,115 @@
+"""The switches of `reconciler sandbox`: one for each form in which the service may answer or fail.
+
+Belongs here: their names, values and help, and reading a fault from one line. Not here: what they do, and
+their defaults, which are those of `SandboxConfig`. A switch has the name of its option there.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+amount = click.FloatRange(0, min_open=True)
+whole = click.IntRange(1)
+
+
+class Switch(NamedTuple):
+    """One option: its name, what it takes (a type, the words to choose from, or a yes or no), its help."""
+
+    name: str
+    takes: click.ParamType[Any] | tuple[str, ...] | None
+    help: str
+    metavar: str | None = None
+
+
+SWITCHES = (
+    Switch("send-answer", ("document", "text"), "How a send is answered: location and messageid, or a text."),
+    Switch("prev-rel", ("prev", "previous"), "The relation of the link to the page before."),
+    Switch("link-base", click.STRING, "The origin of all links. Default: that of the request.", "URL"),
+    Switch("limit-zero", ("20", "all"), "How many rows limit=0 gives."),
+    Switch("messages-end", ("No messages found", "No records found"), "The end of a list of messages."),
+    Switch(
+        "device-status", ("written", "normalized"), "A status as its owner spelt it, or as Active, Disabled."
+    ),
+    Switch(
+        "callback-failure-key",
+        ("acknowledged", "undeliverable"),
+        "The key of the time in callbacks of failed deliveries.",
+    ),
+    Switch("callback-location-key", ("location", "messagelocation"), "The key of the address in callbacks."),
+    Switch("callback-service-keys", None, "Add the service's own customParameters to callbacks."),
+    Switch("callback-check", None, "Ask the address of a new callback, and want 200."),
+    Switch("callback-targets", ("loopback", "any"), "Where callbacks may go."),
+    Switch("callback-retry-s", amount, "Seconds between two attempts to call.", "N"),
+    Switch("message-cycle-s", click.FloatRange(0), "Seconds until a queued message is sent.", "N"),
+    Switch("id-in-get", None, "Show the id of a contact that is read alone."),
+    Switch("strict", None, "Refuse a new contact without the six documented fields."),
+    Switch("short-device-os", None, "Shorten the deviceOS to its first word."),
+    Switch("device-limit", click.IntRange(1, 10), "Devices of one app on one contact.", "N"),
+    Switch("device-touches-contact", None, "A change of a device moves its contact's time of change."),
+    Switch("resource-put", ("204", "200"), "The status of a changed resource; 200 shows it."),
+    Switch("resource-days", amount, "Days after which resources vanish. Default: never.", "N"),
+    Switch("resource-bytes-max", whole, "Bytes of one file.", "N"),
+    Switch("request-bytes-max", whole, "Bytes of one request.", "N"),
+    Switch("requests-per-second", whole, "Refuse more than this. Default: no limit.", "N"),
+    Switch("requests-per-day", whole, "Refuse more than this. Default: no limit.", "N"),
+    Switch("throttle", ("403", "403-older", "429"), "How a request too many is refused."),
+    Switch("forbidden", ("json", "html"), "How a wrong key is refused."),
+    Switch("token-lifetime-s", amount, "Seconds that a token is good for.", "N"),
+)
+
+
+def switches(command: Command) -> Command:
+    """Add all switches, `--like` and `--fault` to a command. What is not given is None."""
+    for switch in reversed(SWITCHES):
+        takes = switch.takes
+        name = f"--{switch.name}" if takes is not None else f"--{switch.name}/--no-{switch.name}"
+        kind = click.Choice(takes) if isinstance(takes, tuple) else takes
+        command = click.option(name, type=kind, default=None, help=switch.help, metavar=switch.metavar)(
+            command
+        )
+    command = click.option(
+        "--fault",
+        "faults",
+        multiple=True,
+        metavar="NAME[,OPTION=VALUE]...",
+        callback=_faults,
+        help="Arm a fault: drop-after,method=POST,path=/contacts. Repeatable.",
+    )(command)
+    return click.option(
+        "--like",
+        type=click.Choice(("specification", "recorded")),
+        default="specification",
+        show_default=True,
+        help="Answer as the specification says, or as recorded traffic shows. Single switches go on top.",
+    )(command)
+
+
+def chosen(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the switches that were given, by the names and with the values of `SandboxConfig`."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if "resource_put" in found:
+        found["resource_put"] = int(found["resource_put"])
+    return found
+
+
+def _faults(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the rule of each line."""
+    return tuple(_fault(line) for line in written)
+
+
+def _fault(line: str) -> Any:
+    import msgspec  # noqa: PLC0415 - like the sandbox, not for --help
+
+    from reconciler.sandbox.faults import Rule  # noqa: PLC0415 - the same
+
+    name, *options = line.split(",")
+    pairs = [option.partition("=") for option in options]
+    if any(not equals for _, equals, _ in pairs):
+        raise click.BadParameter(f"{line!r} is not NAME[,OPTION=VALUE]...")
+    values = {key: None if value == "null" else value for key, _, value in pairs}
+    try:
+        return msgspec.convert({**values, "fault": name}, Rule, strict=False)
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(f"{line!r}: {error}.") from error
