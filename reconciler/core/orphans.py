@@ -5,7 +5,7 @@ certain is left alone and said.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from reconciler.core.draft import Draft
 from reconciler.core.match import Matches
@@ -22,10 +22,14 @@ def find_orphans(
     rows: Sequence[LiveEntity],
     records: Mapping[Address, RecordedEntity],
     matches: Matches,
+    *,
+    carried: Collection[Address],
 ) -> int:
-    """Plan what is ours and no longer declared; return how many of those only our mark tells."""
+    """Plan what is ours and no longer declared; return how many of those only our mark tells.
+
+    The records of `carried` belong to other names now (M6).
+    """
     taken = {hit.live.remote_id for hit in matches.found.values()}
-    renamed = {hit.record for hit in matches.found.values()}
     in_question = {one for ids in matches.ambiguous.values() for one in ids}
     by_id = {row.remote_id: row for row in rows}
     holders = Counter(record.remote_id for record in records.values())
@@ -34,10 +38,10 @@ def find_orphans(
     for address in sorted(records.keys() | marked.keys()):
         if address in draft.desired.entities or not draft.selection.takes(address, {}):
             continue
-        if address in renamed and address not in marked:
+        if address in carried and address not in marked:
             continue
         # After a rename only our mark can still speak of somebody under the old name.
-        record = None if address in renamed else records.get(address)
+        record = None if address in carried else records.get(address)
         row = by_id.get(record.remote_id) if record else None
         candidates = [*([row] if row else []), *marked.get(address, [])]
         if not candidates or candidates[0].remote_id in taken:
@@ -47,7 +51,9 @@ def find_orphans(
             what = f"is no longer declared, and it is not certain which one it is ({ids}); left alone."
             draft.skips.append(Skip(address, "ambiguous", what, "remove at the service what is too many"))
         else:
-            _orphan(draft, address, candidates[0], record)
+            # The devices that are recorded under a name that was given up went with it.
+            devices = {} if address in carried else draft.records.get((address,), {})
+            _orphan(draft, address, candidates[0], record, devices)
     return sum(map(len, marked.values()))
 
 
@@ -67,13 +73,18 @@ def _gone(draft: Draft, scope: Scope, address: Address) -> None:
         draft.gone += [address, *draft.records.get((address,), {})]
 
 
-def _orphan(draft: Draft, address: Address, row: LiveEntity, record: RecordedEntity | None) -> None:
+def _orphan(
+    draft: Draft,
+    address: Address,
+    row: LiveEntity,
+    record: RecordedEntity | None,
+    devices: Mapping[Address, RecordedEntity],
+) -> None:
     protected = record is not None and record.protected
     if mark := draft.foreign(row):
         what = f"is no longer declared, and carries the mark of another owner ({mark}); left alone."
         draft.skips.append(Skip(address, "foreign mark", what, "leave it to its owner, or remove it by hand"))
         return
-    devices = draft.records.get((address,), {})
     guarded = sorted(str(one) for one, record in devices.items() if record.protected)
     if protected or guarded:
         holds = f" (its device {guarded[0]} is protected)" if guarded and not protected else ""

@@ -106,7 +106,7 @@ def _plan(
     for entity in entities:
         _entity(draft, entity, matches, records, former)
     taken = {hit.live.remote_id for hit in matches.found.values()}
-    marked = find_orphans(draft, scope, rows, records, matches)
+    marked = find_orphans(draft, scope, rows, records, matches, carried=_carried(records, matches, former))
     duplicates = find_twins(draft, scope, rows, records, matches)
     by_mark = sum(
         1 for hit in matches.found.values() if hit.record is None and hit.by == draft.rules.mark_path
@@ -119,6 +119,15 @@ def _plan(
     draft.unmanaged[name] += max(
         0, total - sum(1 for row in rows if row.remote_id in ours) - marked - duplicates
     )
+
+
+def _carried(
+    records: Mapping[Address, RecordedEntity], matches: Matches, former: Mapping[Address, Address]
+) -> set[Address]:
+    """Return the addresses whose records go to another name, in this plan or in a later one (M6)."""
+    found = {hit.record for hit in matches.found.values() if hit.record}
+    absent = {old for new, old in former.items() if new not in records and new not in matches.found}
+    return found | absent
 
 
 def _entity(
@@ -139,8 +148,7 @@ def _entity(
     elif found := matches.found.get(address):
         _found(draft, entity, found, records)
     else:
-        recorded = address in records or former.get(address) in records
-        _absent(draft, entity, recorded=recorded)
+        _absent(draft, entity, records, former)
 
 
 def _found(draft: Draft, entity: Entity, found: Found, records: Mapping[Address, RecordedEntity]) -> None:
@@ -173,8 +181,13 @@ def _found(draft: Draft, entity: Entity, found: Found, records: Mapping[Address,
         draft.unchanged[str(Scope.of(address))] += 1
 
 
-def _absent(draft: Draft, entity: Entity, *, recorded: bool) -> None:
-    address = entity.address
+def _absent(
+    draft: Draft,
+    entity: Entity,
+    records: Mapping[Address, RecordedEntity],
+    former: Mapping[Address, Address],
+) -> None:
+    address, old = entity.address, former.get(entity.address, entity.address)
     if address in draft.recorded.doubts:
         # However long ago: no clock says that it cannot have landed, only a look by who holds the lock.
         what = "was sent by an earlier run and its answer is not known; it may still appear."
@@ -185,6 +198,11 @@ def _absent(draft: Draft, entity: Entity, *, recorded: bool) -> None:
         draft.skip(entity, Skip(address, "in doubt", what, step))
         return
     if draft.takes(entity):
+        if old in records and address not in records:
+            # Forgotten, the next plan would not know that somebody seems to be gone (G2), and a run that
+            # was killed before this create would not recognize it as its own.
+            _renamed(draft, old, address, selected=True)
+        recorded = address in records or old in records
         draft.new.add(address)
         wanted = {path: v for path, v in declared(address.kind, entity.fields).items() if v != ""}
         fields = masked(address.kind, wanted, draft.moment.salt)

@@ -4,11 +4,13 @@ import pytest
 from core.build import (
     FILES,
     LAB,
+    MARK,
     MARKED,
     MOMENT,
     NOW,
     OPS,
     RULES,
+    STACK,
     at,
     contact,
     desired,
@@ -267,6 +269,53 @@ def test_a_protected_device_stays_protected_through_the_rename_of_its_contact() 
 
     assert (plan.changes, reasons(plan)) == ((), {"device/ops/jane-roe/phone": "protected"})
     assert plan.renames[at("device/ops/jane/phone")] == "device/ops/jane-roe/phone"
+
+
+@pytest.mark.parametrize("selected", [True, False])
+def test_the_record_of_somebody_who_is_gone_goes_to_her_new_name(*, selected: bool) -> None:
+    """M6, G2: forgotten, nobody would know while the run lasts, or after its kill, that she was there."""
+    want = desired(jane("ops/jane-roe", controls=Controls(renamed_from="jane"), devices=True))
+    known = recorded(
+        record("contact/ops/jane", "A1", workEmailAddress1=JANE_MAIL),
+        record("device/ops/jane/phone", "D1", parent="A1"),
+    )
+
+    plan = planned(want, live(), known, excluded=() if selected else ("contact/ops/jane-roe",))
+
+    phone_gone = "device/ops/jane-roe/phone"
+    assert story(plan) == ([("create", "contact/ops/jane-roe")] if selected else [])
+    assert [one.cause for one in plan.changes if isinstance(one, Create)] == ["gone"] * selected
+    assert plan.gone == ((at(phone_gone),) if selected else ())
+    assert plan.renames == (
+        {"contact/ops/jane": "contact/ops/jane-roe", "device/ops/jane/phone": phone_gone} if selected else {}
+    )
+
+
+def test_a_device_that_went_to_a_new_name_holds_nobody_under_the_old_one() -> None:
+    """M6, X5: one plan deletes the copy that carries the mark of the old name, not the plan after it."""
+    want = desired(jane("ops/jane-roe", controls=Controls(renamed_from="jane")))
+    known = recorded(
+        record("contact/ops/jane", "A1", workEmailAddress1=JANE_MAIL),
+        record("device/ops/jane/phone", "D1", parent="A1", protected=True),
+    )
+    copy = person("B2", {f"custom.{MARK}": f"{STACK}/jane", "workEmailAddress1": SAM_MAIL})
+
+    plan = planned(want, live(live_jane(), phone("D1", "A1"), copy), known, rules=MARKED)
+
+    (delete,) = (change for change in plan.changes if isinstance(change, Delete))
+    assert (delete.address, delete.remote_id) == ("contact/ops/jane", "B2")
+    assert plan.renames[at("device/ops/jane/phone")] == "device/ops/jane-roe/phone"
+
+
+def test_the_record_of_somebody_who_is_gone_waits_for_a_new_name_that_is_ambiguous() -> None:
+    """M6: until it is certain who she is now."""
+    want = desired(jane("ops/jane-roe", controls=Controls(renamed_from="jane")))
+    known = recorded(record("contact/ops/jane", "A1", workEmailAddress1=JANE_MAIL))
+
+    plan = planned(want, live(live_jane("B2"), live_jane("C3")), known)
+
+    assert (plan.changes, plan.gone, plan.renames) == ((), (), {})
+    assert reasons(plan) == {"contact/ops/jane-roe": "ambiguous"}
 
 
 def test_a_contact_made_again_by_hand_is_adopted_under_its_new_id() -> None:

@@ -1,9 +1,10 @@
+import effort
 import pytest
 from core.build import OPS, at, contact, desired, device, live, planned
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from laws.test_planning import made
-from laws.worlds import World, worlds
+from laws.worlds import World, accepted, worlds
 from msgspec import structs
 
 from reconciler.core.fingerprint import fingerprint, placeless
@@ -15,7 +16,7 @@ from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
 from reconciler.model.journal import Ending, Entry, Intent
 from reconciler.model.plans import Plan
 
-LAW = settings(max_examples=80, deadline=None, derandomize=True)
+LAW = settings(max_examples=effort.count(small=40, full=400))
 ENDINGS: tuple[Ending, ...] = ("", "applied", "skipped", "conflict", "failed", "absent", "not attempted")
 
 
@@ -122,21 +123,23 @@ def test_the_rest_holds_nothing_that_one_of_the_two_plans_does_not(world: World,
 
 
 @LAW
-@given(worlds(), st.data())
+@given(worlds().map(accepted), st.data())
 def test_after_some_of_a_plan_the_rest_is_what_was_not_done(world: World, data: st.DataObject) -> None:
-    """The order of the waves is that of the work, so what a crash leaves is the end of the plan."""
+    """The order of the waves is that of the work, so what a crash leaves is the end of the plan.
+
+    What the plan left alone as ambiguous may have become certain by what was done; it was agreed to by
+    nobody, so it is beyond the plan. Nothing that was agreed to becomes ambiguous.
+    """
     plan = made(world)
     done = data.draw(st.integers(0, len(plan.changes)))
     world.keep(plan)
     world.carry_out(plan.changes[:done])
     fresh = made(world)
     left = holds_together(plan, fresh)
-    # Two that are declared with one identity: the second is told apart from the first no more.
-    assume(not any(skip.reason == "ambiguous" for skip in (*plan.skips, *fresh.skips)))
-    not_done = plan.changes[done:]
-    assert without_places(left.plan.changes) == without_places(not_done)
-    assert left.beyond == ()
-    event(f"{min(done, 3)} done, {min(len(left.plan.changes), 3)} left")
+    assert without_places(left.plan.changes) == without_places(plan.changes[done:])
+    waited = {skip.address for skip in plan.skips if skip.reason == "ambiguous"}
+    assert {change.address for change in left.beyond} <= waited
+    event(f"{min(done, 3)} done, {min(len(left.plan.changes), 3)} left, {min(len(left.beyond), 1)} beyond")
 
 
 @LAW

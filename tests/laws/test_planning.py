@@ -39,7 +39,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options, Plan
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 
-LAW = settings(max_examples=effort.count(small=20, full=80), deadline=None, derandomize=True)
+LAW = settings(max_examples=effort.count(small=20, full=80))
 LONG_LAW = settings(LAW, max_examples=effort.count(small=60, full=250))
 
 selectors = st.sampled_from(

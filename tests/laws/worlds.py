@@ -6,20 +6,21 @@ fields that nobody asked for.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.build import MARK, MARKED, MOMENT, RULES, STACK, STORE_SALT, TARGET, at, content_of
 from hypothesis import strategies as st
 from msgspec import structs
 
+from reconciler.core.crosscheck import Declared, Group, ResolveRules, renames, unique
 from reconciler.core.merge import create_body, update_body
 from reconciler.core.observe import observed
 from reconciler.core.plan import Rules, make_plan
 from reconciler.core.records import record_of, refreshed
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete
-from reconciler.model.documents import Controls, Place, Scalar
+from reconciler.model.documents import Controls, Document, Place, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options, Plan
@@ -273,6 +274,37 @@ def history(draw: st.DrawFn, rows: dict[str, Row]) -> dict[Address, RecordedEnti
         address = at(f"contact/ops/{name}")
         records.setdefault(address, RecordedEntity(address, f"gone-{name}"))
     return records
+
+
+def accepted(world: World) -> World:
+    """Return the world without what no manifest can say beside the entries before it.
+
+    Two of one identity, and a former name that is in use, claimed twice, or the entry's own.
+    """
+    rules, kept = ResolveRules(frozenset(WORKSPACES), world.rules.identity), dict[Address, Entity]()
+    for address, entity in world.desired.entities.items():
+        together = {**kept, address: entity}
+        if (address.above is None or address.above in kept) and not _refused(together, rules):
+            kept = together
+    return replace(world, desired=structs.replace(world.desired, entities=kept))
+
+
+def _refused(declared: Mapping[Address, Entity], rules: ResolveRules) -> bool:
+    group = {address: Declared(entity, _document(entity)) for address, entity in declared.items()}
+    return any(True for check in (unique, renames) for _ in check(Group(tuple(group.values()), group), rules))
+
+
+def _document(entity: Entity) -> Document:
+    address = entity.address
+    return Document(
+        address.kind,
+        address.name,
+        entity.place,
+        entity.fields,
+        {},
+        parent=address.parent,
+        controls=entity.controls,
+    )
 
 
 @st.composite

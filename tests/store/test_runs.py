@@ -218,7 +218,7 @@ def test_a_consent_that_cannot_be_read_is_none(store: Store, text_: str) -> None
     assert store.unfinished()[0].consent == Consent()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(worlds())
 def test_any_plan_comes_back_as_it_was(world: World) -> None:
     plan = made(world)
