@@ -39,10 +39,13 @@ _TRUST = (
 )
 # libpq's own variables; they reach only a shared store.
 _POSTGRES = (
+    "PGHOST",
+    "PGHOSTADDR",
     "PGPASSWORD",
     "PGPASSFILE",
     "PGSERVICE",
     "PGSERVICEFILE",
+    "PGSYSCONFDIR",
     "PGSSLMODE",
     "PGSSLROOTCERT",
     "PGOPTIONS",

@@ -4,15 +4,14 @@ What is stored, and every statement, is elsewhere and portable. Nothing here eve
 """
 
 import os
-import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
 from sqlalchemy.schema import CreateSchema
 
 from reconciler.store.lost import RESTORE
+from reconciler.store.proof import proof, surroundings
 from reconciler.store.urls import ServerUrl, server_of
 
 # The tables have a schema of their own: a database may hold other things, and theirs are not ours.
@@ -127,7 +126,8 @@ _SENTENCES = (
 )
 _TLS = (
     "let the server prove itself: sslrootcert=PATH names who signed its certificate; in a network that you "
-    "trust, write ?sslmode=require (encrypted, to anybody) or ?sslmode=disable behind the database"
+    "trust, name the host in `store`, and behind the database ?sslmode=require (encrypted, to anybody) or "
+    "?sslmode=disable"
 )
 
 
@@ -166,12 +166,12 @@ class Server:
         """Nothing to look at: the server has committed to what it will answer from."""
 
     def engine(self, *, writing: bool) -> Engine:
-        """Return an engine; nothing is asked yet."""
+        """Return an engine; nothing is asked yet. Raises SettingsError where the way there is not safe."""
         from reconciler.store.patient import connect  # noqa: PLC0415 - loads the driver, which few need
 
         engine = create_engine(
             "postgresql+psycopg://",
-            connect_args=_arguments(self._url, self._environ, writing=writing),
+            connect_args=_arguments(self._url, surroundings(self._environ), writing=writing),
             hide_parameters=True,  # parameters are people's data, and errors end up in logs
             pool_size=2,  # many machines share the server's connections
             max_overflow=6,
@@ -239,10 +239,10 @@ def _take_turn(connection: Connection) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(_TURN)))
 
 
-def _arguments(url: ServerUrl, environ: Mapping[str, str], *, writing: bool) -> dict[str, object]:
+def _arguments(url: ServerUrl, found: Mapping[str, str], *, writing: bool) -> dict[str, object]:
+    """Return what a connection is made from; `found` is what libpq takes from its surroundings (proof.py)."""
     session = _SESSION if writing else {**_SESSION, "default_transaction_read_only": "on"}
     given = {
-        "host": url.host,
         "port": url.port,
         "user": url.user,
         "password": url.password.reveal(),
@@ -250,23 +250,4 @@ def _arguments(url: ServerUrl, environ: Mapping[str, str], *, writing: bool) -> 
         "options": " ".join(f"-c {name}={value}" for name, value in session.items()),
     }
     said = {name: value for name, value in given.items() if value}
-    return {**_CONNECTION, **_proof(url, environ), **said, **url.options}
-
-
-def _proof(url: ServerUrl, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return how the server proves itself, where nobody has said so: over a network, by a certificate."""
-    if "sslmode" in url.options or "PGSSLMODE" in environ:
-        mode: dict[str, str] = {}
-    elif url.near:
-        return {"sslmode": "prefer"}
-    else:
-        mode = {"sslmode": "verify-full"}
-    if "sslrootcert" in url.options or "PGSSLROOTCERT" in environ or _usual_certificates().exists():
-        return mode
-    # The library in the wheel looks for the system's certificates where its own builder had them.
-    found = ssl.get_default_verify_paths().cafile
-    return {**mode, "sslrootcert": found} if found and mode else mode
-
-
-def _usual_certificates() -> Path:
-    return Path("~/.postgresql/root.crt").expanduser()
+    return {**_CONNECTION, **said, **url.options, **proof(url, found)}

@@ -5,7 +5,6 @@ Belongs here: which URLs there are, and a form of them without the password. Not
 loaded, because every command reads its settings.
 """
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, unquote
@@ -41,7 +40,7 @@ _SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"
 class ServerUrl(Struct, frozen=True):
     """A PostgreSQL database. `host` is a name, an address, or the folder of a socket.
 
-    What is empty is found where every program of PostgreSQL looks for it.
+    What is empty is found where every program of PostgreSQL looks for it (proof.py).
     """
 
     user: str
@@ -57,16 +56,6 @@ class ServerUrl(Struct, frozen=True):
         host = f"[{self.host}]" if ":" in self.host else self.host
         at = f"{host}:{self.port}" if self.port and not host.startswith("/") else host
         return f"{POSTGRESQL}{at}/{self.database}"
-
-    @property
-    def near(self) -> bool:
-        """Whether nobody sits between us and the server: a socket, or this machine."""
-        if not self.host or self.host.startswith("/") or self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
 
 
 def file_of(url: str) -> str | None:

@@ -13,7 +13,7 @@ from waiting import patience_s, until
 from reconciler.errors import StoreError
 from reconciler.model.address import contact
 from reconciler.store.database import Store
-from reconciler.store.postgres import SCHEMA, Server, _arguments
+from reconciler.store.postgres import SCHEMA, Server
 from reconciler.store.urls import server_of
 
 READING = (
@@ -226,36 +226,6 @@ def test_a_password_that_the_url_leaves_out_is_found_where_the_server_looks(
     passfile.write_text("")
     with pytest.raises(StoreError, match="it asks for a password, and none is given"):
         store_at(f"{bare}?passfile={passfile}")
-
-
-TLS = {
-    "postgresql://db.example.com/x": ({}, "verify-full"),
-    "postgresql://10.0.0.1/x": ({}, "verify-full"),
-    "postgresql://db.example.com/x?sslmode=require": ({}, "require"),
-    "postgresql://db.example.com/x#": ({"PGSSLMODE": "disable"}, None),
-    "postgresql://localhost/x": ({}, "prefer"),
-    "postgresql://127.0.0.1/x": ({}, "prefer"),
-    "postgresql://[::1]/x": ({}, "prefer"),
-    "postgresql:///x?host=/run/postgresql": ({}, "prefer"),
-}
-
-
-@pytest.mark.parametrize("url", TLS)
-def test_a_server_behind_a_network_has_to_prove_itself(url: str) -> None:
-    """The store holds people's data, and decides what may be deleted. Who wants less has to say so."""
-    environ, mode = TLS[url]
-    arguments = _arguments(server_of(url.rstrip("#")), environ, writing=True)
-
-    assert arguments.get("sslmode") == mode
-    if mode == "verify-full":
-        usual = Path("~/.postgresql/root.crt").expanduser()
-        assert Path(str(arguments.get("sslrootcert", usual))).exists()
-
-
-def test_a_certificate_that_was_named_is_the_one() -> None:
-    url = server_of("postgresql://db.example.com/x?sslrootcert=/etc/ours.pem")
-
-    assert _arguments(url, {}, writing=True)["sslrootcert"] == "/etc/ours.pem"
 
 
 def test_what_was_committed_is_there_after_the_server_was_killed() -> None:

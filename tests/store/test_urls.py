@@ -33,24 +33,6 @@ def test_a_socket_is_named_by_its_folder() -> None:
     assert url.name == "postgresql:///run/postgresql/store"
 
 
-@pytest.mark.parametrize(
-    ("host", "near"),
-    [
-        ("", True),
-        ("localhost", True),
-        ("127.0.0.1", True),
-        ("[::1]", True),
-        ("localhost.example.com", False),
-        ("db", False),
-        ("10.0.0.1", False),
-        ("[2001:db8::1]", False),
-    ],
-)
-def test_near_is_only_what_nobody_can_sit_between(host: str, near: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Everywhere else the server has to prove itself."""
-    assert urls.server_of(f"postgresql://{host}/store").near is near
-
-
 REFUSED = {
     "postgresql://ops:canary@db.example.com": "is not user, host, port and database",
     "postgresql://ops:canary@db.example.com/": "is not user, host, port and database",

@@ -1,0 +1,123 @@
+"""How a PostgreSQL server has to prove itself, by where the connection really leads.
+
+The URL alone does not say: libpq fills what is left out from PG* variables and a service file, and
+PGHOSTADDR leads even `localhost` elsewhere. So libpq is asked what it would take, and the decision is made
+about that. It is handed back by name, so that nothing changes in between. Nothing here connects to anything.
+"""
+
+import ipaddress
+import socket
+import ssl
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from reconciler.errors import SettingsError
+from reconciler.store.urls import ServerUrl
+
+# Whatever is weaker lets somebody on the way, or another server, be taken for ours.
+_FULL = "verify-full"
+
+
+def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what libpq takes from variables and from a service file, by its own names; nothing is decided.
+
+    `environ` is the process's own, which libpq reads: it tells a default from the same value that was set.
+    """
+    from psycopg import pq  # noqa: PLC0415 - loads the driver, which few need
+
+    found = {}
+    for option in pq.Conninfo.get_defaults():
+        set_by = (option.envvar or b"").decode()
+        if option.val and (option.val != option.compiled or set_by in environ):
+            found[option.keyword.decode()] = option.val.decode(errors="surrogateescape")
+    return found
+
+
+def addresses_of(name: str) -> set[str]:
+    """Return what this machine takes a name for; nothing where it knows none."""
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(name, None)}
+    except OSError:
+        return set()
+
+
+def is_near(host: str, hostaddr: str, resolve: Callable[[str], Iterable[str]]) -> bool:
+    """Whether every server of these lists is reached by a socket or by loopback, so that nobody sits between.
+
+    Both are lists with commas, as libpq takes them; an address goes before the name beside it. Of names only
+    `localhost` can be near, and only where all of its addresses are loopback.
+    """
+    hosts, addresses = host.split(","), hostaddr.split(",")
+    if hostaddr and host and len(hosts) != len(addresses):
+        return False  # libpq refuses it; nothing is sent
+    where = addresses if hostaddr and not host else hosts
+    if hostaddr and host:
+        where = [address or name for name, address in zip(hosts, addresses, strict=True)]
+    return all(_is_near(one, resolve) for one in where)
+
+
+def _is_near(where: str, resolve: Callable[[str], Iterable[str]]) -> bool:
+    if not where or where.startswith(("/", "@")):  # the usual socket, or the one that is named
+        return True
+    found = tuple(resolve(where)) if where.lower() == "localhost" else (where,)
+    return bool(found) and all(map(_is_loopback, found))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def proof(
+    url: ServerUrl, found: Mapping[str, str], resolve: Callable[[str], Iterable[str]] = addresses_of
+) -> dict[str, str]:
+    """Return where the connection leads and how the server proves itself, as libpq's arguments.
+
+    On this machine encryption is used where it is offered; everywhere else the mode is verify-full. A weaker
+    one counts only where the URL names it beside the host that it is for. Raises SettingsError for one that
+    comes from the surroundings: nobody looked at both together.
+    """
+    place = {name: found[name] for name in ("host", "hostaddr") if name in found} | (
+        {"host": url.host} if url.host else {}
+    )
+    asked = url.options.get("sslmode", "")
+    if is_near(place.get("host", ""), place.get("hostaddr", ""), resolve):
+        return {**place, "sslmode": asked or found.get("sslmode", "prefer")}
+    weaker = asked if asked != _FULL else ""
+    if weaker and url.host and "hostaddr" not in place:
+        return {**place, **_certificates(url, found)} if weaker.startswith("verify") else place
+    weaker = weaker or (found.get("sslmode", _FULL) if not asked else _FULL)
+    if weaker != _FULL:
+        raise _refused(weaker, by_url=bool(asked))
+    # Kerberos' own encryption would be tried first, and no certificate would be looked at.
+    return {**place, "sslmode": _FULL, "gssencmode": "disable", **_certificates(url, found)}
+
+
+def _refused(mode: str, *, by_url: bool) -> SettingsError:
+    if by_url:
+        return SettingsError(
+            f"store: sslmode={mode} stands in a URL whose server is named elsewhere (PGHOST, PGHOSTADDR or a "
+            "service file), and that server is not on this machine: what is sent could be read on the way.",
+            next="name the host in the URL too, or take sslmode out of it, so that the server proves itself",
+        )
+    return SettingsError(
+        f"store: the server is not on this machine, and PGSSLMODE or a service file asks for sslmode={mode}: "
+        "the password and people's data could be read on the way, or reach another server.",
+        next="unset it, so that the server has to prove itself (verify-full); in a network that you trust, "
+        f"write the host and ?sslmode={mode} into the URL of the store",
+    )
+
+
+def _certificates(url: ServerUrl, found: Mapping[str, str]) -> dict[str, str]:
+    """Return who signs a server's certificate, where nobody has said so and no usual file is there."""
+    if "sslrootcert" in url.options or "sslrootcert" in found or _usual_certificates().exists():
+        return {}
+    # The library in the wheel looks for the system's certificates where its own builder had them.
+    cafile = ssl.get_default_verify_paths().cafile
+    return {"sslrootcert": cafile} if cafile else {}
+
+
+def _usual_certificates() -> Path:
+    return Path("~/.postgresql/root.crt").expanduser()
