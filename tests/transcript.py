@@ -153,6 +153,7 @@ class _Shell:
             "HOME": str(folder),
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
+            "RECONCILER_LOCK_IN_SERVICE": "never",  # it waits for real seconds
         }
         self._sandboxes: list[subprocess.Popen[str]] = []
         self._process = self._started(["sh"], stdin=subprocess.PIPE)

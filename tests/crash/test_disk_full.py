@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import effort
 import pytest
 import tally
 from crash.ground import Ground, ended_s, ground, mail
@@ -18,6 +19,7 @@ people = 60
 LIMITS = (0, 16, 48, 96, 128, 160, 224, 288, 352, 416, 512, 640)
 
 
+@effort.sample(3)
 @pytest.mark.parametrize("limit_kib", LIMITS)
 def test_what_cannot_be_written_down_is_not_sent(limit_kib: int, tmp_path: Path) -> None:
     """Everybody whom the service holds has a line in the store that was there before; then room is made."""

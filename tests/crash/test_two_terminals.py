@@ -48,6 +48,7 @@ def test_a_killed_holder_of_the_lock_is_followed_by_the_next(tmp_path: Path) -> 
     tally.count("real kills", "SIGKILL")
 
 
+@effort.proofs_only()
 def test_runners_with_a_store_each_end_with_the_state_of_one(tmp_path: Path) -> None:
     """As in CI: three machines, three SQLite stores, one service, and nobody who could be asked."""
     with ground(tmp_path / "one", latency_ms=10) as place:

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import effort
 import pytest
 import tally
 from cli.hands import PLAIN
@@ -219,6 +220,7 @@ def leaks(command: str, sinks: Sinks) -> list[str]:
     return found + [f"{name}: mode {mode:o}" for name, mode in sinks.modes.items() if mode & 0o077]
 
 
+@effort.sample(14)
 @pytest.mark.parametrize("name", [*ECHOES, "nobody there", *LOCAL])
 def test_no_command_tells_a_secret_whatever_fails(name: str, tmp_path: Path) -> None:
     """One project for a failure: every command meets what the one before it left behind."""
@@ -254,6 +256,7 @@ def test_a_crash_and_a_full_disk_tell_nothing(breaks: Exception, tmp_path: Path)
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
 
 
+@effort.sample(2)
 @pytest.mark.parametrize("name", SIGNALS)
 @pytest.mark.parametrize("line", [("plan", "-o", "plan.json"), ("apply", "--yes")], ids=lambda line: line[0])
 def test_a_process_that_is_ended_tells_nothing(line: tuple[str, ...], name: str, tmp_path: Path) -> None:
