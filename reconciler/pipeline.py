@@ -68,6 +68,7 @@ def validate(settings: Settings, environ: Mapping[str, str]) -> Desired:
             environ=environ,
             variables=settings.variables,
             extra_contact_fields=settings.contact_fields,
+            private=[Path(path) for path in settings.private_files],
         )
         resolved = resolve(loaded.manifests, _resolve_rules(settings))
     problems = {*loaded.problems, *resolved.problems}

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.cli import credentials
+from reconciler.cli.private import private_files
 from reconciler.cli.sources import read_layers
 from reconciler.cli.values import SECRETS, Layers, Value, refused
 from reconciler.cli.variables import variable
@@ -78,7 +79,7 @@ def read_settings(
                 secrets[name] = read
     if problems:
         raise refused(*problems)
-    return Read(_settings(layers, secrets), layers)
+    return Read(_settings(layers, secrets, private_files(layers, environ)), layers)
 
 
 def working_folder() -> Path:
@@ -261,7 +262,7 @@ def _unfit(name: str, text: str) -> tuple[str, str] | None:
     return None
 
 
-def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
+def _settings(layers: Layers, secrets: Mapping[str, Secret], private: tuple[str, ...]) -> Settings:
     def one(name: str, kind: type[T]) -> T:
         return msgspec.convert(_value(layers, name).raw, kind, strict=False)
 
@@ -304,5 +305,6 @@ def _settings(layers: Layers, secrets: Mapping[str, Secret]) -> Settings:
         device_limit=one("device_limit", int),
         checks=struct("checks", Checks),
         plan_expires_h=one("plan_expires_h", float),
+        private_files=private,
         plan_recipients=one("plan.recipients", tuple[str, ...]),
     )

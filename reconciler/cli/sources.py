@@ -35,7 +35,7 @@ def read_layers(
         values |= _leaves(tree, tree.value["environments"][section], ("environments", section))
     taken = frozenset(_named_variables(tree.value))
     values |= from_environment(environ, taken=taken, globs=values["variables",].raw)
-    return Layers(file, tree.file, file.parent, section, origin, values)
+    return Layers(file, tree.file, file.parent, section, origin, values, tree.value)
 
 
 def _locate(config: str | None, cwd: Path) -> Path:

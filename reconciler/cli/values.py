@@ -76,7 +76,7 @@ Values = dict[tuple[str, ...], Value]
 class Layers:
     """Every setting once, the strongest source's value.
 
-    `root` is the absolute folder of the file, `shown` the file's name in messages.
+    `root` is the absolute folder of the file, `shown` the file's name in messages, `written` the whole file.
     """
 
     file: Path
@@ -85,6 +85,7 @@ class Layers:
     environment: str
     environment_origin: str
     values: Mapping[tuple[str, ...], Value]
+    written: Mapping[str, Any]
 
 
 def refused(*problems: Problem) -> SettingsError:

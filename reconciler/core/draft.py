@@ -17,7 +17,7 @@ from reconciler.core.records import to_keep
 from reconciler.core.select import Selection
 from reconciler.errors import ManifestError, Problem
 from reconciler.model.address import Address, parse
-from reconciler.model.changes import Change
+from reconciler.model.changes import Change, Delete
 from reconciler.model.entities import Entity
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Adoption, Options, Plan, Skip, Target
@@ -124,6 +124,16 @@ class Draft:
             return self.takes(entity)
         return address is None or self.selection.takes(address, {})
 
+    def _contents(self) -> dict[Address, str]:
+        """Return the file of each content that is sent, so that a reviewer sees what becomes public."""
+        sent = (change.address for change in ordered(self.changes) if not isinstance(change, Delete))
+        entities = ((address, self.desired.entities[address]) for address in sent)
+        return {
+            address: entity.content.path
+            for address, entity in entities
+            if entity.content and entity.content.path
+        }
+
     def finish(self, target: Target, outside: Mapping[str, int]) -> Plan:
         """Return the plan with everything in its order, and its fingerprint. `outside` is as in Plan."""
         plan = Plan(
@@ -140,6 +150,7 @@ class Draft:
             outside=outside,
             unmanaged=dict(sorted(self.unmanaged.items())),
             owned=dict(sorted(self.owned.items())),
+            contents=self._contents(),
             notices=tuple(sorted(filter(self._concerns, self.notices), key=structs.astuple)),
             reads=tuple(sorted(self.live.reads, key=structs.astuple)),
             created_at=self.moment.now,

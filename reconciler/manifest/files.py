@@ -2,13 +2,15 @@
 
 The path is walked one component at a time from a descriptor of the root, and no link is followed,
 so what was checked is what is read. Where the system cannot do that, the resolved path must be the
-written one. No parsing here.
+written one. What a manifest names may become public content of the service, so what is private by its
+name, by the settings or by what it holds is refused here, for every reference alike. No parsing here.
 """
 
 import errno
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from reconciler.manifest.characters import UNFIT_LINE, complaint
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
 _PART_MAX = 255  # bytes of one name; more than any file system holds
+_HEAD = 64 * 1024  # bytes in which a private key or a plan begins
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
@@ -31,6 +34,20 @@ def _flags(*names: str) -> int:
 # Without O_NONBLOCK, opening a pipe would wait for its writer; without O_BINARY, Windows edits line ends.
 _FILE = _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 _FOLDER = _flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
+
+
+# What is private whatever its name is, by how it begins or what stands at its beginning.
+_PRIVATE: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (re.compile(rb"\ASQLite format 3\0"), "a database, as a store is"),
+    (
+        re.compile(rb"\Aage-encryption\.org/|\A\s*-----BEGIN AGE ENCRYPTED FILE-----"),
+        "encrypted, as a plan is",
+    ),
+    (re.compile(rb"AGE-SECRET-KEY-1|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"), "a private key"),
+    (re.compile(rb'\A\s*\{(?=.*"manifest_digest")(?=.*"fingerprint")', re.DOTALL), "a plan"),
+)
+
+FileId = tuple[int, int]
 
 
 class Unreadable(Exception):
@@ -65,7 +82,25 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
             parts.append(part)
     if not parts:
         raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file")
+    hidden = next((part for part in parts if part.startswith(".")), "")
+    if hidden:
+        hint = "copy what may be read by others into a file and a folder without a dot"
+        name = shown("/".join(parts))
+        what = f"{name} may not be named: {shown(hidden)} begins with a dot, as private files do."
+        raise Unreadable(what, hint)
     return tuple(parts)
+
+
+def ids_of(paths: Iterable[Path]) -> frozenset[FileId]:
+    """Return what tells these files from all others on the disk, under whatever name; those that exist."""
+    found = set()
+    for path in paths:
+        try:
+            status = path.stat()
+        except (OSError, ValueError):  # not there, or no path at all: then nothing can refer to it either
+            continue
+        found.add((status.st_dev, status.st_ino))
+    return frozenset(found)
 
 
 def _form(written: str) -> str:
@@ -87,18 +122,44 @@ def _form(written: str) -> str:
     return ""
 
 
-def read_below(root: Path, parts: tuple[str, ...], *, bytes_max: int = BYTES_MAX) -> bytes:
-    """Return the bytes of the regular file at `parts` below `root`. Raises Unreadable."""
+def read_below(
+    root: Path,
+    parts: tuple[str, ...],
+    *,
+    bytes_max: int = BYTES_MAX,
+    private: frozenset[FileId] = frozenset(),
+) -> bytes:
+    """Return the bytes of the regular file at `parts` below `root`. Raises Unreadable.
+
+    `private` are the files that the settings keep to themselves; they are refused.
+    """
     name = shown("/".join(parts))
     try:
         with _opened(root, parts) as handle:
-            return _regular(handle, name, bytes_max)
+            _require_public(handle, name, private)
+            data = _regular(handle, name, bytes_max)
     except OSError as error:
         link = _link(root, parts)
         if link:
             hint = "put the file itself there; links are not followed"
             raise Unreadable(f"{name} leads through the symbolic link {link}.", hint) from error
         raise Unreadable(f"{name} {said(error)}.", hint_of(error)) from error
+    for sign, kind in _PRIVATE:
+        if sign.search(data, 0, _HEAD):
+            raise Unreadable(f"{name} is {kind}, and may not be named.", "name a file that others may read")
+    return data
+
+
+def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
+    """Refuse what the settings keep private, and what is also known under a name that nobody can see."""
+    status = os.fstat(handle)
+    if (status.st_dev, status.st_ino) in private:
+        hint = "name a file that others may read"
+        what = f"{name} may not be named: it is a manifest, or one of the settings' own files"
+        raise Unreadable(f"{what} (a secret, the store, a key).", hint)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        what = f"{name} has a second name (a hard link), which may be that of a private file."
+        raise Unreadable(what, f"replace it by a copy: cp {name} copy && mv copy {name}")
 
 
 def read_regular(path: Path, name: str, *, bytes_max: int) -> bytes:

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from reconciler.errors import Problem
 from reconciler.manifest.check import mistakes
-from reconciler.manifest.files import Unreadable, place_below, read_below
+from reconciler.manifest.files import FileId, Unreadable, ids_of, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
@@ -51,16 +51,18 @@ def load(
     environ: Mapping[str, str],
     variables: Sequence[str],
     extra_contact_fields: Sequence[str] = (),
+    private: Sequence[Path] = (),
 ) -> Loaded:
     """Return everything that the manifests under `sources` say, in the order of their names.
 
     `sources` are files or folders, relative to `root` or absolute. `variables` are globs of names
-    in `environ` that manifests may read. Problems are sorted by file and line; never an exception
-    for anything that a file holds.
+    in `environ` that manifests may read; `private` files that none may name. Problems are sorted by file
+    and line; never an exception for anything that a file holds.
     """
     real_root = root.resolve()
     found, problems = find(sources, real_root)
-    loader = _Loader(real_root, Variables(environ, variables), tuple(extra_contact_fields))
+    kept = ids_of((*private, *(source.path for source in found)))
+    loader = _Loader(real_root, Variables(environ, variables), tuple(extra_contact_fields), kept)
     manifests = [manifest for manifest in map(loader.manifest, found) if manifest is not None]
     every = sorted(
         {*problems, *loader.problems},
@@ -70,10 +72,13 @@ def load(
 
 
 class _Loader:
-    def __init__(self, root: Path, variables: Variables, extra: tuple[str, ...]) -> None:
+    def __init__(
+        self, root: Path, variables: Variables, extra: tuple[str, ...], private: frozenset[FileId]
+    ) -> None:
         self.root = root
         self.variables = variables
         self.extras = dict.fromkeys(_DEFINITIONS, extra) if extra else {}
+        self.private = private
         self.problems: list[Problem] = []
         self.known = known_fields(self.extras)
         self.tables: dict[tuple[str, ...], Table] = {}
@@ -165,7 +170,7 @@ class _Loader:
             parts = place_below(self.root, folder, written)
             if parts not in self.tables:
                 name = named(self.root.joinpath(*parts), self.root)
-                self.tables[parts] = read_table(read_below(self.root, parts), name)
+                self.tables[parts] = read_table(read_below(self.root, parts, private=self.private), name)
         except Unreadable as error:
             self.problems.append(tree.problem(path, f"the roster {error}", error.hint))
             return no_table(tree.file)
@@ -179,7 +184,9 @@ class _Loader:
             if "content" in body:
                 path: list[str | int] = ["resources", name, "content"]
                 try:
-                    found[name] = payload(body["content"], root=self.root, folder=folder)
+                    found[name] = payload(
+                        body["content"], root=self.root, folder=folder, private=self.private
+                    )
                 except Unreadable as error:
                     front, _ = entity(tree.value, path)
                     self.problems.append(tree.problem(path, f"{front}content: {error}", error.hint))

@@ -10,7 +10,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from reconciler.manifest.files import Unreadable, place_below, read_below
+from reconciler.manifest.build import shown
+from reconciler.manifest.files import FileId, Unreadable, place_below, read_below
 from reconciler.model.documents import Content
 
 # Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which
@@ -18,10 +19,15 @@ from reconciler.model.documents import Content
 BYTES_MAX = (10 * 1024 * 1024 - 10 * 1024) // 4 * 3
 
 
-def payload(section: dict[str, Any], *, root: Path, folder: Path) -> Content:
-    """Return what a `content` mapping stands for. Raises Unreadable."""
+def payload(
+    section: dict[str, Any], *, root: Path, folder: Path, private: frozenset[FileId] = frozenset()
+) -> Content:
+    """Return what a `content` mapping stands for; it may name no `private` file. Raises Unreadable."""
+    path = ""
     if "file" in section:
-        data = read_below(root, place_below(root, folder, section["file"]), bytes_max=BYTES_MAX)
+        parts = place_below(root, folder, section["file"])
+        data = read_below(root, parts, bytes_max=BYTES_MAX, private=private)
+        path = shown("/".join(parts), most=400)
     elif "text" in section:
         data = section["text"].encode()
     else:
@@ -31,7 +37,7 @@ def payload(section: dict[str, Any], *, root: Path, folder: Path) -> Content:
     if len(data) > BYTES_MAX:
         what = f"the payload has {len(data):,} bytes; the limit is {BYTES_MAX:,}."
         raise Unreadable(what, "make it smaller, or split it")
-    return Content(data, f"sha256:{hashlib.sha256(data).hexdigest()}")
+    return Content(data, f"sha256:{hashlib.sha256(data).hexdigest()}", path)
 
 
 def rendered(rows: list[Any]) -> str:

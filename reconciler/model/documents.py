@@ -26,10 +26,14 @@ class Place(Struct, frozen=True, gc=False):
 
 
 class Content(Struct, frozen=True):
-    """The payload of a resource. `digest` is `sha256:` and hexadecimal digits."""
+    """The payload of a resource. `digest` is `sha256:` and hexadecimal digits.
+
+    `path` is the file it comes from, relative to the project; "" where it stands in the manifest.
+    """
 
     data: bytes
     digest: str
+    path: str = ""
 
 
 class Controls(Struct, frozen=True):

@@ -117,6 +117,7 @@ class Plan(Struct, frozen=True):
     ] = {}  # scope as text -> recorded entities there, though no manifest speaks of it
     unmanaged: Mapping[str, int] = {}  # scope as text -> live entities that are not ours
     owned: Mapping[str, int] = {}  # scope as text -> entities that were ours before this plan
+    contents: Mapping[Address, str] = {}  # of a resource that is written: the file its content comes from
     notices: tuple[Notice, ...] = ()  # what a person should know beside the changes; nothing is done about it
     reads: tuple[Read, ...] = ()
     created_at: str = ""

@@ -136,4 +136,5 @@ class Settings(Struct, frozen=True):
     device_limit: int = 3  # devices of one app that a contact may have
     checks: Checks = Checks()
     plan_expires_h: float = 24.0
+    private_files: tuple[str, ...] = ()  # of secrets, of the store, of the settings: no manifest may name one
     plan_recipients: tuple[str, ...] = ()  # public keys that plan files are encrypted to; none: they are not

@@ -94,17 +94,19 @@ def _styled(value: Shown, columns: int = 0, *, cut_at: int = 0) -> tuple[str, St
     return pad(text, columns), "dim" if value.placeholder else ""
 
 
-def create_lines(change: Create, *, full: bool, sizes: Mapping[Address, int]) -> list[Line]:
+def create_lines(
+    change: Create, *, full: bool, sizes: Mapping[Address, int], contents: Mapping[Address, str]
+) -> list[Line]:
     """Return the fields of what is made: the important ones, or all of them.
 
-    `sizes` are octets of content by address, where the caller knows them.
+    `sizes` are octets of content by address, where the caller knows them; `contents` the files it is in.
     """
     kind = change.address.kind
     paths = list(change.fields) if full else _important(kind, change.fields)
     columns = min(max((width(inert(path)) for path in paths), default=0), _path_max)
     lines = []
     for path in sorted(paths) if full else paths:
-        value = _content(change, sizes) if path == "content" and kind == "resource" else ""
+        value = _content(change, sizes, contents) if path == "content" and kind == "resource" else ""
         about = (
             Shown(value) if value else shown(kind, path, change.fields[path], limit=0 if full else value_max)
         )
@@ -122,12 +124,14 @@ def _important(kind: str, fields: Fields) -> list[str]:
     return named + others[: max(_few - len(named), 0)] if len(fields) > _few else named + others
 
 
-def _content(change: Create, sizes: Mapping[Address, int]) -> str:
-    """Return `12.4 KiB, text/csv`; the digest where nobody told the size."""
+def _content(change: Create, sizes: Mapping[Address, int], contents: Mapping[Address, str]) -> str:
+    """Return `manifests/sites.csv, 12.4 KiB, text/csv`; the digest where nobody told the size."""
     octets = sizes.get(change.address)
     digest = str(change.fields["content"])
     first = short_digest(digest) if octets is None else size(octets)
-    return ", ".join(filter(None, [first, str(change.fields.get("mimeType", ""))]))
+    return ", ".join(
+        filter(None, [inert(contents.get(change.address, "")), first, str(change.fields.get("mimeType", ""))])
+    )
 
 
 def delete_lines(before: Fields, kind: str) -> list[Line]:

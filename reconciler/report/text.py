@@ -161,6 +161,8 @@ def _updates(plan: Plan, *, full: bool) -> list[Line]:
     lines: list[Line] = []
     for change, table in zip(listed, tables, strict=True):
         lines += _update(change, table, at, shared)
+        if path := plan.contents.get(change.address):
+            lines.append(line(("    its content is sent from ", "dim"), path))
     return [*lines, *rest]
 
 
@@ -180,7 +182,7 @@ def _creates(plan: Plan, *, full: bool, sizes: Mapping[Address, int]) -> list[Li
         why = "was there, is gone" if change.cause == "gone" else change.cause
         about = change.place if change.cause == "declared" else ", ".join(filter(None, [change.place, why]))
         lines.append(_headline("+", "create", change.address, about, at))
-        lines += create_lines(change, full=full, sizes=sizes)
+        lines += create_lines(change, full=full, sizes=sizes, contents=plan.contents)
     return [*lines, *rest]
 
 

@@ -24,6 +24,7 @@ from core.build import (
     resource,
     row,
 )
+from msgspec import structs
 
 from reconciler.core.plan import Moment, Rules
 from reconciler.errors import ManifestError
@@ -749,3 +750,23 @@ def test_skips_say_what_can_be_done() -> None:
 
     assert [type(skip) for skip in plan.skips] == [Skip, Skip]
     assert all(skip.what.endswith(".") and skip.next for skip in plan.skips)
+
+
+def test_a_plan_names_the_file_of_each_content_that_it_sends() -> None:
+    """It becomes public there: a reviewer sees where it comes from. What is not sent has nothing to name."""
+    sent, kept = (
+        resource("ops/sites", b"a,b", name="sites.csv"),
+        resource("ops/kept", b"c,d", name="kept.csv"),
+    )
+    files = [
+        structs.replace(one, content=structs.replace(one.content, path=f"payloads/{one.address.name}.csv"))
+        for one in (sent, kept)
+        if one.content
+    ]
+    shown = row(
+        "resource", "ops", "R1", {path: value for path, value in kept.fields.items() if path != "content"}
+    )
+
+    plan = planned(desired(*files), live(shown), recorded(record("resource/ops/kept", "R1", kept.fields)))
+
+    assert plan.contents == {sent.address: "payloads/sites.csv"}

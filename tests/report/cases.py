@@ -143,6 +143,7 @@ MIXED = Plan(
         RecordChange(contact("ops", "kim-roe"), "fields", ("jobTitle",)),
         RecordChange(contact("ops", "kim-roe"), "protected"),
     ),
+    contents={ROTA.address: "manifests/payloads/rota.csv", IMPORT.address: "manifests/payloads/staff.csv"},
     notices=(TYPO,),
     unchanged={"contacts in ops": 410, "resources in ops": 2},
     unmanaged={"contacts in ops": 57},

@@ -1,0 +1,167 @@
+"""What a manifest may not refer to: what a reference names can become public content of the service."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from cli.hands import PLAIN
+from manifest.project import Project
+
+from reconciler.cli.settings import read_settings
+from reconciler.manifest.load import Loaded, load
+from reconciler.pipeline import validate
+
+CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"
+ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{}}}}\n"
+BOTH = pytest.mark.parametrize("body", [CONTENT, ROSTER], ids=["content", "roster"])
+
+HIDDEN = [
+    "../.git/config",
+    "../.env",
+    "../.reconciler/store.db",
+    ".hidden.csv",
+    ".folder/list.csv",
+    "folder/.hidden.csv",
+    "folder/../../.env",
+    "./.env",
+    "...",
+    "../.GIT/config",
+]
+
+
+def _refused(loaded: Loaded, *words: str) -> None:
+    (problem,) = loaded.problems
+    assert all(word in problem.what for word in words), problem
+    assert problem.next
+    assert "canary" not in str(problem)
+    assert not any(document.content for manifest in loaded.manifests for document in manifest.documents)
+
+
+@BOTH
+@pytest.mark.parametrize("written", HIDDEN)
+def test_no_name_that_begins_with_a_dot_is_read(project: Project, written: str, body: str) -> None:
+    """`.git/config` holds addresses with tokens, `.env` passwords, `.reconciler` the store."""
+    project.write(f"manifests/{written}", "a,canary\n")
+    project.manifest(body.format(written))
+
+    _refused(project.load(["manifests/ops.yaml"]), "begins with a dot")
+
+
+PRIVATE = {
+    "a plan": json.dumps({"manifest_digest": "canary", "fingerprint": "canary", "changes": []}),
+    "a report of a plan": json.dumps({"plan": {"fingerprint": "canary", "manifest_digest": "canary"}}),
+    "a store": "SQLite format 3\0canary",
+    "an encrypted plan": "age-encryption.org/v1\n-> X25519 canary\n",
+    "an encrypted plan as text": "-----BEGIN AGE ENCRYPTED FILE-----\ncanary\n",
+    "a key of age": "# created: 2026\n# public key: age1canary\nAGE-SECRET-KEY-1CANARYcanary\n",
+    "a key of SSH": "-----BEGIN OPENSSH PRIVATE KEY-----\ncanary\n",
+    "a key of TLS": "subject=canary\n-----BEGIN RSA PRIVATE KEY-----\ncanary\n",
+    "a PKCS8 key": "-----BEGIN PRIVATE KEY-----\ncanary\n",
+}
+
+
+@BOTH
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_plans_stores_and_private_keys_are_known_by_what_they_hold(
+    project: Project, kind: str, body: str
+) -> None:
+    """Nobody knows under which name somebody keeps a plan or a key."""
+    project.write("manifests/list.csv", PRIVATE[kind])
+    project.manifest(body.format("list.csv"))
+
+    _refused(project.load(["manifests/ops.yaml"]), "manifests/list.csv")
+
+
+@BOTH
+def test_a_file_with_a_second_name_is_not_read(project: Project, body: str) -> None:
+    """A hard link to `.git/config` or to a key looks like any other file."""
+    secret = project.write(".git/config", "a,canary\n")
+    os.link(secret, project.root / "manifests" / "list.csv")
+    project.manifest(body.format("list.csv"))
+
+    _refused(project.load(["manifests/ops.yaml"]), "second name")
+
+
+def _with_private(project: Project, *private: Path) -> Loaded:
+    return load([Path("manifests/ops.yaml")], root=project.root, environ={}, variables=(), private=private)
+
+
+@BOTH
+def test_a_file_that_the_settings_keep_private_is_not_read_under_any_name(
+    project: Project, body: str
+) -> None:
+    """Compared on the disk and not by name: letter case, folders that are links and `..` change nothing."""
+    path = project.write("keys/api.csv", "a,canary\n")
+    elsewhere = project.root.parent / "elsewhere"
+    elsewhere.symlink_to(path)
+
+    for written in ("../keys/api.csv", "../keys/../keys/./api.csv", "../manifests/../keys/api.csv"):
+        project.manifest(body.format(written))
+        _refused(_with_private(project, path), "keys/api.csv", "settings")
+        _refused(_with_private(project, elsewhere), "keys/api.csv", "settings")
+    assert _with_private(project, project.root / "missing").problems == ()
+
+
+SETTINGS = """\
+version: 1
+workspaces: {ops: {id: AB12}}
+store: sqlite:///state/store.csv
+service:
+  auth:
+    username: {file: secrets/user.csv}
+    password: {env: SVC_PASSWORD}
+environments:
+  prod:
+    service: {auth: {api_key: {file: secrets/prod.csv}}}
+    store: sqlite:///state/prod.csv
+"""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "reconciler.yaml",
+        "secrets/user.csv",
+        "secrets/prod.csv",
+        "state/store.csv",
+        "state/store.csv-wal",
+        "state/store.csv.id",
+        "state/prod.csv",
+        "keys/identity.csv",
+        "keys/pgpass.csv",
+        "manifests/ops.yaml",
+    ],
+)
+def test_what_the_settings_name_for_secrets_and_the_store_is_private(project: Project, written: str) -> None:
+    """In every environment's section, not only in the one of this run: CI works with another one."""
+    project.write("reconciler.yaml", SETTINGS)
+    if written not in ("reconciler.yaml", "manifests/ops.yaml"):
+        project.write(written, "a,canary\n")
+    project.manifest(CONTENT.format(f"../{written}"))
+    environ = {
+        **PLAIN,
+        "RECONCILER_IDENTITY": str(project.root / "keys/identity.csv"),
+        "PGPASSFILE": "keys/pgpass.csv",
+    }
+    settings = read_settings(
+        config=None, environment=None, cwd=project.root, environ=environ, service=False
+    ).settings
+    with pytest.raises(Exception, match="cannot be used: 1 mistake") as refused:
+        validate(settings, {})
+
+    assert "the settings" in str(refused.value.problems)  # type: ignore[attr-defined]  # of ManifestError
+
+
+def test_the_path_of_the_content_is_known(project: Project) -> None:
+    """A reviewer of a plan sees from which file it comes; text of the manifest has none."""
+    project.write("payloads/list.csv", "a,b\n")
+    project.manifest(
+        "resources:\n"
+        "  r: {name: r.csv, scope: public, mimeType: text/csv, content: {file: ../payloads/list.csv}}\n"
+        "  s: {name: s.csv, scope: public, mimeType: text/csv, content: {text: 'a,b'}}\n"
+    )
+
+    found = {name: one.content.path for name, one in project.documents().items() if one.content}
+
+    assert found == {"r": "payloads/list.csv", "s": ""}
