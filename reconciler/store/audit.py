@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Select, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Select, bindparam, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -34,6 +34,7 @@ from reconciler.model.outcomes import Outcome
 from reconciler.store import sealed
 from reconciler.store.owner import Owner
 from reconciler.store.schema import AUDIT
+from reconciler.store.sealed import Seal, Seals
 
 # Rows fetched at a time: enough to be quick, and a history of any length fits into memory.
 _page_rows = 1_000
@@ -117,26 +118,34 @@ def _bytea(element: _Stored, compiler: SQLCompiler, **words: object) -> str:
     return f"convert_to({compiler.process(element.clauses, **words)}, 'UTF8')"
 
 
+# Built once, because every transaction that records results runs it.
+_HEAD = (
+    select(AUDIT.c.number, AUDIT.c.hash)
+    .where(AUDIT.c.origin == bindparam("of_origin"), AUDIT.c.stack == bindparam("of_stack"))
+    .order_by(AUDIT.c.number.desc())
+    .limit(1)
+)
 _LINE = (AUDIT.c.number, _Stored(AUDIT.c.body).label("body"), _Stored(AUDIT.c.hash).label("hash"))
 
 
-def append(connection: Connection, owner: Owner, entries: Iterable[AuditEntry]) -> None:
+def append(seals: Seals, entries: Iterable[AuditEntry]) -> None:
     """Add the entries at the end of the chain, in their order; their numbers and hashes are made here.
 
-    `connection` is one that writes: there is one at a time, so nobody else ties an entry to the same end.
+    Only one transaction writes at a time, so nobody else ties an entry to the same end.
     """
     entries = tuple(entries)
     if not entries:
         return
-    held = head(connection, owner) or beginning(owner.origin, owner.stack)
+    owner = seals.owner
+    held = _head(seals.connection, owner, seals.of(AUDIT)) or beginning(owner.origin, owner.stack)
     rows = []
     for entry in entries:
         tied = chained(entry, held)
         held = Head(tied.number, tied.hash)
         text = body(tied).decode()
         rows.append({**owner.key(), "number": tied.number, "body": text, "hash": tied.hash})
-    connection.execute(AUDIT.insert(), rows)
-    sealed.put(connection, AUDIT, owner, sealed.Seal(held.number, held.hash))
+    seals.connection.execute(AUDIT.insert(), rows)
+    seals.put(AUDIT, Seal(held.number, held.hash))
 
 
 def head(connection: Connection, owner: Owner) -> Head | None:
@@ -144,10 +153,13 @@ def head(connection: Connection, owner: Owner) -> Head | None:
 
     Raises CorruptRecord where it is not the end that was written.
     """
-    query = select(AUDIT.c.number, AUDIT.c.hash).where(*_of(owner)).order_by(AUDIT.c.number.desc())
-    row = connection.execute(query.limit(1)).one_or_none()
-    found = sealed.Seal() if row is None else sealed.Seal(row.number, row.hash)
-    if found != sealed.read(connection, AUDIT, owner):
+    return _head(connection, owner, sealed.seal(connection, AUDIT, owner))
+
+
+def _head(connection: Connection, owner: Owner, seal: Seal) -> Head | None:
+    row = connection.execute(_HEAD, {"of_origin": owner.origin, "of_stack": owner.stack}).one_or_none()
+    found = Seal() if row is None else Seal(row.number, row.hash)
+    if found != seal:
         raise CorruptRecord(
             f"the store's history is damaged for stack {owner.stack}: it does not end where it did.",
             next="reconciler history --verify says how far it holds; then restore the store from a copy",
@@ -161,7 +173,7 @@ def verified(connection: Connection, owner: Owner, anchor: Head | None, *, start
     Its seal tells that end. Whoever can write the store can change both: only an anchor finds that.
     """
     found = verify(lines(connection, owner), anchor, start=start)
-    seal = sealed.read(connection, AUDIT, owner)
+    seal = sealed.seal(connection, AUDIT, owner)
     end = found.head or Head(0, "")
     if found.broken_at or (end.number, end.hash) == (seal.number, seal.digest):
         return found

@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import structs
-from sqlalchemy import Connection
 
 from reconciler.core.audit import Verification, beginning, entity_hash, verify
 from reconciler.core.guard import Consent
@@ -34,6 +33,7 @@ from reconciler.store.connection import Database, open_database
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
+from reconciler.store.sealed import Seals, writing
 
 if TYPE_CHECKING:
     from reconciler.store.pace import SharedPace
@@ -142,9 +142,10 @@ class Store:
             return Recorded({})
         with self._database.reading() as connection:
             entities = recorded.load(connection, self._owner, _ids(workspaces))
-            doubts = journal.doubts(connection, self._owner)
+            written = journal.entries(connection, self._owner)
+            doubts = journal.doubts(written)
             writer = alive(connection, self._owner, now=self._database.now(connection)) if doubts else None
-            under_way = journal.open_creates(connection, self._owner, writer.run) if writer else frozenset()
+            under_way = journal.open_creates(written, writer.run) if writer else frozenset()
         return Recorded(entities, salt=self.salt, doubts=doubts, under_way=under_way)
 
     def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
@@ -154,20 +155,19 @@ class Store:
         was kept may be sent. Outcomes and what is settled of earlier runs are added to the audit.
         """
         batches = tuple(batches)
-        self._write(lambda connection: self._record(connection, batches, workspaces, lock))
+        self._write(lambda seals: self._record(seals, batches, workspaces, lock))
 
     def _record(
-        self, connection: Connection, batches: tuple[Batch, ...], workspaces: Workspaces, lock: Lock | None
+        self, seals: Seals, batches: tuple[Batch, ...], workspaces: Workspaces, lock: Lock | None
     ) -> None:
         if lock is not None:
-            lock.check_in(connection)
-        owner, run, at = self._owner, self._author.run, self._moment()
-        stamp = {"updated_at": at, "run": run}
-        recorded.write(connection, batches, owner=owner, ids=_ids(workspaces), stamp=stamp)
-        journal.write(connection, owner, run, batches, counter=lock.counter if lock is not None else 0)
-        settled = journal.settle(connection, owner, run, batches)
+            lock.check_in(seals.connection)
+        run, at = self._author.run, self._moment()
+        recorded.write(seals, batches, ids=_ids(workspaces), stamp={"updated_at": at, "run": run})
+        journal.write(seals, run, batches, counter=lock.counter if lock is not None else 0)
+        settled = journal.settle(seals, run, batches)
         lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
-        audit.append(connection, owner, lines + [self._author.settled(at, entry) for entry in settled])
+        audit.append(seals, lines + [self._author.settled(at, entry) for entry in settled])
 
     def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
         """Record these entities as ours, replacing what was recorded for their addresses."""
@@ -190,9 +190,9 @@ class Store:
         counts = Counter(action(change) for change in plan.changes)
         line = structs.replace(self._author.entry("began", began.started_at), counts=counts)
 
-        def work(connection: Connection) -> None:
-            runs.begin(connection, self._owner, began)
-            audit.append(connection, self._owner, [line])
+        def work(seals: Seals) -> None:
+            runs.begin(seals, began)
+            audit.append(seals, [line])
 
         self._write(work)
 
@@ -201,9 +201,9 @@ class Store:
         line = self._author.entry("ended", self._moment(), run=run.run, outcome=run.outcome)
         line = structs.replace(line, counts=runs.counts(run))
 
-        def work(connection: Connection) -> None:
-            runs.end(connection, self._owner, run)
-            audit.append(connection, self._owner, [line])
+        def work(seals: Seals) -> None:
+            runs.end(seals, run)
+            audit.append(seals, [line])
 
         self._write(work)
 
@@ -251,9 +251,9 @@ class Store:
         at = self._moment()
         line = self._author.entry("settled", at, run=run, outcome=outcome)
 
-        def work(connection: Connection) -> None:
-            runs.close(connection, self._owner, run, outcome=outcome, ended_at=at)
-            audit.append(connection, self._owner, [line])
+        def work(seals: Seals) -> None:
+            runs.close(seals, run, outcome=outcome, ended_at=at)
+            audit.append(seals, [line])
 
         self._write(work)
 
@@ -300,7 +300,9 @@ class Store:
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""
         run, at = self._author.run, self._moment()
-        return self._write(lambda connection: runs.use_plan(connection, salt=salt, run=run, used_at=at))
+        return self._database.write(
+            lambda connection: runs.use_plan(connection, salt=salt, run=run, used_at=at)
+        )
 
     @contextmanager
     def lock(self, run: str) -> Iterator[Lock]:
@@ -332,10 +334,11 @@ class Store:
         Raises LockHeld, and changes nothing, when somebody else holds it; InputError when it is free.
         """
 
-        def work(connection: Connection) -> Holder:
-            taken = unlock(connection, self._owner, lock_id, now=self._database.now(connection))
+        def work(seals: Seals) -> Holder:
+            now = self._database.now(seals.connection)
+            taken = unlock(seals.connection, self._owner, lock_id, now=now)
             line = self._author.entry("unlocked", self._moment(), run=taken.run)
-            audit.append(connection, self._owner, [line])
+            audit.append(seals, [line])
             return taken
 
         return self._write(work)
@@ -356,8 +359,8 @@ class Store:
         """Whether there is no store, or one that was never finished: opened for reading, it holds nothing."""
         return self._database.engine is None or not self.salt
 
-    def _write(self, work: Callable[[Connection], T]) -> T:
-        return self._database.write(work)
+    def _write(self, work: Callable[[Seals], T]) -> T:
+        return self._database.write(lambda connection: writing(connection, self._owner, work))
 
     def _moment(self) -> str:
         return self._now().isoformat(timespec="seconds")

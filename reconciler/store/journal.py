@@ -7,7 +7,7 @@ after a crash is decided in core/recover.py.
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Select, select
 
 from reconciler.model import address as addresses
 from reconciler.model.address import Address
@@ -17,10 +17,13 @@ from reconciler.store import sealed
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch, corrupt
 from reconciler.store.schema import JOURNAL
+from reconciler.store.sealed import Seals
 
 _ROW = JOURNAL.c
 _OPEN = ""
-_TEXTS = ("run", "action", "at", "until", "remote_id", "parent_id")
+_values_of = sealed.picked(
+    JOURNAL, "address", "ending", "run", "action", "at", "until", "remote_id", "parent_id"
+)
 
 
 class Net(msgspec.Struct, frozen=True):
@@ -46,31 +49,29 @@ def net(batches: Iterable[Batch]) -> Net:
     return Net(intents, endings)
 
 
-def write(connection: Connection, owner: Owner, run: str, batches: Iterable[Batch], *, counter: int) -> None:
+def write(seals: Seals, run: str, batches: Iterable[Batch], *, counter: int) -> None:
     """Write down the intents and endings of `run`, under the lock with this counter."""
     left = net(batches)
-    key = {**owner.key(), "run": run, "counter": counter}
+    key = {**seals.owner.key(), "run": run, "counter": counter}
     rows = [
         {**key, **_values(intent), "ending": left.endings.get(address, _OPEN)}
         for address, intent in left.intents.items()
     ]
     ends = [(run, address, ending) for address, ending in left.endings.items() if address not in left.intents]
-    again = ((_ROW.run == run, some) for some in sealed.among(_ROW.address, map(str, left.intents)))
-    sealed.replace(connection, JOURNAL, owner, gone=again, come=rows)
-    _end(connection, owner, ends)
+    seals.replace(JOURNAL, gone=[{"run": run, "address": list(map(str, left.intents))}], come=rows)
+    _end(seals, ends)
 
 
-def _end(connection: Connection, owner: Owner, ends: Iterable[tuple[str, Address, Ending]]) -> None:
+def _end(seals: Seals, ends: Iterable[tuple[str, Address, Ending]]) -> None:
     """Write down how intents ended: run, address, ending."""
     together: dict[tuple[str, Ending], list[str]] = {}
     for run, address, ending in ends:
         together.setdefault((run, ending), []).append(str(address))
     for (run, ending), of_run in together.items():
-        for some in sealed.among(_ROW.address, of_run):
-            sealed.change(connection, JOURNAL, owner, (_ROW.run == run, some), {"ending": ending})
+        seals.change(JOURNAL, {"run": run, "address": of_run}, {"ending": ending})
 
 
-def settle(connection: Connection, owner: Owner, run: str, batches: Iterable[Batch]) -> tuple[Entry, ...]:
+def settle(seals: Seals, run: str, batches: Iterable[Batch]) -> tuple[Entry, ...]:
     """End the open intents of other runs than `run` that were found or are absent; return what was ended.
 
     What was found has landed after all: applied. Order: as they were written down.
@@ -82,34 +83,34 @@ def settle(connection: Connection, owner: Owner, run: str, batches: Iterable[Bat
     if not known:
         return ()
     settled = []
-    for entry in entries(connection, owner):
+    # Only the open rows: a run that settles one after the other would load thousands of others each time. It
+    # has loaded all of them before, with their seal.
+    others = _query(seals.owner).where(_ROW.run != run, _ROW.ending == _OPEN)
+    for entry in map(_entry, seals.connection.execute(others)):
         address = entry.intent.address
         ending = known.get((entry.run, address)) or known.get(("", address))
-        if ending is not None and entry.open and entry.run != run:
+        if ending is not None:
             settled.append(msgspec.structs.replace(entry, ending=ending))
-    _end(connection, owner, [(one.run, one.intent.address, one.ending) for one in settled])
+    _end(seals, [(one.run, one.intent.address, one.ending) for one in settled])
     return tuple(settled)
 
 
-def doubts(connection: Connection, owner: Owner) -> dict[Address, str]:
-    """Return the addresses whose create is in doubt, with the time until which it may still land.
-
-    Raises CorruptRecord.
-    """
+def doubts(written: Iterable[Entry]) -> dict[Address, str]:
+    """Return the addresses whose create is in doubt, with the time until which it may still land."""
     # Where several runs were cut off at the same address, the last of them counts.
     found: dict[Address, str] = {}
-    for entry in entries(connection, owner):
+    for entry in written:
         address, until = entry.intent.address, entry.intent.until
         if entry.open and entry.intent.action == ACTIONS[Create]:
             found[address] = max(found.get(address, ""), until)
     return found
 
 
-def open_creates(connection: Connection, owner: Owner, run: str) -> frozenset[Address]:
-    """Return what this run is creating: sent or about to be, and not ended. Raises CorruptRecord."""
+def open_creates(written: Iterable[Entry], run: str) -> frozenset[Address]:
+    """Return what this run is creating: sent or about to be, and not ended."""
     return frozenset(
         entry.intent.address
-        for entry in entries(connection, owner)
+        for entry in written
         if entry.open and entry.run == run and entry.intent.action == ACTIONS[Create]
     )
 
@@ -119,7 +120,7 @@ def entries(connection: Connection, owner: Owner) -> tuple[Entry, ...]:
 
     Raises CorruptRecord where one cannot be read, and where all together are not what was written.
     """
-    rows = connection.execute(sealed.rows(JOURNAL, owner).order_by(_ROW.at, _ROW.run, _ROW.address)).all()
+    rows = connection.execute(_query(owner)).all()
     found = tuple(map(_entry, rows))
     sealed.check(connection, JOURNAL, owner, rows)
     return found
@@ -141,9 +142,13 @@ def is_open(connection: Connection, owner: Owner, run: str) -> bool:
     return connection.execute(select(_ROW.address).where(*mine).limit(1)).first() is not None
 
 
-def remove(connection: Connection, owner: Owner, run: str) -> None:
+def remove(seals: Seals, run: str) -> None:
     """Forget what the run wrote down."""
-    sealed.replace(connection, JOURNAL, owner, gone=[(_ROW.run == run,)])
+    seals.replace(JOURNAL, gone=[{"run": run}])
+
+
+def _query(owner: Owner) -> Select[*tuple[object, ...]]:
+    return sealed.rows(JOURNAL, owner).order_by(_ROW.at, _ROW.run, _ROW.address)
 
 
 def _values(intent: Intent) -> dict[str, object]:
@@ -158,16 +163,16 @@ def _values(intent: Intent) -> dict[str, object]:
 
 
 def _entry(row: Row[*tuple[object, ...]]) -> Entry:
-    address = addresses.parse(row.address) if isinstance(row.address, str) else None
+    named, ending_, *texts = _values_of(row)
+    address = addresses.parse(named) if isinstance(named, str) else None
     if address is None:
-        corrupt(row.address, "its intent names no address")
-    values = {name: getattr(row, name) for name in _TEXTS}
-    for value in values.values():
-        if not isinstance(value, str):
+        corrupt(named, "its intent names no address")
+    for text in texts:
+        if not isinstance(text, str):
             corrupt(address, "a text of its intent is missing")
     try:
-        ending: Ending = msgspec.convert(row.ending, Ending)
+        ending: Ending = msgspec.convert(ending_, Ending)
     except msgspec.ValidationError:
         corrupt(address, "the ending of its intent is not one")
-    run = values.pop("run")
-    return Entry(run, Intent(address=address, **values), ending)
+    run, action, at, until, remote_id, parent_id = texts
+    return Entry(run, Intent(address, action, at, until, remote_id, parent_id), ending)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, convert, structs
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.running import Running
@@ -24,6 +24,7 @@ from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
 from reconciler.store.progress import progress
 from reconciler.store.schema import LOCKS
+from reconciler.store.sealed import Seal, Seals, writing
 
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call
 # with all its tries and waits, so that a working run never loses its lock by being slow.
@@ -89,7 +90,7 @@ class Lock:
 
     def take(self) -> None:
         """Become the one writer. Raises LockHeld, naming the holder, where somebody else is."""
-        self._mine = self._database.write(self._taken)
+        self._mine = self._database.write(lambda connection: writing(connection, self._owner, self._taken))
 
     def check(self) -> None:
         """Nothing happens while the lock is ours; LockHeld is raised when it is not.
@@ -114,8 +115,9 @@ class Lock:
         """Let others write. Nothing happens where the lock is not ours any more."""
         self._database.write(lambda connection: _free(connection, self._owner, self._mine.nonce))
 
-    def _taken(self, connection: Connection) -> Holder:
+    def _taken(self, seals: Seals) -> Holder:
         # Writers take turns: nobody comes between this look and what is written after it.
+        connection = seals.connection
         row, now = _sealed_row(connection, self._owner), self._time(connection)
         if row is not None and row.nonce and not _over(row, now):
             raise self._held(row, running(connection, self._owner, row), now)
@@ -128,7 +130,7 @@ class Lock:
         values = {**self._owner.key(), **mine.columns()}
         made = LOCKS.insert() if row is None else LOCKS.update().where(*_scope(self._owner))
         connection.execute(made.values(values))
-        sealed.put(connection, LOCKS, self._owner, sealed.Seal(mine.counter))
+        seals.put(LOCKS, Seal(mine.counter))
         return mine
 
     def _due(self, connection: Connection) -> bool:
@@ -164,6 +166,12 @@ class Lock:
             f"the lock of stack {self._owner.stack} was taken from this run{by}.",
             next="let that run end, then plan and apply again",
         )
+
+
+# Built once, because every transaction that records an intent runs it.
+_LOCK = select(*(LOCKS.c[name] for name in Holder.__struct_fields__)).where(
+    LOCKS.c.origin == bindparam("of_origin"), LOCKS.c.stack == bindparam("of_stack")
+)
 
 
 def holder(connection: Connection, owner: Owner) -> Holder | None:
@@ -210,13 +218,11 @@ def _free(connection: Connection, owner: Owner, nonce: str) -> None:
 
 def _row(connection: Connection, owner: Owner) -> Holder | None:
     """Return the lock's row, of a free lock too; None where it was never taken."""
-    names = Holder.__struct_fields__
-    found = select(*(LOCKS.c[name] for name in names)).where(*_scope(owner))
-    row = connection.execute(found).one_or_none()
+    row = connection.execute(_LOCK, {"of_origin": owner.origin, "of_stack": owner.stack}).one_or_none()
     if row is None:
         return None
     try:
-        return convert(dict(zip(names, row, strict=True)), Holder)
+        return convert(dict(zip(Holder.__struct_fields__, row, strict=True)), Holder)
     except ValidationError:
         raise CorruptRecord("the store's record of the lock is damaged.", next=RESTORE) from None
 
@@ -228,7 +234,7 @@ def _sealed_row(connection: Connection, owner: Owner) -> Holder | None:
     """
     row = _row(connection, owner)
     counter = row.counter if row is not None else 0
-    if counter != sealed.read(connection, LOCKS, owner).number:
+    if counter != sealed.seal(connection, LOCKS, owner).number:
         sealed.broken(LOCKS, owner, "it does not hold the lock that was taken last")
     return row
 

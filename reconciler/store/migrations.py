@@ -7,6 +7,7 @@ that the caller gives: after a kill at any moment the store is of the one versio
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -199,19 +200,20 @@ def _seal(connection: Connection) -> None:
     for name in ("entities", "journal", "runs", "locks", "audit"):
         table = Table(name, MetaData(), autoload_with=connection)  # with the columns that it has now
         for owner in connection.execute(select(table.c.origin, table.c.stack).distinct()).all():
-            _seal_rows(connection, table, Owner(*owner))
+            sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
 
 
-def _seal_rows(connection: Connection, table: Table, owner: Owner) -> None:
+def _seal_rows(table: Table, seals: sealed.Seals) -> None:
+    mine = sealed.of(table, seals.owner)
     if table.name == "locks":
-        counter = connection.execute(select(table.c.counter).where(*sealed.of(table, owner))).scalar_one()
-        sealed.put(connection, table, owner, sealed.Seal(counter))
+        counter = seals.connection.execute(select(table.c.counter).where(*mine)).scalar_one()
+        seals.put(table, sealed.Seal(counter))
     elif table.name == "audit":
-        last = select(table.c.number, table.c.hash).where(*sealed.of(table, owner))
-        row = connection.execute(last.order_by(table.c.number.desc()).limit(1)).one()
-        sealed.put(connection, table, owner, sealed.Seal(row.number, row.hash))
+        last = select(table.c.number, table.c.hash).where(*mine).order_by(table.c.number.desc())
+        row = seals.connection.execute(last.limit(1)).one()
+        seals.put(table, sealed.Seal(row.number, row.hash))
     else:
-        sealed.make(connection, table, owner)
+        seals.make(table)
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}

@@ -22,9 +22,14 @@ from reconciler.store import sealed
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
 from reconciler.store.schema import ENTITIES
+from reconciler.store.sealed import Seals
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
+_values_of = sealed.picked(
+    ENTITIES,
+    *("address", "remote_id", "parent_id", "sent", "shown", "modified", "protected", "adopted", "earlier"),
+)
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -73,54 +78,47 @@ def known(connection: Connection, owner: Owner) -> Iterator[Address]:
 
 
 def write(
-    connection: Connection,
-    batches: Iterable[Batch],
-    *,
-    owner: Owner,
-    ids: Mapping[str, str],
-    stamp: Mapping[str, str],
+    seals: Seals, batches: Iterable[Batch], *, ids: Mapping[str, str], stamp: Mapping[str, str]
 ) -> None:
     """Rename, remember and forget, batch by batch. `stamp` holds `updated_at` and `run`."""
     together: dict[Address, RecordedEntity | None] = {}
     for batch in batches:
         if batch.renames:
-            _replace(connection, owner, ids, together, stamp)
+            _replace(seals, ids, together, stamp)
             together = {}
         for old, new in batch.renames:
-            _rename(connection, owner, ids, old, new)
+            _rename(seals, ids, old, new)
         together |= {entity.address: entity for entity in batch.remember}
         together |= dict.fromkeys(batch.forget)
-    _replace(connection, owner, ids, together, stamp)
+    _replace(seals, ids, together, stamp)
 
 
 def _replace(
-    connection: Connection,
-    owner: Owner,
+    seals: Seals,
     ids: Mapping[str, str],
     entities: Mapping[Address, RecordedEntity | None],
     stamp: Mapping[str, str],
 ) -> None:
     # Replacing is deleting and inserting in one transaction: every database has its own words for
     # doing both at once, and none is needed.
-    rows = [{**owner.key(), **stamp, **_row(entity, ids)} for entity in entities.values() if entity]
-    sealed.replace(connection, ENTITIES, owner, gone=_where(ids, entities), come=rows)
+    key = seals.owner.key()
+    rows = [{**key, **stamp, **_row(entity, ids)} for entity in entities.values() if entity]
+    seals.replace(ENTITIES, gone=_where(ids, entities), come=rows)
 
 
-def _where(ids: Mapping[str, str], entities: Iterable[Address]) -> Iterator[sealed.Where]:
+def _where(ids: Mapping[str, str], entities: Iterable[Address]) -> list[sealed.Where]:
     workspaces: dict[str, list[str]] = {}
     for address in entities:
         workspaces.setdefault(ids[address.workspace], []).append(str(address))
-    for workspace, addresses_ in workspaces.items():
-        for some in sealed.among(ENTITIES.c.address, addresses_):
-            yield ENTITIES.c.workspace_id == workspace, some
+    return [{"workspace_id": workspace, "address": some} for workspace, some in workspaces.items()]
 
 
-def _rename(connection: Connection, owner: Owner, ids: Mapping[str, str], old: Address, new: Address) -> None:
+def _rename(seals: Seals, ids: Mapping[str, str], old: Address, new: Address) -> None:
     if old == new:
         return  # what was there is what takes its place
-    sealed.replace(connection, ENTITIES, owner, gone=_where(ids, [new]))
+    seals.replace(ENTITIES, gone=_where(ids, [new]))
     for where in _where(ids, [old]):
-        sealed.change(connection, ENTITIES, owner, where, {"address": str(new)})
+        seals.change(ENTITIES, where, {"address": str(new)})
 
 
 def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
@@ -139,19 +137,20 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
 
 
 def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
-    address = _address(row.address)
-    if not (isinstance(row.remote_id, str) and row.remote_id):
+    named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier = _values_of(row)
+    address = _address(named)
+    if not (isinstance(remote_id, str) and remote_id):
         corrupt(address, "its remote id is missing")
     return RecordedEntity(
         address=address,
-        remote_id=row.remote_id,
-        parent_id=_text(address, row.parent_id),
-        sent=_fields(address, row.sent),
-        shown=_fields(address, row.shown),
-        modified=_text(address, row.modified),
-        protected=bool(row.protected),
-        adopted=_text(address, row.adopted),
-        earlier=_ids(address, row.earlier),
+        remote_id=remote_id,
+        parent_id=_text(address, parent_id),
+        sent=_fields(address, sent),
+        shown=_fields(address, shown),
+        modified=_text(address, modified),
+        protected=bool(protected),
+        adopted=_text(address, adopted),
+        earlier=_ids(address, earlier),
     )
 
 

@@ -22,6 +22,7 @@ from reconciler.store.owner import Owner
 from reconciler.store.progress import PLANNED
 from reconciler.store.recorded import corrupt
 from reconciler.store.schema import PLANS_USED, RUNS
+from reconciler.store.sealed import Seals
 
 _NOTHING_LEFT = {"plan": "", "consent": ""}
 _SEEN = "seen "  # how the words of `Run.seen` begin among the counts of a run
@@ -47,14 +48,14 @@ class Looked(msgspec.Struct, frozen=True):
     seen: Mapping[str, int]
 
 
-def begin(connection: Connection, owner: Owner, began: Began) -> None:
+def begin(seals: Seals, began: Began) -> None:
     """Write down that a run has begun. A run that never ends keeps an empty outcome."""
-    last = select(func.max(RUNS.c.number)).where(*sealed.of(RUNS, owner))
-    number = connection.execute(last).scalar() or 0
+    last = select(func.max(RUNS.c.number)).where(*sealed.of(RUNS, seals.owner))
+    number = seals.connection.execute(last).scalar() or 0
     if not isinstance(number, int):
-        sealed.broken(RUNS, owner, "a number of a run is none")
+        sealed.broken(RUNS, seals.owner, "the number of a run cannot be read")
     row = {
-        **owner.key(),
+        **seals.owner.key(),
         "run": began.run,
         "number": number + 1,
         "command": began.command,
@@ -69,10 +70,10 @@ def begin(connection: Connection, owner: Owner, began: Began) -> None:
         "plan": encode(began.plan).decode(),
         "consent": encode(began.consent).decode(),
     }
-    sealed.replace(connection, RUNS, owner, come=[row])
+    seals.replace(RUNS, come=[row])
 
 
-def end(connection: Connection, owner: Owner, run: Run) -> None:
+def end(seals: Seals, run: Run) -> None:
     """Write down how a run ended: how many changes ended in which way, and no person's data.
 
     Its intents and its plan go, unless something is in doubt or was not attempted: then it can be resumed.
@@ -83,19 +84,18 @@ def end(connection: Connection, owner: Owner, run: Run) -> None:
         "exit_code": run.exit_code,
         "counts": encode(counts(run)).decode(),
     }
-    sealed.change(connection, RUNS, owner, (RUNS.c.run == run.run,), values)
+    seals.change(RUNS, {"run": run.run}, values)
     if run.count("not attempted") == 0:
-        _let_go(connection, owner, run.run)
+        _let_go(seals, run.run)
 
 
-def close(connection: Connection, owner: Owner, run: str, *, outcome: str, ended_at: str) -> None:
+def close(seals: Seals, run: str, *, outcome: str, ended_at: str) -> None:
     """An unfinished run is over: nobody goes on with it. How it ended stays, if it had said so itself.
 
     Its intents and its plan go, unless something is still in doubt.
     """
-    silent = (RUNS.c.run == run, RUNS.c.outcome == "")
-    sealed.change(connection, RUNS, owner, silent, {"outcome": outcome, "ended_at": ended_at})
-    _let_go(connection, owner, run)
+    seals.change(RUNS, {"run": run, "outcome": ""}, {"outcome": outcome, "ended_at": ended_at})
+    _let_go(seals, run)
 
 
 def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
@@ -160,11 +160,11 @@ def use_plan(connection: Connection, *, salt: str, run: str, used_at: str) -> bo
     return True
 
 
-def _let_go(connection: Connection, owner: Owner, run: str) -> None:
-    if journal.is_open(connection, owner, run):
+def _let_go(seals: Seals, run: str) -> None:
+    if journal.is_open(seals.connection, seals.owner, run):
         return
-    journal.remove(connection, owner, run)
-    sealed.change(connection, RUNS, owner, (RUNS.c.run == run,), _NOTHING_LEFT)
+    journal.remove(seals, run)
+    seals.change(RUNS, {"run": run}, _NOTHING_LEFT)
 
 
 def _unfinished(row: Row[*tuple[object, ...]], entries: tuple[Entry, ...]) -> Unfinished:

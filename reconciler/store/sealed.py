@@ -1,35 +1,64 @@
 """Seals: how many rows of a table an owner has, and the sum of their digests, in a table beside them.
 
 Every statement that changes a sealed table is here, and changes its seal in the same transaction. Whoever
-loads all rows of an owner compares them with the seal: a row that is missing, a bit that flipped in an id and
-a page of an older copy are errors, and nothing that was damaged is read as a smaller store.
+loads all rows of an owner compares them with the seal: a missing row, a flipped bit in an id and a page of
+an older copy are errors, and a damaged store is never read as a smaller one.
 
 A digest is the first 128 bits of the SHA-256 of a row's columns. It is not keyed: it finds accidents, and
-keeps out nobody who can write the store. The sum does not depend on an order, so that a change costs the
-rows that it touches and not the table.
+stops nobody who can write the store. The sum does not depend on an order, so a change costs the rows that
+it touches and not the table. Whoever changes what a digest is made of needs a migration that seals again.
 
-The audit has a chain of its own: its seal holds the head of it. That of a lock holds its counter, so that an
-older row does not pass for a lock that is free.
+The audit has a chain of its own: its seal holds the head of it. The seal of a lock holds its counter, so
+that an older row does not pass for a lock that is free.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
-from typing import Any, NoReturn
+from operator import itemgetter
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, select
+from sqlalchemy import (
+    BindParameter,
+    Column,
+    ColumnElement,
+    Connection,
+    Delete,
+    Row,
+    Select,
+    Table,
+    Update,
+    bindparam,
+    select,
+)
 
 from reconciler.errors import CorruptRecord
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
 from reconciler.store.schema import SEALS
 
-Where = tuple[ColumnElement[bool], ...]
+T = TypeVar("T")
+# A condition: columns by name, each with the value that it has, or with a list of which it has one. At most
+# one of them has a list.
+Where = Mapping[str, str | list[str]]
 Found = Row[*tuple[Any, ...]]
+_Shape = tuple[tuple[str, bool], ...]
 
 _octets = 16  # of a digest
 _all = 1 << (8 * _octets)
-_at_once = 5_000  # values in one statement: SQLite takes 32,766, PostgreSQL 65,535
+values_max = 5_000  # values in one statement: SQLite takes 32,766, PostgreSQL 65,535
+
+_encode = msgspec.msgpack.Encoder().encode
+
+# Statements are built once: every writing transaction runs them, and running one costs less than building it.
+_OWNER = (SEALS.c.origin == bindparam("of_origin"), SEALS.c.stack == bindparam("of_stack"))
+_READ = select(SEALS.c.name, SEALS.c.number, SEALS.c.digest).where(*_OWNER)
+_CHANGE = (
+    SEALS.update()
+    .where(*_OWNER, SEALS.c.name == bindparam("of_name"))
+    .values(number=bindparam("now_number"), digest=bindparam("now_digest"))
+)
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -39,12 +68,119 @@ class Seal(msgspec.Struct, frozen=True):
     digest: str = ""
 
 
+class Seals:
+    """The seals of an owner in one writing transaction: read once, changed with the rows, saved at the end.
+
+    `connection` is that of the transaction, and `at_once` how many values a statement may hold. Only one
+    transaction writes at a time, so nobody changes a seal between its reading and its saving.
+    """
+
+    def __init__(self, connection: Connection, owner: Owner, *, at_once: int = values_max) -> None:
+        self.connection = connection
+        self._at_once = at_once
+        self.owner = owner
+        self._before = read(connection, owner)
+        self._now = dict(self._before)
+
+    def of(self, table: Table) -> Seal:
+        """Return what the seal of a table says; that of no rows where there is none. Raises CorruptRecord."""
+        return _checked(table, self.owner, self._now)
+
+    def put(self, table: Table, seal: Seal) -> None:
+        """Let the seal say this from now on."""
+        self._now[table.name] = seal
+
+    def replace(
+        self, table: Table, *, gone: Iterable[Where] = (), come: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        """Remove the owner's rows that one of the conditions fits, then add others, with all columns."""
+        removed: list[Found] = []
+        for where in (some for every in gone for some in _parts(every, self._at_once)):
+            select_, delete = _statements(table, _shape(where))
+            found = self.connection.execute(select_, self._values(where)).all()
+            if found:
+                self.connection.execute(delete, self._values(where))
+                removed += found
+        if come:
+            self.connection.execute(table.insert(), come)
+        names = [column.name for column in _columns(table)]
+        self._adjust(table, map(_digest, removed), (_digest(row[name] for name in names) for row in come))
+
+    def change(self, table: Table, where: Where, values: Mapping[str, object]) -> None:
+        """Give the owner's rows that the condition fits other values."""
+        now = {f"now_{name}": value for name, value in values.items()}
+        for some in _parts(where, self._at_once):
+            select_, _ = _statements(table, _shape(some))
+            found = self.connection.execute(select_, self._values(some)).all()
+            if found:
+                update = _update(table, _shape(some), tuple(values))
+                self.connection.execute(update, {**self._values(some), **now})
+                # `_mapping` is the public name for a row as a mapping.
+                changed = ({**row._mapping, **values}.values() for row in found)  # noqa: SLF001 - see above
+                self._adjust(table, map(_digest, found), map(_digest, changed))
+
+    def make(self, table: Table) -> None:
+        """Seal the rows as they are now."""
+        found = self.connection.execute(rows(table, self.owner)).all()
+        self.put(table, Seal(len(found), _hexadecimal(sum(map(_digest, found)))))
+
+    def save(self) -> None:
+        """Write the seals that have changed."""
+        changed = {name: seal for name, seal in self._now.items() if seal != self._before.get(name)}
+        owner = {"of_origin": self.owner.origin, "of_stack": self.owner.stack}
+        known = [
+            {**owner, "of_name": name, "now_number": seal.number, "now_digest": seal.digest}
+            for name, seal in changed.items()
+            if name in self._before
+        ]
+        new = [
+            {**self.owner.key(), "name": name, "number": seal.number, "digest": seal.digest}
+            for name, seal in changed.items()
+            if name not in self._before
+        ]
+        if known:
+            self.connection.execute(_CHANGE, known)
+        if new:
+            self.connection.execute(SEALS.insert(), new)
+        self._before = dict(self._now)
+
+    def _values(self, where: Where) -> dict[str, object]:
+        owner: Where = {"origin": self.owner.origin, "stack": self.owner.stack}
+        return {f"of_{name}": value for name, value in {**owner, **where}.items()}
+
+    def _adjust(self, table: Table, gone: Iterable[int], come: Iterable[int]) -> None:
+        minus, plus = list(gone), list(come)
+        if not minus and not plus:
+            return
+        before = self.of(table)
+        try:
+            total = int(before.digest or "0", 16)
+        except ValueError:
+            broken(table, self.owner, "its seal cannot be read")
+        number = before.number - len(minus) + len(plus)
+        self.put(table, Seal(number, _hexadecimal(total - sum(minus) + sum(plus))))
+
+
+def writing(connection: Connection, owner: Owner, work: Callable[[Seals], T]) -> T:
+    """Return what `work` returns, with the owner's seals saved after it. For a writing transaction."""
+    seals = Seals(connection, owner)
+    done = work(seals)
+    seals.save()
+    return done
+
+
 def rows(table: Table, owner: Owner) -> Select[*tuple[Any, ...]]:
-    """Return the query for every row and column of an owner: what `check` has to be given."""
+    """Return the query for every row of an owner, with all columns but its own two: what `check` is given."""
     return select(*_columns(table)).where(*of(table, owner))
 
 
-def of(table: Table, owner: Owner) -> Where:
+def picked(table: Table, *names: str) -> Callable[[Found], tuple[Any, ...]]:
+    """Return what takes these columns out of a row of `rows`; quicker than by name, for thousands of rows."""
+    known = [column.name for column in _columns(table)]
+    return itemgetter(*(known.index(name) for name in names))
+
+
+def of(table: Table, owner: Owner) -> tuple[ColumnElement[bool], ...]:
     """Return the condition for the rows of an owner."""
     return (table.c.origin == owner.origin, table.c.stack == owner.stack)
 
@@ -52,69 +188,22 @@ def of(table: Table, owner: Owner) -> Where:
 def check(connection: Connection, table: Table, owner: Owner, found: Iterable[Found]) -> None:
     """Return where these, all rows of the owner, are the ones that were written. Raises CorruptRecord."""
     digests = [_digest(row) for row in found]
-    sealed = read(connection, table, owner)
+    sealed = seal(connection, table, owner)
     if sealed.number != len(digests):
         broken(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
     if sealed.number and sealed.digest != _hexadecimal(sum(digests)):
         broken(table, owner, "a row is not as it was written")
 
 
-def replace(
-    connection: Connection,
-    table: Table,
-    owner: Owner,
-    *,
-    gone: Iterable[Where] = (),
-    come: Sequence[Mapping[str, Any]] = (),
-) -> None:
-    """Remove the owner's rows for which one of the conditions is true, then add others, with all columns."""
-    removed: list[Found] = []
-    for where in gone:
-        found = connection.execute(rows(table, owner).where(*where)).all()
-        if found:
-            connection.execute(table.delete().where(*of(table, owner), *where))
-            removed += found
-    if come:
-        connection.execute(table.insert(), come)
-    names = [column.name for column in _columns(table)]
-    added = [_digest([row[name] for name in names]) for row in come]
-    _adjust(connection, table, owner, [_digest(row) for row in removed], added)
+def read(connection: Connection, owner: Owner) -> dict[str, Seal]:
+    """Return the seals of an owner as they are stored, by the name of their table."""
+    found = connection.execute(_READ, {"of_origin": owner.origin, "of_stack": owner.stack})
+    return {row.name: Seal(row.number, row.digest) for row in found}
 
 
-def change(
-    connection: Connection, table: Table, owner: Owner, where: Where, values: Mapping[str, object]
-) -> None:
-    """Give the owner's rows for which the condition is true other values."""
-    found = connection.execute(rows(table, owner).where(*where)).all()
-    if found:
-        connection.execute(table.update().where(*of(table, owner), *where).values(values))
-        changed = [{**row._mapping, **values}.values() for row in found]  # noqa: SLF001 - the public name for it
-        _adjust(connection, table, owner, map(_digest, found), map(_digest, changed))
-
-
-def among(column: ColumnElement[str], values: Iterable[str]) -> Iterator[ColumnElement[bool]]:
-    """Yield conditions that are together true for all of the values."""
-    every = list(values)
-    for start in range(0, len(every), _at_once):
-        yield column.in_(every[start : start + _at_once])
-
-
-def read(connection: Connection, table: Table, owner: Owner) -> Seal:
-    """Return the seal; that of an owner without rows where there is none. Raises CorruptRecord."""
-    row = connection.execute(_seal_of(table, owner)).one_or_none()
-    if row is None:
-        return Seal()
-    if not isinstance(row.number, int) or not isinstance(row.digest, str):
-        broken(table, owner, "its seal cannot be read")
-    return Seal(row.number, row.digest)
-
-
-def put(connection: Connection, table: Table, owner: Owner, seal: Seal) -> None:
-    """Let the seal say this from now on. In the transaction that changes the rows."""
-    mine = (*of(SEALS, owner), SEALS.c.name == table.name)
-    values = {"number": seal.number, "digest": seal.digest}
-    if not connection.execute(SEALS.update().where(*mine).values(values)).rowcount:
-        connection.execute(SEALS.insert().values(**owner.key(), name=table.name, **values))
+def seal(connection: Connection, table: Table, owner: Owner) -> Seal:
+    """Return what the seal of a table says; that of no rows where there is none. Raises CorruptRecord."""
+    return _checked(table, owner, read(connection, owner))
 
 
 def broken(table: Table, owner: Owner, what: str) -> NoReturn:
@@ -124,39 +213,60 @@ def broken(table: Table, owner: Owner, what: str) -> NoReturn:
     )
 
 
-def make(connection: Connection, table: Table, owner: Owner) -> None:
-    """Seal the rows as they are now."""
-    digests = [_digest(row) for row in connection.execute(rows(table, owner))]
-    put(connection, table, owner, Seal(len(digests), _hexadecimal(sum(digests))))
-
-
-def _adjust(
-    connection: Connection, table: Table, owner: Owner, gone: Iterable[int], come: Iterable[int]
-) -> None:
-    minus, plus = list(gone), list(come)
-    if sorted(minus) == sorted(plus):
-        return
-    before = read(connection, table, owner)
-    try:
-        total = int(before.digest or "0", 16)
-    except ValueError:
+def _checked(table: Table, owner: Owner, seals: Mapping[str, Seal]) -> Seal:
+    found = seals.get(table.name, Seal())
+    if not isinstance(found.number, int) or not isinstance(found.digest, str):
         broken(table, owner, "its seal cannot be read")
-    number = before.number - len(minus) + len(plus)
-    put(connection, table, owner, Seal(number, _hexadecimal(total - sum(minus) + sum(plus))))
+    return found
 
 
-def _columns(table: Table) -> list[Column[Any]]:
-    # In an order that does not depend on how a table came to its columns.
-    return sorted(table.columns, key=lambda column: column.name)
+@lru_cache(maxsize=32)  # of ours; migrations have some of their own
+def _columns(table: Table) -> tuple[Column[Any], ...]:
+    # In an order that does not depend on how a table came to its columns. Rows are looked for by the two that
+    # name the owner: a row whose owner has changed is missing from one sum, and too many in another.
+    every = sorted(table.columns, key=lambda column: column.name)
+    return tuple(column for column in every if column.name not in Owner.__struct_fields__)
 
 
-def _seal_of(table: Table, owner: Owner) -> Select[int, str]:
-    return select(SEALS.c.number, SEALS.c.digest).where(*of(SEALS, owner), SEALS.c.name == table.name)
+def _parts(where: Where, at_once: int) -> Iterator[Where]:
+    """Yield conditions that together fit the same rows, each with a list of at most `at_once` values."""
+    name = next((name for name, value in where.items() if isinstance(value, list)), None)
+    if name is None:
+        yield where
+        return
+    every = where[name]
+    for start in range(0, len(every), at_once):
+        yield {**where, name: every[start : start + at_once]}
+
+
+def _shape(where: Where) -> _Shape:
+    return tuple((name, isinstance(value, list)) for name, value in where.items())
+
+
+@lru_cache(maxsize=64)
+def _statements(table: Table, shape: _Shape) -> tuple[Select[*tuple[Any, ...]], Delete]:
+    """Return how to look at the owner's rows that a condition of this shape fits, and how to remove them."""
+    where = _conditions(table, shape)
+    return select(*_columns(table)).where(*where), table.delete().where(*where)
+
+
+@lru_cache(maxsize=64)
+def _update(table: Table, shape: _Shape, names: tuple[str, ...]) -> Update:
+    now: dict[str, BindParameter[Any]] = {name: bindparam(f"now_{name}") for name in names}
+    return table.update().where(*_conditions(table, shape)).values(now)
+
+
+def _conditions(table: Table, shape: _Shape) -> list[ColumnElement[bool]]:
+    return [
+        table.c[name].in_(bindparam(f"of_{name}", expanding=True))
+        if many
+        else table.c[name] == bindparam(f"of_{name}")
+        for name, many in (("origin", False), ("stack", False), *shape)
+    ]
 
 
 def _digest(values: Iterable[object]) -> int:
-    whole = msgspec.json.encode(list(values))
-    return int.from_bytes(sha256(whole).digest()[:_octets])
+    return int.from_bytes(sha256(_encode(tuple(values))).digest()[:_octets])
 
 
 def _hexadecimal(total: int) -> str:

@@ -78,7 +78,9 @@ def seal_again(connection: Connection, *tables: Table) -> None:
     for table in tables:
         mine = select(SEALS.c.origin, SEALS.c.stack).where(SEALS.c.name == table.name)
         for owner in connection.execute(mine).all():
-            sealed.make(connection, table, Owner(*owner))
+            seals = sealed.Seals(connection, Owner(*owner))
+            seals.make(table)
+            seals.save()
 
 
 def seal_file_again(path: Path) -> None:

@@ -33,6 +33,7 @@ from reconciler.store.database import Store
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 from reconciler.store.schema import AUDIT
+from reconciler.store.sealed import writing
 
 TAMPERING = "audit tampering found"
 
@@ -325,7 +326,7 @@ def test_years_of_entries_are_verified_in_constant_memory(store: Store) -> None:
         for number in range(entries)
     )
     with store._database.writing() as connection:
-        audit.append(connection, owner, many)
+        writing(connection, owner, lambda seals: audit.append(seals, many))
     head = store.head()
     tracemalloc.start()
     found = store.verify(head)

@@ -2,17 +2,20 @@
 
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select, text
 from store.remembering import begin, ended, intent, run_of, store_of
-from store.support import JANE, SAM, WORKSPACES, record, seal_again
+from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model.address import contact
+from reconciler.store import sealed
 from reconciler.store.database import Store
+from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, SEALS
 
@@ -91,6 +94,45 @@ def test_every_change_keeps_the_seals_true(store: Store) -> None:
         assert connection.execute(select(SEALS).order_by(SEALS.c.name)).all() == kept
     assert set(store.recorded(WORKSPACES).entities) == {SAM}
     assert store.unfinished() == ()
+
+
+def test_writers_at_the_same_time_keep_the_seals_true(store_url: str) -> None:
+    """Two that read a seal at the same moment would each save a sum without the rows of the other."""
+    names = ("ann", "bob", "eve", "zoe")
+
+    def write(name: str) -> None:
+        with store_of(store_url) as one:
+            begin(one, f"run-{name}")
+            for number in range(6):
+                person = contact("ops", f"{name}-{number}")
+                one.record([Batch(intents=(intent(person),))], WORKSPACES)
+                one.record([Batch(remember=(record(person),), ended=(ended(person),))], WORKSPACES)
+
+    with store_of(store_url) as store:
+        with ThreadPoolExecutor(len(names)) as pool:
+            list(pool.map(write, names))
+        assert len(store.recorded(WORKSPACES).entities) == len(names) * 6
+        assert len(store.unfinished()) == len(names)
+
+
+@pytest.mark.parametrize("count", [3, 7])
+def test_conditions_of_many_values_are_asked_for_in_parts(store: Store, count: int) -> None:
+    """A database takes only so many values in one statement; the seal has to hold for all parts."""
+    people = [contact("ops", f"person-{number}") for number in range(count)]
+    where: sealed.Where = {"address": list(map(str, people))}
+    store.remember(map(record, people), WORKSPACES)
+
+    with store._database.writing() as connection:
+        seals = sealed.Seals(connection, Owner(ORIGIN, "default"), at_once=3)
+        seals.change(ENTITIES, where, {"protected": True})
+        seals.save()
+    assert all(store.recorded(WORKSPACES).entities[one].protected for one in people)
+
+    with store._database.writing() as connection:
+        seals = sealed.Seals(connection, Owner(ORIGIN, "default"), at_once=3)
+        seals.replace(ENTITIES, gone=[where])
+        seals.save()
+    assert set(store.recorded(WORKSPACES).entities) == {JANE, SAM}
 
 
 def test_seals_of_stacks_are_apart(store: Store, store_url: str) -> None:
