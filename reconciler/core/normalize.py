@@ -7,11 +7,11 @@ service's side; on ours it means "clear it" and is kept.
 
 import hashlib
 import hmac
-import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from reconciler.core.composed import normalized
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
 
@@ -52,7 +52,7 @@ def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     if isinstance(value, bool):
         return value if flag else str(value).lower()  # elsewhere a manifest can only hold the word
     # An ASCII text without edges to trim is its own normal form; nearly all of them are.
-    text = value.strip() if value.isascii() else unicodedata.normalize("NFC", value).strip()
+    text = value.strip() if value.isascii() else normalized("NFC", value).strip()
     if flag:
         return _TRUTH.get(text.casefold(), text)
     folds = KINDS[kind].folds.get(path)
@@ -82,7 +82,7 @@ def mask(value: Scalar, salt: str) -> Scalar:
 
 def identity_key(path: str, value: Scalar) -> str:
     """Return the text under which two values of an identity field are the same (planning rule M2)."""
-    text = unicodedata.normalize("NFC", str(value)).strip()
+    text = normalized("NFC", str(value)).strip()
     return text.casefold() if "EmailAddress" in path else text
 
 

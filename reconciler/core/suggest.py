@@ -4,11 +4,16 @@ import difflib
 from collections.abc import Iterable
 
 _ALIKE = 0.6  # difflib's own idea of close
+_length_max = 100  # characters; comparing takes the product of two lengths, and no name is longer
+_known_max = 1000  # names that are compared; nobody mistypes one of more
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
     """Return the known name that `wrong` most likely means, letter case aside, or ""."""
-    folded = {name.casefold(): name for name in sorted(known)}
+    if len(wrong) > _length_max:
+        return ""
+    fitting = sorted(name for name in known if len(name) <= _length_max)
+    folded = {name.casefold(): name for name in fitting[:_known_max]}
     near = difflib.get_close_matches(wrong.casefold(), folded, 1, _ALIKE)
     return folded[near[0]] if near else ""
 

@@ -4,12 +4,12 @@ Both parsers feed it, so the rules on keys, duplicates, null, depth and size hol
 alike. It knows nothing of either syntax and nothing of what a manifest means.
 """
 
-import unicodedata
 from array import array
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, NoReturn
 
+from reconciler.core.composed import normalized
 from reconciler.errors import Problem
 from reconciler.manifest.characters import HINT, UNFIT, complaint
 from reconciler.manifest.subjects import SECRET_KEYS, Subject, dotted, plain, sayable
@@ -89,7 +89,7 @@ def unpack(file: str, packed: int) -> Place:
 
 
 class _Frame:
-    __slots__ = ("again", "container", "dropped", "key", "marks", "name")
+    __slots__ = ("again", "container", "dropped", "key", "marks", "name", "order")
 
     def __init__(self, container: dict[str, Any] | list[Any], name: str | None) -> None:
         self.container = container
@@ -98,6 +98,14 @@ class _Frame:
         self.key: str | None = None  # of a mapping: the key whose value comes next
         self.dropped = False  # that value is read and thrown away: its key was refused
         self.again: Position | None = None  # of a key that occurs twice: where it stands now
+        self.order: dict[str, int] = {}  # key -> its number; only made where a key occurs twice
+
+    def first(self, key: str) -> int:
+        """The number of a key that occurred before, from 0."""
+        if len(self.order) < len(self.container):
+            fresh = islice(self.container, len(self.order), None)
+            self.order.update({one: at for at, one in enumerate(fresh, start=len(self.order))})
+        return self.order[key]
 
 
 class Builder:
@@ -242,12 +250,11 @@ class Builder:
     def _key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
         container = top.container
         wrong = "a key must not be empty." if null or not text else ""
-        if not text.isascii() and unicodedata.normalize("NFC", text) != text:
+        if not text.isascii() and normalized("NFC", text) != text:
             wrong = "the key is not in the composed Unicode form (NFC), so it may look like another one."
         hint = "write the accented letters as single characters" if text else "write a key before the colon"
         if text in container:
-            first = list(container).index(text)
-            was = unpack(self.file, top.marks[first])
+            was = unpack(self.file, top.marks[top.first(text)])
             path = (*self._path(top)[:-1], text)
             said = sayable(path) == path and not veiled(self.secrets, (line, column))
             label = shown(text) if said else "a key"

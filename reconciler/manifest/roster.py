@@ -22,6 +22,8 @@ from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
 
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _TAG_MAX = 256  # characters, as in common.schema.json
+_TITLES_SHOWN_MAX = 20  # columns in one hint
+_HINT_MAX = 120  # characters of their names
 _COLLISIONS_SHOWN_MAX = 20  # a wrong column would be one for every row
 
 
@@ -124,8 +126,10 @@ class Roster:
         what = "the name of this row would be empty: nothing in it has a form in a-z and 0-9."
         if name:
             what = f"the name of this row would have {len(name)} characters; the limit is 100."
-        others = [title for index, title in enumerate(self._table.header) if index + 1 != cell]
-        hint = f"fill the cell, or build `name` from another column: {shown(', '.join(others), most=120)}"
+        titles = self._table.header[:_TITLES_SHOWN_MAX]
+        others = [title[:_HINT_MAX] for index, title in enumerate(titles) if index + 1 != cell]
+        known = shown(", ".join(others), most=_HINT_MAX)
+        hint = f"fill the cell, or build `name` from another column: {known}"
         self.problems.append(Problem(self._table.file, number, cell, what, hint))
         return ""
 

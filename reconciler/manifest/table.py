@@ -6,6 +6,7 @@ count as a spreadsheet counts them: the header is row 1.
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from reconciler.errors import Problem
 from reconciler.manifest.characters import HINT, UNFIT, complaint
 
 ROWS_MAX = 1_000_000  # rows of one roster
+COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
 
 Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
@@ -56,6 +58,11 @@ def read_table(data: bytes, file: str) -> Table:
         for number, cells in _records(text):
             if not header:
                 header = tuple(cell.strip() for cell in cells)
+                if len(header) > COLUMNS_MAX:
+                    what = f"the roster has {len(header):,} columns; the limit is {COLUMNS_MAX:,}."
+                    return no_table(
+                        file, Problem(file, number, 0, what, "remove columns that no contact needs")
+                    )
                 problems.extend(_header_problems(header, file))
             elif any(cell.strip() for cell in cells):
                 wrong = tuple(_row_problems(number, cells, header, file))
@@ -75,7 +82,8 @@ def read_table(data: bytes, file: str) -> Table:
     if not header and not problems:
         hint = "write the names of the columns into the first row"
         problems.append(Problem(file, 1, 0, "the roster is empty; it has no header.", hint))
-    doubtful = frozenset(index for index, name in enumerate(header) if header.count(name) > 1)
+    times = Counter(header)
+    doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
     named = bool(header) and all(name and not _unfit_title(name) for name in header)
     return Table(file, header, tuple(rows), tuple(problems), unread, doubtful, named)
 
@@ -102,8 +110,9 @@ def _parsed(text: str, delimiter: str) -> Iterator[list[str]]:
 
 def _header_problems(header: tuple[str, ...], file: str) -> Iterator[Problem]:
     # A roster without a header has somebody's cells here, so none is quoted.
+    seen: dict[str, int] = {}
     for cell, name in enumerate(header, start=1):
-        first = header.index(name) + 1
+        first = seen.setdefault(name, cell)
         if not name:
             yield Problem(file, 1, cell, "a column has no name.", "name it, or remove the column")
         elif first < cell:

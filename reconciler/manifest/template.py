@@ -1,11 +1,11 @@
 """`{Column}` templates of rosters: text with columns of one row in it. `{{` and `}}` are braces."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from msgspec import Struct
 
+from reconciler.core.composed import normalized
 from reconciler.core.suggest import did_you_mean
 from reconciler.manifest.build import shown
 
@@ -103,5 +103,5 @@ def _joined(pieces: list[str | int]) -> tuple[str | int, ...]:
 
 def slug(text: str) -> str:
     """Return `text` as a name: ASCII, lower case, a hyphen for everything else; "" where nothing is left."""
-    plain = unicodedata.normalize("NFKD", text.lower().translate(_LETTERS))
+    plain = normalized("NFKD", text.lower().translate(_LETTERS))
     return _OTHERS.sub("-", plain.encode("ascii", "ignore").decode().lower()).strip("-")

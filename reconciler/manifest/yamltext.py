@@ -6,6 +6,7 @@ No message quotes text of the file: a secret that begins with `!`, `*`, `&` or `
 quotes, is a tag, an alias, an anchor or a key to YAML. Line and column say which text is meant.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from reconciler.manifest.build import Builder, Position
 # escapes that the builder checks again.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+_DIRECTIVE = re.compile(r"^%TAG\b", re.MULTILINE)
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TABS = "replace the tab by spaces; YAML allows no tabs in the indentation"
 _HINTS = (
@@ -36,6 +38,12 @@ _TAG = "remove it, for every scalar is text here; put a text that begins with ! 
 def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
     """Feed the one document of `text` to `builder`. Raises Stop where it cannot be read further."""
     documents = 0
+    directive = _DIRECTIVE.search(text)
+    if directive:  # tags are refused anyway, and the parser compares each of these with all others
+        line = text.count("\n", 0, directive.start()) + 1
+        builder.stop(
+            (line, 1), "the directive %TAG is refused.", "take the line away; every scalar is text here"
+        )
     for event in _events(text, builder, loader):
         kind = type(event)
         if kind is yaml.ScalarEvent:

@@ -25,6 +25,7 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from reconciler.aside import aside
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.messages import Reply
 from reconciler.model.settings import Secret
@@ -34,6 +35,7 @@ from reconciler.service.replies import parse_reply
 # Past its limit a body is read on for a while and thrown away, so that its sender sees the refusal and
 # no broken connection.
 oversize_factor = 4
+beside_bytes = 65_536  # a larger body, which only a larger body_max lets in, is decoded in a thread
 
 Why = Literal["unknown caller", "too slow", "too large", "compressed", "unreadable", "not kept"]
 
@@ -166,7 +168,10 @@ class _Receiver:
 
     async def _take(self, body: bytes, content_type: str) -> int:
         try:
-            reply = parse_reply(body, content_type)
+            if len(body) > beside_bytes:
+                reply = await aside(lambda: parse_reply(body, content_type))
+            else:
+                reply = parse_reply(body, content_type)
         except ReconcilerError as error:
             return self._refuse(Refused(HTTPStatus.BAD_REQUEST, "unreadable", str(error)))
         try:

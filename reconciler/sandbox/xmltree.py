@@ -18,6 +18,7 @@ Prefixes = tuple[str, str]  # of these two, in this order; they mean nothing and
 depth_max = 64  # levels, as in JSON
 attributes_max = 32  # of one element; a link has six
 elements_max = 50_000  # of one document
+name_max = 256  # characters of a name with its namespace, which is there anew for every element in it
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -103,6 +104,8 @@ class _Builder:
         raise malformed("the body has a DOCTYPE, which is not accepted")
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        if len(name) > name_max or any(len(key) > name_max for key in attributes):
+            raise malformed(f"a name has more than {name_max} characters with its namespace")
         self._count += 1
         if len(self._open) > depth_max:
             raise malformed(f"the body is nested more than {depth_max} levels deep")

@@ -55,7 +55,7 @@ async def exchange(
         what, hint = _no_connection(error, request.url.netloc.decode("ascii"))
         return Broken(Failure.NEVER_SENT, what, hint)
     except TimeoutError:
-        if head.status and not _decided_by_body(head.status):
+        if head.status and not decided_by_body(head.status):
             return head
         return Broken(Failure.LOST, f"no complete answer within {timeout_s:.3g} s", _TIMEOUT, head.status)
     except httpx2.TimeoutException:
@@ -87,14 +87,14 @@ async def _answer(response: httpx2.Response, head: Answer) -> Answer:
     try:
         return replace(head, body=await _body(response, head.headers))
     except (_TooLarge, _BadEncoding, *_BROKEN):
-        if _decided_by_body(head.status):
+        if decided_by_body(head.status):
             raise
         return head
     finally:
         await response.aclose()
 
 
-def _decided_by_body(status: int) -> bool:
+def decided_by_body(status: int) -> bool:
     """Whether an answer needs its whole body: a success, and a 404.
 
     A refusal of the credentials whose body was cut, or never ends, is one all the same, and stops the run.

@@ -8,6 +8,7 @@ The dict has the shape of the JSON form in both forms: nothing above this module
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import msgspec
@@ -23,19 +24,33 @@ __all__ = [
     "decode",
     "depth_max",
     "encode",
-    "is_document",
     "is_error",
     "media_type",
-    "words",
+    "told",
 ]
 
 depth_max = 64  # nested arrays and objects; the service's own bodies have at most 4
+values_max = 500_000  # of one body; the largest page that a profile may ask for has some 300,000
 
-_TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+words_max = 65_536  # characters of an error's words; a message shows 300 of them, without our secrets
+
+# A text that is cut off ends with the body: a pattern that only fits whole ones would look for each end anew.
+_TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the body of an error says: summary and text in the service's words, or a bare text; "" for a page.
+
+    `is_document`: it is a JSON object or the service's error document in XML, whatever was asked for.
+    """
+
+    words: str
+    is_document: bool
 
 
 def media_type(vendor: str, kind: str, form: Form = "json") -> str:
@@ -62,6 +77,8 @@ def _json(body: bytes) -> dict[str, Any]:
         raise BadBody("it is empty")
     if _HTML.match(body):
         raise BadBody("it is a page in HTML or XML, and not JSON")
+    if not _few_values(body):
+        raise BadBody(f"it has more than {values_max} values")
     try:
         found = json.loads(
             body.decode("utf-8"),
@@ -91,31 +108,23 @@ def encode(body: Mapping[str, Any], kind: str = "", form: Form = "json") -> byte
     return xml.encode(body, kind) if form == "xml" else msgspec.json.encode(body)
 
 
-def is_document(body: bytes) -> bool:
-    """Whether `body` is a JSON object or the service's error document in XML, whatever was asked for."""
-    try:
-        _error(body)
-    except BadBody:
-        return False
-    return True
-
-
 def is_error(document: Mapping[str, Any]) -> bool:
     """Whether a document is the service's error object, whatever status it came with. Source: facts 8."""
     return "errorSummary" in document or "errorText" in document
 
 
-def words(body: bytes) -> str:
-    """What an error body says, in the service's words: summary and text, or a bare text; "" for a page.
+def told(body: bytes) -> Told:
+    """What an error body says; it is decoded once.
 
     Gateways answer in their own form, so it is the body that says which form it has.
     """
     try:
         document = _error(body)
     except BadBody:
-        return _bare_text(body)
+        return Told(_bare_text(body), is_document=False)
     said = [document.get(key) for key in ("errorSummary", "errorText", "errorDetail", "message", "detail")]
-    return " ".join(text.strip() for text in said if isinstance(text, str) and text.strip())
+    words = " ".join(text.strip() for text in said if isinstance(text, str) and text.strip())
+    return Told(words[:words_max], is_document=True)
 
 
 def _error(body: bytes) -> dict[str, Any]:
@@ -158,14 +167,27 @@ def _depth_ok(body: bytes) -> bool:
     Without its texts a body is brackets only; each pass peels off the innermost level of them. A few
     fast passes instead of a walk over every value of every page.
     """
-    # Without a backslash every second piece between quotes is a text: three times as fast as the pattern.
-    bare = _TEXTS.sub(b"", body) if b"\\" in body else b"".join(body.split(b'"')[::2])
-    bare = bare.translate(_ALIKE, _NO_BRACKETS)
+    bare = _bare(body).translate(_ALIKE, _NO_BRACKETS)
     for _ in range(depth_max):
         if not bare:
             return True
         bare = bare.replace(b"[]", b"")
     return not bare
+
+
+def _few_values(body: bytes) -> bool:
+    """Whether a body has no more values than the limit: each opens, or follows a comma or an opening."""
+    return _openings(body) <= values_max or _openings(_bare(body)) <= values_max
+
+
+def _openings(body: bytes) -> int:
+    return sum(map(body.count, (b",", b"[", b"{")))
+
+
+def _bare(body: bytes) -> bytes:
+    """The body without its texts."""
+    # Without a backslash every second piece between quotes is a text: three times as fast as the pattern.
+    return _TEXTS.sub(b"", body) if b"\\" in body else b"".join(body.split(b'"')[::2])
 
 
 def _refuse_surrogates(document: dict[str, Any]) -> None:

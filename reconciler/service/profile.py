@@ -198,12 +198,12 @@ class _Once(yaml.SafeLoader):
         return found
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
-        seen: list[object] = []
+        seen: set[str] = set()
         for key, _ in node.value:
-            if key.value in seen:
+            if str(key.value) in seen:
                 problem = "a key stands twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.append(key.value)
+            seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
 

@@ -166,9 +166,12 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words."""
     code = shown(conceal(error_code(answer)).upper())
     sense = next(row.sense for row in TABLE if row.fits(answer.status, code))
-    if sense is _ABSENT and not _own_words(answer):
+    told = media.told(answer.body)
+    if sense is _ABSENT and answer.body.strip() and not told.is_document:
+        # Empty, a JSON object, or its error in XML: that is the service (facts 8 and 9). The page of a proxy
+        # or of another web server must not make an entity look deleted.
         sense = _FOREIGN_404
-    words = shown(conceal(media.words(answer.body)))
+    words = shown(conceal(told.words))
     said = f': "{words}"' if words else ""
     message = f"{call}: {sense.what} ({answer.status}){said}."
     error = sense.error(
@@ -275,11 +278,3 @@ def shown(text: str) -> str:
     text = text[: text_max + 1].strip()
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return line if len(line) <= text_max else line[: text_max - 1] + "…"
-
-
-def _own_words(answer: Answer) -> bool:
-    """Whether a 404 comes from the service: empty, a JSON object, or its error in XML (facts 8 and 9).
-
-    A proxy's or another web server's page must not make an entity look deleted.
-    """
-    return not answer.body.strip() or media.is_document(answer.body)

@@ -11,6 +11,7 @@ It drives the library's transport and not its client, which would keep cookies, 
 know about redirects, proxies and netrc. Here they do not exist.
 """
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -22,6 +23,7 @@ from typing import Any, Generic, TypeVar
 
 import httpx2
 
+from reconciler.aside import aside
 from reconciler.core import retry
 from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.model.settings import Limits, Service
@@ -29,7 +31,7 @@ from reconciler.service import caches, media, refusals, urls
 from reconciler.service.answers import Answer, Broken, Call
 from reconciler.service.auth import Credentials
 from reconciler.service.connections import Connections
-from reconciler.service.exchange import exchange
+from reconciler.service.exchange import decided_by_body, exchange
 from reconciler.service.limiter import Limiter, LocalPace, Pace, TooLate
 from reconciler.service.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.profile import ProfileLimits
@@ -41,6 +43,9 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
+beside_bytes = (
+    64 * 1024
+)  # an answer that is larger is decoded in a thread; a page of 20 rows has some 20 thousand
 connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
 
 # How old a write may be when it leaves. Seconds: whoever asked for it wrote that down before, and may have
@@ -269,6 +274,8 @@ class Transport:
         if pair is not None and call.method != "GET":
             pair.check(asked_at)
             request.extensions["trace"] = self._checked(pair)
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + timeout_s
         answer = await exchange(self._connections, request, timeout_s=timeout_s)
         if pair is not None:
             self._between(pair, call, answer)
@@ -280,6 +287,18 @@ class Transport:
         remembered = self._remembered(call, answer, asked_at)
         if remembered:
             return refusals.cached(call, answer, remembered)
+        if len(answer.body) <= beside_bytes:
+            return self._meaning(call, answer, read)
+        try:
+            async with asyncio.timeout_at(ends_at):
+                return await aside(lambda: self._meaning(call, answer, read))
+        except TimeoutError:
+            if decided_by_body(answer.status):
+                return refusals.broken(call, _unread(answer))
+            return self._meaning(call, replace(answer, body=b""), read)
+
+    def _meaning(self, call: Call, answer: Answer, read: Callable[[Answer], T]) -> "_Done[T] | refusals.Seen":
+        """What a complete answer means. Touches nothing but the answer: another thread may run it."""
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - the class of success
             return refusals.judge(call, answer, conceal=self._credentials.conceal)
         if answer.status not in refusals.SUCCESSES[call.method]:
@@ -368,6 +387,12 @@ class Transport:
     def _try_time(call: Call, attempt: int, left_s: float) -> float:
         shared = call.method == "GET" and attempt < retry.tries_max
         return left_s * read_share if shared else left_s
+
+
+def _unread(answer: Answer) -> Broken:
+    what = f"its answer of {len(answer.body) // 1024} KiB could not be read in time"
+    hint = "raise service.limits.timeout_s, or check service.base_url: the service's own answers are smaller."
+    return Broken(retry.Failure.LOST, what, hint, answer.status)
 
 
 def per_second(limits: Limits, caps: ProfileLimits) -> float:

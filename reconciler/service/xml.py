@@ -20,6 +20,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 from reconciler.core.normalize import instant
@@ -95,27 +96,27 @@ def _object(element: Element, shape: Shape) -> Document:
     for key, value in _attributes(element):
         known = key in shape.attributes or key in shape.numbers
         found[key if known else f"@{key}"] = _typed(value, key, shape)
-    groups = _groups(element)
+    groups, once = _groups(element), shape.once
     unwrapped = {rows.item: key for key, rows in shape.lists.items() if not rows.wrapped}
     for name, elements in groups.items():
         if name in found:
             raise BadBody("a value stands twice: as an attribute and as an element")
         if name == "link" and shape.links:
             continue
-        _put(found, unwrapped.get(name, name), elements, shape)
+        _put(found, unwrapped.get(name, name), elements, shape, once)
     if shape.links:
         found["link"] = [_object(child, LINK) for child in groups.get("link", ())]
     return found
 
 
-def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> None:
-    """Note what all elements of one name say."""
+def _put(found: Document, key: str, elements: list[Element], shape: Shape, once: frozenset[str]) -> None:
+    """Note what all elements of one name say. `once` is `shape.once`, which takes long to build."""
     first = elements[0]
     if key in shape.lists:
         found[key] = _rows(elements, shape.lists[key])
         if _around(elements, shape.lists[key]):
             _beside(found, key, elements)
-    elif key not in shape.once:
+    elif key not in once:
         _put_free(found, key, elements)
     elif len(elements) > 1:
         raise BadBody("a value stands twice")
@@ -176,8 +177,9 @@ def _free(element: Element) -> Any:
         return None if _nil(element) else element.text
     if not element.children:
         return {**found, **({f"@{NIL}": "true"} if _nil(element) else {"#text": element.text})}
-    order = [key_of(child) for child in element.children]
-    if element.blank and order == [name for name in dict.fromkeys(order) for _ in range(order.count(name))]:
+    names = [key_of(child) for child in element.children]
+    changes = sum(one != other for one, other in pairwise(names))
+    if element.blank and changes + 1 == len(set(names)):  # all of one name stand together
         for name, elements in _groups(element).items():
             _put_free(found, name, elements)
         return found

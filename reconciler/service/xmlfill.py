@@ -41,10 +41,20 @@ def fill(element: Element, document: Mapping[str, Any], shape: Shape, depth: int
             _fill_content(element, value, depth)
         elif not _BESIDE.fullmatch(key):
             _fill_key(element, key, value, shape, depth)
-    for key, value in document.items():
-        if beside := _BESIDE.fullmatch(key):
-            for child in [one for one in element.children if key_of(one) == beside["name"]][:1]:
-                child.attributes[beside["attribute"]] = _text(value, key)
+    _fill_beside(element, document)
+
+
+def _fill_beside(element: Element, document: Mapping[str, Any]) -> None:
+    """Write `name@attribute` at the first child of that name; where there is none, nothing is written."""
+    found = [(beside, value) for key, value in document.items() if (beside := _BESIDE.fullmatch(key))]
+    if not found:
+        return
+    first: dict[str, Element] = {}
+    for child in element.children:
+        first.setdefault(key_of(child), child)
+    for beside, value in found:
+        if beside["name"] in first:
+            first[beside["name"]].attributes[beside["attribute"]] = _text(value, beside[0])
 
 
 def _fill_key(element: Element, key: str, value: Any, shape: Shape, depth: int) -> None:

@@ -15,7 +15,8 @@ bytes_max = 16 * 1024 * 1024  # the cap of every answer (exchange.py), held here
 depth_max = 64  # elements within elements; the service's own documents have at most 7
 attributes_max = 64  # of one element; a link has 6
 children_max = 20_000  # of one element; a page has 20 rows, a contact some 80 fields
-elements_max = 200_000  # of one document; each costs some hundred bytes here, whatever it cost on the wire
+elements_max = 200_000  # of one document, and as many attributes; a page of 20 contacts has some 4,000
+name_max = 256  # characters of a name with its namespace: expat repeats the namespace for every element in it
 token_max = 256 * 1024  # bytes of one tag or comment: expat keeps all of it before anybody can look at it
 
 XML = "http://www.w3.org/XML/1998/namespace"
@@ -101,6 +102,7 @@ class _Reader:
         self._open = [self._top]
         self._children = [0]  # of each open element
         self._count = 0
+        self._attributes = 0
         self._fed = 0
         # The document's own word for its encoding is checked, not followed: one reading of the bytes.
         parser = expat.ParserCreate("utf-8", "}")
@@ -134,12 +136,17 @@ class _Reader:
         raise BadBody("it brings a document type, which is refused")
 
     def _start(self, raw: str, pairs: list[str]) -> None:
+        if len(raw) > name_max or any(len(name) > name_max for name in pairs[::2]):
+            raise BadBody(f"one of its names is longer than {name_max} characters")
         self._count += 1
         self._children[-1] += 1
         if len(self._open) > depth_max:
             raise BadBody(f"it is nested deeper than {depth_max} levels")
         if self._count > elements_max:
             raise BadBody(f"it has more than {elements_max} elements")
+        self._attributes += len(pairs) // 2
+        if self._attributes > elements_max:
+            raise BadBody(f"it has more than {elements_max} attributes")
         if len(pairs) > 2 * attributes_max:
             raise BadBody(f"one of its elements has more than {attributes_max} attributes")
         if self._children[-1] > children_max:

@@ -1,17 +1,13 @@
-"""Work that waits for the store, beside the event loop, and never longer than so long.
-
-A thread that hangs cannot be ended. It is left behind: it is a daemon, so it holds up neither the loop nor
-the end of the process, as those of `asyncio.to_thread` do.
-"""
+"""Work that waits for the store, beside the event loop, and never longer than so long."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from contextvars import copy_context
-from threading import Thread
 from typing import Protocol, TypeVar
 
+from reconciler.aside import aside
 from reconciler.errors import StoreError
+
+__all__ = ["Offload", "answer_max_s", "aside", "within"]
 
 T = TypeVar("T")
 
@@ -25,31 +21,6 @@ class Offload(Protocol):
 
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
         """Return what `work` returns."""
-
-
-async def aside(work: Callable[[], T]) -> T:
-    """Return what `work` returns, run in a thread of its own, which whoever is cancelled leaves behind."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-    context = copy_context()
-
-    def told(end: Callable[[], None]) -> None:
-        if not done.done():
-            end()
-
-    def run() -> None:
-        try:
-            result = context.run(work)
-        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
-            failure = error
-            end = lambda: done.set_exception(failure)  # noqa: E731 - one of two words
-        else:
-            end = lambda: done.set_result(result)  # noqa: E731 - the other one
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(told, end)
-
-    Thread(target=run, name="store", daemon=True).start()
-    return await done
 
 
 async def within(

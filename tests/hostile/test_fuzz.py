@@ -125,7 +125,7 @@ def _page(data: bytes, form: media.Form) -> None:
                 assert urls.ID.fullmatch(row.remote_id)
                 normalize.live("contact", row.body)
         assert media.decode(media.encode(document)) == document
-    media.words(data)
+    media.told(data)
 
 
 def _table(data: bytes) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from service.support import ID, contact, listing
 
 from reconciler.service import media
-from reconciler.service.media import BadBody, decode, depth_max, encode
+from reconciler.service.media import BadBody, decode, depth_max, encode, values_max
 
 DEVICE = {
     "id": ID,
@@ -85,6 +85,8 @@ HOSTILE: dict[str, bytes] = {
     "5,000 objects inside each other": NESTED,
     "100,000 arrays inside each other": b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "100,000 open arrays": b'{"a":' + b"[" * 100_000,
+    "too many values": b'{"a":[' + b"1," * values_max + b"1]}",
+    "too many empty lists": b'{"a":[' + b"[[]]," * (values_max // 3) + b"[]]}",
     "65 levels": b'{"a":' + b"[" * depth_max + b"]" * depth_max + b"}",
     "65 levels behind bracketed texts": b'{"x":"]]]}}}","a":'
     + b'["]",' * depth_max
@@ -180,9 +182,28 @@ def test_a_media_type_names_vendor_kind_version_and_form() -> None:
     ],
 )
 def test_the_services_own_words_are_found_in_every_form_of_error(body: bytes, wanted: str) -> None:
-    assert media.words(body) == wanted
+    assert media.told(body).words == wanted
 
 
 def test_floats_keep_their_value() -> None:
     assert decode(b'{"a":0.1,"b":1e-7,"c":-0.0}') == {"a": 0.1, "b": 1e-7, "c": -0.0}
     assert math.copysign(1, decode(b'{"c":-0.0}')["c"]) == -1
+
+
+def test_commas_in_a_text_are_no_values() -> None:
+    """A text of a million commas is one value; a cut one is none."""
+    text = "," * (values_max + 1)
+
+    assert decode(f'{{"a":"{text}"}}'.encode())["a"] == text
+    assert decode(f'{{"a":"\\"{text}"}}'.encode())["a"] == f'"{text}'
+    with pytest.raises(BadBody, match="cut off"):
+        decode(f'{{"a":"\\"{text}'.encode())
+
+
+def test_an_error_is_decoded_once_for_its_words_and_for_whose_it_is() -> None:
+    """A 404 is believed where the body is the service's own form, and not where it is a proxy's page."""
+    assert media.told(b'{"errorText":"gone"}') == media.Told("gone", is_document=True)
+    assert media.told(b"{}") == media.Told("", is_document=True)
+    assert media.told(b"not here") == media.Told("not here", is_document=False)
+    assert media.told(b"<html>not here</html>") == media.Told("", is_document=False)
+    assert len(media.told(b'{"errorText":"' + b"x" * 200_000 + b'"}').words) == media.words_max

@@ -99,7 +99,7 @@ def test_a_hanging_store_holds_up_neither_the_loop_nor_the_end_of_the_process() 
     with asyncio.Runner() as runner:
         runner.run(main())
     try:
-        left = [one for one in threading.enumerate() if one.name == "store"]
+        left = [one for one in threading.enumerate() if one.name == "aside"]
         assert len(left) >= 2
         assert all(one.daemon for one in left)
         assert len(told) == 1

@@ -149,6 +149,13 @@ DOCUMENTS: list[tuple[str, bytes, str]] = [
     ("very many attributes", listed(f"<x {attributes(200_000)}/>"), "longer than"),
     ("too many children", listed("<x/>" * 20_001), "20000 children"),
     ("too many elements", listed(("<x>" + "<y/>" * 19_990 + "</x>") * 11), "200000 elements"),
+    ("too many attributes in all", listed(f"<x {attributes(60)}/>" * 3_400), "200000 attributes"),
+    (
+        "a very long namespace",
+        listed(f'<x xmlns="{"u" * 300}"><y/></x>'),
+        "its names is",
+    ),
+    ("a very long namespace of attributes", listed(f'<x xmlns:n="{"u" * 300}" n:a=""/>'), "its names is"),
     ("a very long tag", listed(f"<{'x' * 2_000_000}/>"), "longer than"),
     ("a very long comment", listed(f"<!--{'x' * 2_000_000}-->"), "longer than"),
     ("a very long attribute", listed(f'<x a="{"x" * 2_000_000}"/>'), "longer than"),

@@ -1,0 +1,43 @@
+"""How the cost of some work grows with its input: 8 times the input may cost at most 24 times the time.
+
+Linear work costs 8 times as much, quadratic work 64 times. What is measured is the processor time of this
+thread alone, without the collector, and the least of several measures: neither load nor other tests count.
+"""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FACTOR = 8  # how much larger the large input is
+RATIO_MAX = 24.0  # quadratic work would give 64
+_TRIES = 6  # a measure can be too long by chance, never too short: the least of them is the nearest
+_HOPELESS_S = 2.0  # no large input here takes so long, and no measure would be forty times too long
+_FLOOR_S = 0.0005  # less than this is not measured well; a small input costs at least so much here
+
+
+def ratio(work: Callable[[T], object], make: Callable[[int], T], size: int) -> float:
+    """Return how many times as long `work` takes for the input of 8 times the size, at best."""
+    small, large = make(size), make(FACTOR * size)
+    work(small)
+    shortest, longest = _seconds(work, small), _seconds(work, large)
+    for _ in range(_TRIES):
+        shortest = min(shortest, _seconds(work, small))
+        if longest / max(shortest, _FLOOR_S) <= RATIO_MAX or longest > _HOPELESS_S:
+            break
+        longest = min(longest, _seconds(work, large))
+    return longest / max(shortest, _FLOOR_S)
+
+
+def _seconds(work: Callable[[T], object], given: T) -> float:
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        began = time.thread_time()
+        work(given)
+        return time.thread_time() - began
+    finally:
+        if collecting:
+            gc.enable()
