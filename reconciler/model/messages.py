@@ -15,14 +15,15 @@ class Message(Struct, frozen=True):
     """A message to send. `to` are numbers, addresses or MRIs; the service joins them with a separator.
 
     `callback_id` is the name of a callback of the account; `callback_parameters` come back with every
-    reply, all of them as text. `more` are further fields of the service, as it writes them.
+    reply, all of them as text: a list, an object or null as its JSON text. `more` are further fields of
+    the service, as it writes them.
     """
 
     to: tuple[str, ...]
     subject: str
     body: str = ""
     callback_id: str = ""
-    callback_parameters: Mapping[str, str | int | float | bool] = {}
+    callback_parameters: Mapping[str, Any] = {}
     more: Mapping[str, Any] = {}
 
 
@@ -61,7 +62,10 @@ class StatusCount(Struct, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """What became of a message on one channel for one recipient. Times are ISO 8601 in UTC, or ""."""
+    """What became of a message on one channel for one recipient. Times are ISO 8601 in UTC, or "".
+
+    `channel` is "" for a recipient for whom the service shows no delivery on any channel.
+    """
 
     recipient: str
     info: str

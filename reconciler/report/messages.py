@@ -117,13 +117,17 @@ def status_lines(states: Sequence[StatusCount]) -> tuple[Line, ...]:
 
 
 def delivery_lines(deliveries: Sequence[Delivery]) -> tuple[Line, ...]:
-    """Show what became of the message on each channel of each recipient."""
+    """Show what became of the message on each channel that was used, and who has no delivery yet."""
     rows = [
         (one.recipient, one.channel, one.status, one.destination, one.sent, one.received, one.acknowledged)
         for one in deliveries
     ]
     head = ("recipient", "channel", "status", "destination", "sent", "received", "acknowledged")
-    return _table(head, rows, count(len(rows), "delivery", "deliveries"))
+    made = sum(1 for one in deliveries if one.channel)
+    summary = count(made, "delivery", "deliveries")
+    if made < len(rows):
+        summary += f", {count(len(rows) - made, 'recipient')} without one"
+    return _table(head, rows, summary)
 
 
 def response_lines(counts: Sequence[ResponseCount]) -> tuple[Line, ...]:

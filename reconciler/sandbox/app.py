@@ -221,7 +221,7 @@ class Service:
             self._state,
             shelf,
             place.ids,
-            incoming.path,
+            incoming.path.removesuffix("/"),
             incoming.query,
             body,
             writer,

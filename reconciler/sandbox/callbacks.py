@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.mail import Callback, CallbackCall, Message, Recipient, Reply
+from reconciler.sandbox.mail import AuthType, Callback, CallbackCall, Message, Recipient, Reply
 from reconciler.sandbox.mailwire import responder, short_time
 from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import invalid, malformed
@@ -23,13 +23,14 @@ from reconciler.sandbox.replies import category, shown_channel
 name_max, key_max, email_max = 50, 128, 64  # characters
 retrying = timedelta(hours=24)  # from the event on, for as long a call is tried again
 
-AuthType = Literal["httpheader", "querystring", "queryparam", ""]
 AUTH_TYPES: dict[str, AuthType] = {
     "httpheader": "httpheader",
     "querystring": "querystring",
     "queryparam": "queryparam",
+    "basicauth": "basicauth",
+    "bearertoken": "bearertoken",
 }
-"""The two ways of showing the key; the second one has two names in the sources."""
+"""The ways of showing the key; that in the query has two names in the sources."""
 
 
 def read_callback(body: Body, *, callback_id: str, number: int) -> Callback:
@@ -140,8 +141,11 @@ def _service_keys(message: Message, recipient: Recipient, now: datetime) -> Body
     }
 
 
-def _as_text(value: str | float) -> str:
-    """Specification 2.6: all values are texts, also where a number was sent; 5 is "5", true is "true"."""
+def _as_text(value: object) -> str:
+    """Specification 2.6: all values are texts. A text is unchanged, anything else is its JSON text.
+
+    So 5 is "5", null is "null", and an object comes back whole, its keys in their order.
+    """
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

@@ -60,8 +60,8 @@ def _aliases() -> dict[str, str]:
 
     workEmailAddressPrimary is documented; that the other numbered fields follow the same pattern is assumed.
     """
-    searchable = [*CONTACT_FIELDS, "mri", "type", "lastModifiedTime", "id"]
-    found = {name.lower(): name for name in searchable if name not in NEVER_SHOWN}
+    shown = ["mri", "type", "lastModifiedTime", "id", "locations", "messagingoptions"]
+    found = {name.lower(): name for name in (*CONTACT_FIELDS, *shown) if name not in NEVER_SHOWN}
     for name in CONTACT_FIELDS:
         if name.endswith("1"):
             found[f"{name[:-1]}Primary".lower()] = name

@@ -13,6 +13,8 @@ import msgspec
 
 from reconciler.sandbox.records import Body
 
+AuthType = Literal["httpheader", "querystring", "queryparam", "basicauth", "bearertoken", ""]
+
 
 class Reply(msgspec.Struct, frozen=True):
     """What one recipient answered once."""
@@ -59,7 +61,7 @@ class Message(msgspec.Struct, frozen=True):
     created: datetime
     executed: datetime | None = None
     callback_id: str = ""
-    parameters: dict[str, str | int | float | bool] | None = None
+    parameters: dict[str, object] | None = None
 
 
 class Callback(msgspec.Struct, frozen=True):
@@ -69,7 +71,7 @@ class Callback(msgspec.Struct, frozen=True):
     number: int
     name: str
     url: str
-    auth_type: Literal["httpheader", "querystring", "queryparam", ""]
+    auth_type: AuthType
     key: str
     content_type: Literal["json", "xml"]
     remove_html: bool

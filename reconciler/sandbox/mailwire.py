@@ -20,6 +20,7 @@ from reconciler.sandbox.replies import (
 )
 from reconciler.sandbox.wire import Writer, body_types
 
+CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status, in this order
 nothing = "N/A"  # what stands for the answer of somebody who gave none
 
 _RELATIONS = (
@@ -76,23 +77,41 @@ def status_summary(message: Message, uri: str) -> Body:
 
 
 def status_row(message: Message, recipient: Recipient, uri: str) -> Body:
-    """What became of the message for one recipient. A time that there is none of is left out."""
+    """What became of the message for one recipient: all three channels, blank where not used (recorded)."""
+    used = recipient.channel or ("email" if "@" in recipient.written else "sms")
+    blank: Body = {"status": "", "destination": ""}
+    return {
+        "name": recipient.name,
+        "info": f" {_info(message, recipient)} ",
+        "link": [link(uri, "self")],
+        "status": [
+            {"type": channel, **(_delivery(message, recipient) if channel == used else blank)}
+            for channel in CHANNELS
+        ],
+    }
+
+
+def _delivery(message: Message, recipient: Recipient) -> Body:
+    """The channel that was used. A time that there is none of is left out."""
     reached = message.executed if recipient.channel and not recipient.failed else None
     answered = recipient.replies[0].at if recipient.replies else None
     delivery: Body = {
-        "type": recipient.channel,
         "status": delivery_word(message, recipient),
         "destination": recipient.destination or recipient.written,
         "sentTimestamp": _milliseconds(message.executed if recipient.channel else None),
         "receivedTimestamp": _milliseconds(reached),
         "acknowlegedTimestamp": _milliseconds(answered),  # misspelt by the service (recorded)
     }
-    return {
-        "name": recipient.name,
-        "info": f"{recipient.destination or recipient.written}    ",
-        "link": [link(uri, "self")],
-        "status": [{name: value for name, value in delivery.items() if value is not None}],
-    }
+    return {name: value for name, value in delivery.items() if value is not None}
+
+
+def _info(message: Message, recipient: Recipient) -> str:
+    """One sentence about the delivery; recorded for e-mail, documented for SMS."""
+    if recipient.failed:
+        return recipient.failure
+    if message.executed is None:
+        return "Message queued."
+    return "Email message sent OK." if recipient.channel == "email" else "Out bound SMS text message sent OK."
 
 
 def response_summary(message: Message, wanted: Iterable[Category], uri: str) -> Body:

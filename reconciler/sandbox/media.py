@@ -15,7 +15,7 @@ import msgspec
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import not_acceptable, wrong_media_type
-from reconciler.sandbox.wire import media_type
+from reconciler.sandbox.wire import media_type, spellings
 from reconciler.sandbox.xml import write_xml
 
 Written = Literal["json", "xml"]
@@ -38,7 +38,7 @@ def answer_type(accept: str, config: SandboxConfig, kind: str) -> Shown | None:
     The best by q; the vendor's types before the plain ones, those before wildcards, then the first named.
     A wildcard, and no Accept at all, is the default form's vendor type.
     """
-    ours = {media_type(config.vendor, kind, one): one for one in BOTH}
+    ours = {media_type(config.vendor, word, one): one for word in spellings(kind) for one in BOTH}
     usual = Shown(media_type(config.vendor, kind, config.default_form), config.default_form)
     found: list[tuple[float, int, int, Shown]] = []
     for place, part in enumerate(accept.lower().split(",") if accept else ()):

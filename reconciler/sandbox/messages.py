@@ -27,7 +27,7 @@ _NOT_WRITTEN = frozenset({"id", "from", "link", "direction", "createdTime", "res
 _OWN_PLACE = frozenset({"to", "subject", "callbackId", "callbackParameters"})
 _NUMBER = re.compile(r"\+?[0-9]{3,15}")
 
-Parameters = dict[str, str | int | float | bool]
+Parameters = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +129,12 @@ def _moment(date: str, time: str) -> datetime:
 
 
 def _parameters(given: object) -> Parameters | None:
+    """Free-form (specification 2.4): any JSON value under any name, null included."""
     if given is None:
         return None
     if not isinstance(given, dict):
         raise invalid("callbackParameters must be an object")
-    kept = {name: value for name, value in given.items() if value is not None}
-    for value in kept.values():
-        if not isinstance(value, str | int | float | bool):
-            raise invalid("callbackParameters must hold plain values: texts, numbers, true or false")
-    return kept
+    return given
 
 
 def _key(address: str) -> str:

@@ -23,7 +23,7 @@ from reconciler.sandbox.records import Body
 from reconciler.sandbox.replies import FILTERS
 from reconciler.sandbox.routing import Route
 from reconciler.sandbox.schemas import SCHEMAS, one_of, ref, text
-from reconciler.sandbox.wire import media_type
+from reconciler.sandbox.wire import media_type, spellings
 
 address = "/openapi.json"
 opens_workspace = "/workspaces/{workspaceId}"
@@ -238,7 +238,8 @@ def _content(config: SandboxConfig, kind: str, schema: Body | None, *, plain: bo
     types: Body = {}
     for form in BOTH:
         shown: Body = {"schema": schema} if schema is not None and form == "json" else {}
-        types[media_type(config.vendor, kind, form)] = shown
+        for word in spellings(kind):
+            types[media_type(config.vendor, word, form)] = shown
         if plain:
             types[f"application/{form}"] = shown
     return types

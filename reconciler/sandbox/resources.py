@@ -15,6 +15,7 @@ from reconciler.sandbox.fields import RESOURCE_FIELDS
 from reconciler.sandbox.records import Body, Resource
 from reconciler.sandbox.refusals import invalid
 
+_line_breaks = {ord(character): None for character in "\r\n\t "}  # encoders break lines after 64 or 76 signs
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
 
 
@@ -71,6 +72,6 @@ def _texts(body: Body) -> dict[str, str]:
 
 def _decoded(text: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode(text.translate(_line_breaks), validate=True)
     except (binascii.Error, ValueError):
         raise invalid("derefUri is not base64") from None

@@ -95,10 +95,15 @@ WORKSPACE = Route("workspace", {"GET": workspaces.get_workspace, "PUT": workspac
 
 
 def find_place(path: str) -> Place:
-    """Where this path leads; refuses (404) a path that leads nowhere, also one with an empty segment."""
+    """Where this path leads, with or without a slash at its end; refuses (404) what leads nowhere.
+
+    So does a path with an empty segment.
+    """
     segments = path.split("/")[1:]
     if segments == [""]:
         return Place(COMPANY, "", ())
+    if segments[-1] == "":
+        segments.pop()
     if "" in segments:
         raise not_found()
     workspace = ""

@@ -27,6 +27,10 @@ opaque: Body = {"type": "string", "pattern": "^[0-9A-F]+$"}
 day: Body = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}
 moment: Body = {"type": "string", "format": "date-time"}
 short_moment: Body = {"type": "string", "pattern": "^[0-9]{2}/[0-9]{2}/[0-9]{2} [0-9]{2}:[0-9]{2}$"}
+# Padded at its end; lines may break after any group of four. The sandbox takes them anywhere.
+base64_text = (
+    "^([A-Za-z0-9+/]{4}(\\r?\\n)?)*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)(\\r?\\n)?$"
+)
 percentage: Body = {"type": "string", "pattern": "^[0-9]{1,3}(\\.[0-9])?%$"}
 nothing: Body = {"const": "N/A"}
 
@@ -200,7 +204,7 @@ SCHEMAS: dict[str, Body] = {
         {
             **dict.fromkeys(RESOURCE_FIELDS, filled),
             "scope": one_of(("private", "public")),
-            "derefUri": {**filled, "contentEncoding": "base64", "pattern": "^([A-Za-z0-9+/]{4})+$"},
+            "derefUri": {**filled, "contentEncoding": "base64", "pattern": base64_text},
         }
     ),
     "NewMessage": opened(
@@ -208,10 +212,7 @@ SCHEMAS: dict[str, Body] = {
         {
             "body": {"type": ["string", "null"]},
             "callbackId": {"type": ["string", "null"]},
-            "callbackParameters": {
-                "type": "object",
-                "additionalProperties": {"type": ["string", "number", "boolean"]},
-            },
+            "callbackParameters": {"type": "object"},
         },
     ),
     "Accepted": closed({"location": filled, "messageid": opaque}),
@@ -228,12 +229,12 @@ SCHEMAS: dict[str, Body] = {
         {"link": ref("Links"), "categories": {**array(ref("StatusCategory")), "minItems": len(STATES)}}
     ),
     "StatusRow": closed(
-        {"name": text, "info": text, "link": ref("Links"), "status": array(ref("Delivery"), rows=1)}
+        {"name": text, "info": text, "link": ref("Links"), "status": array(ref("Delivery"), rows=3)}
     ),
     "Delivery": closed(
         {
-            "type": one_of(("sms", "email", "")),
-            "status": one_of(("PENDING", "DELIVRD", "READ", "FAILED")),
+            "type": one_of(("email", "sms", "voice")),
+            "status": one_of(("PENDING", "DELIVRD", "READ", "FAILED", "")),
             "destination": text,
         },
         _TIMES,

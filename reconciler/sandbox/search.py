@@ -5,7 +5,7 @@ Belongs here: reading the query, and the text that a filter or a sort compares. 
 Source: specification 4.2; docs/service.md, lists (contains, fields=, customFields=, aliases).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from reconciler.sandbox.fields import QUERY_NAMES, STRUCTURED
@@ -14,11 +14,14 @@ from reconciler.sandbox.records import Contact
 from reconciler.sandbox.wire import contact_value
 
 custom_prefix = "custom_"
+NO_FILTERS = frozenset({"apikey", "limit", "offset", "sortorder", "sortfields", "fields", "customfields"})
+"""Parameters of a list of contacts that name no field, in lower case."""
+KNOWN = frozenset(QUERY_NAMES.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The rows wanted, and their order. `filters` and `sort` name a field, or custom_<name> in lower case."""
+    """The rows wanted, and their order. `filters` and `sort` name documented fields, others in lower case."""
 
     filters: tuple[tuple[str, str], ...] = ()
     sort: tuple[str, ...] = ()
@@ -33,17 +36,16 @@ class Question:
 def read_question(query: Mapping[str, str]) -> Question:
     """The filters and the order that a query asks for; refuses (400) any sortOrder but asc and desc.
 
-    Names are read in any case. A parameter that is no field of a contact is ignored, as is such a name in
-    sortFields.
+    Every parameter that asks for nothing else names a field, in any case: a documented one, or one that
+    clients have added. Where nobody has such a field it finds nobody; ignored it would find everybody.
     """
     filters = []
     for name, value in query.items():
-        column = _column(name)
-        if column is not None:
-            filters.append((column, value.casefold()))
+        if name.lower() not in NO_FILTERS:
+            filters.append((_column(name), value.casefold()))
     order = read_order(query)
-    wanted = (_column(name.strip()) for name in query.get("sortFields", "").split(","))
-    return Question(tuple(filters), tuple(name for name in wanted if name), order == "desc")
+    wanted = (name.strip() for name in query.get("sortFields", "").split(","))
+    return Question(tuple(filters), tuple(_column(name) for name in wanted if name), order == "desc")
 
 
 def read_added(query: Mapping[str, str]) -> tuple[str, ...]:
@@ -67,12 +69,26 @@ def column_text(contact: Contact, column: str) -> str:
         value: object = next(found, "")
     elif column == "lastModifiedTime":
         value = contact.modified.isoformat()  # one form for all, so that sorting by time sorts by time
-    else:
+    elif column in KNOWN:
         value = contact_value(contact, column)
-    return value.casefold() if isinstance(value, str) else ""
+    else:
+        value = next((value for name, value in contact.fields.items() if name.lower() == column), "")
+    return "\n".join(_texts(value)).casefold()
 
 
-def _column(name: str) -> str | None:
-    if name.lower().startswith(custom_prefix):
-        return name.lower()
-    return QUERY_NAMES.get(name.lower())
+def _texts(value: object) -> Iterator[str]:
+    """Every text within a value: of messaging options and locations each part is compared."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for part in value.values():
+                yield from _texts(part)
+        case list():
+            for part in value:
+                yield from _texts(part)
+
+
+def _column(name: str) -> str:
+    """The documented field of this name, or the name in lower case: a custom field, or one of one's own."""
+    return QUERY_NAMES.get(name.lower(), name.lower())

@@ -6,6 +6,7 @@ Source: specification 6; docs/service.md, callbacks: only 200 is a success, 5 s 
 """
 
 import asyncio
+import base64
 import ipaddress
 import ssl
 from collections.abc import AsyncIterator
@@ -143,6 +144,13 @@ async def _post(config: SandboxConfig, callback: Callback, call: CallbackCall) -
     match callback.auth_type:
         case "httpheader":
             headers[f"X-{config.vendor.title()}-Callback-Key"] = callback.key
+        case "basicauth":
+            # user:password, or the same in base64 already: no base64 holds a colon (assumed).
+            words = callback.key
+            encoded = base64.b64encode(words.encode()).decode() if ":" in words else words
+            headers["Authorization"] = f"Basic {encoded}"
+        case "bearertoken":
+            headers["Authorization"] = f"Bearer {callback.key}"
         case "querystring" | "queryparam":
             page, hash_sign, fragment = url.partition("#")
             joint = "&" if urlsplit(page).query else "?"

@@ -11,6 +11,8 @@ from reconciler.sandbox.search import Question, column_text
 
 views_max = 8  # answers of searches kept while nothing changes, so that walking their pages costs one search
 
+columns_max = 200  # fields whose texts are kept for searches; names are free, so there is no end of them
+
 _number = attrgetter("number")
 
 
@@ -88,6 +90,8 @@ class Shelf:
     def _column(self, name: str) -> list[str]:
         column = self._columns.get(name)
         if column is None:
+            if len(self._columns) >= columns_max:
+                self._columns.clear()
             column = self._columns[name] = [column_text(contact, name) for contact in self._order]
         return column
 

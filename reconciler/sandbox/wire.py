@@ -22,6 +22,14 @@ def media_type(vendor: str, kind: str, form: str = "json") -> str:
     return f"application/vnd.{vendor}.{kind}-v1+{form}"
 
 
+def spellings(kind: str) -> tuple[str, ...]:
+    """The words of this kind in a media type: the usual one, then the plural that some sources write."""
+    return (kind, *_PLURALS.get(kind, ()))
+
+
+_PLURALS = {"messagestatus": ("messagestatuses",), "messageresponse": ("messageresponses",)}
+
+
 def body_types(vendor: str, kind: str) -> str:
     """What a link says about the body it takes: both vendor types, joined by a comma."""
     return f"application/vnd.{vendor}.{kind}-v1+xml,application/vnd.{vendor}.{kind}-v1+json"

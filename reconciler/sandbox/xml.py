@@ -120,13 +120,13 @@ def write_xml(kind: str, document: Body, prefixes: Prefixes = usual_prefixes) ->
 def read_xml(kind: str, content: bytes) -> Body:
     """The JSON document that this XML of the kind says; refuses (400) XML that cannot be one.
 
-    The root of an entity may stand in either namespace: public samples do both.
+    The root of an entity may stand in either namespace, or in none: public samples do all of it.
     """
     form = FORMS[kind]
     root = parse(content)
-    if form.rows is not None and (root.space, root.name) == (frames, list_root):
+    if form.rows is not None and root.name == list_root and root.space in (frames, ""):
         return _list_node(form, form.rows).read_one(root)
-    if root.space not in (entities, frames) or root.name != form.root:
+    if root.space not in (entities, frames, "") or root.name != form.root:
         raise malformed(f"the root of the body has to be {form.root} in the namespace {entities}")
     return _entity(form, root)
 

@@ -281,6 +281,6 @@ def _leaf(name: str, value: object) -> Element:
 
 
 def _require_space(element: Element, space: str) -> None:
-    if element.space != space:
+    if element.space not in (space, ""):
         wanted = f"in the namespace {space}" if space else "without a namespace"
         raise malformed(f"{element.name[:64]} has to be {wanted}")

@@ -4,9 +4,9 @@ Belongs here: building both from values, and refusing what the service could mis
 sending (messages.py), the shapes of answers (message_shapes.py).
 """
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from math import isfinite
 from typing import Any
 
 from reconciler.errors import InputError
@@ -19,24 +19,35 @@ zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; n
 def body_of(message: Message) -> dict[str, Any]:
     """The body that sends `message`. Raises InputError for what the service could misread."""
     _check_recipients(message.to)
-    for value in message.callback_parameters.values():
-        if isinstance(value, float) and not isfinite(value):
-            raise InputError(
-                "a callback parameter is not a finite number.", next="give a text or a finite number."
-            )
+    parameters = {name: _parameter(value) for name, value in message.callback_parameters.items()}
     body: dict[str, Any] = {"to": separator.join(message.to), "subject": message.subject}
     if message.body:
         body["body"] = message.body
     if message.callback_id:
         body["callbackId"] = message.callback_id
-    if message.callback_parameters:
-        body["callbackParameters"] = dict(message.callback_parameters)
+    if parameters:
+        body["callbackParameters"] = parameters
     twice = sorted(body.keys() & message.more.keys())
     if twice:
         raise InputError(
             f"`more` names {', '.join(twice)}, which the message has already.", next="leave it out of `more`."
         )
     return {**body, **message.more}
+
+
+def _parameter(value: Any) -> str | int | float | bool:
+    """A plain value as it is, any other as its JSON text: nobody tells what the service makes of an object.
+
+    All values come back as texts (specification 2.6), so a text that was sent comes back unchanged.
+    """
+    try:
+        written = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(
+            "a callback parameter is neither a text, a finite number nor anything else that JSON has.",
+            next="give a text, a finite number, true, false, null, or a list or an object of those.",
+        ) from None
+    return value if isinstance(value, str | int | float) else written
 
 
 def _check_recipients(recipients: tuple[str, ...]) -> None:

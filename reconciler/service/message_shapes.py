@@ -176,7 +176,11 @@ def status_counts(call: Call, answer: Answer, profile: Profile) -> tuple[StatusC
 
 
 def deliveries(call: Call, found: Found) -> tuple[Delivery, ...]:
-    """What became of the message for one recipient: one value for each channel, and at least one."""
+    """What became of the message for one recipient: one value for each channel that was used, at least one.
+
+    The service lists all three channels for everybody, blank where one was not used (recorded). Somebody
+    for whom none was used yet is one value with an empty channel, so that nobody is left out.
+    """
 
     def one(channel: Mapping[str, Any]) -> Delivery:
         # Recorded in this spelling; the other one may come with its correction.
@@ -192,9 +196,17 @@ def deliveries(call: Call, found: Found) -> tuple[Delivery, ...]:
             acknowledged=moment(read),
         )
 
-    return _read(
-        call, lambda: tuple(one(channel) for channel in objects(found.body, "status", empty=True) or ({},))
-    )
+    def used() -> tuple[Delivery, ...]:
+        listed = tuple(one(channel) for channel in objects(found.body, "status", empty=True))
+        return tuple(each for each in listed if _is_used(each)) or (one({}),)
+
+    return _read(call, used)
+
+
+def _is_used(delivery: Delivery) -> bool:
+    """Does anything stand there but the name of the channel?"""
+    told = (delivery.status, delivery.destination, delivery.sent, delivery.received, delivery.acknowledged)
+    return any(part.strip() for part in told)
 
 
 def response_counts(

@@ -279,6 +279,7 @@ def test_messages_are_shown_as_tables(project: Project, service: Service) -> Non
     assert ["to", f"{JANE};{SAM}"] in [line.split() for line in shown.splitlines()]
     assert "Acknowledged   1           50 %" in status
     assert [line.split()[0] for line in each[1:3]] == [JANE, SAM]
+    assert (len(each), each[-1]) == (4, "2 deliveries")
     assert summary[-1] == "2 recipients, 100 % accounted for"
     assert replies[-1] == f"  {JANE}: Yes\\u202e"
 

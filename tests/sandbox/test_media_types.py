@@ -4,6 +4,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 from sandbox.asking import JANE, Clock, Sandbox, named, resource_body, vendor_type
+from sandbox.receiving import sent
 
 
 @pytest.mark.spec("4/media-json", "4.2/accept-json")
@@ -193,3 +194,16 @@ def test_every_answer_carries_the_date_of_the_service() -> None:
     for path in ("/contacts", "/nowhere", "/_sandbox/requests"):
         shown = parsedate_to_datetime(sandbox.get(path).headers["date"])
         assert shown == clock.now.replace(microsecond=0)
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+@pytest.mark.parametrize("word", ["messagestatus", "messagestatuses", "messageresponse", "messageresponses"])
+def test_the_plural_of_statuses_and_responses_is_a_media_type_too(word: str, form: str) -> None:
+    """Sources write both; the answer has the type that was asked for."""
+    sandbox = Sandbox()
+    address = "messagestatus" if word.startswith("messagestatus") else "messageresponses"
+    asked = vendor_type(word).replace("json", form)
+
+    answer = sandbox.get(f"/messages/{sent(sandbox)}/{address}", headers={"accept": asked})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, asked)

@@ -111,8 +111,7 @@ def test_a_message_needs_recipients_and_a_subject(name: str, value: object) -> N
         ("body", 5),
         ("callbackId", ["a"]),
         ("callbackParameters", "a=b"),
-        ("callbackParameters", {"a": [1]}),
-        ("callbackParameters", {"a": {"b": 1}}),
+        ("callbackParameters", [1]),
         ("to", " ; , "),
     ],
 )
@@ -383,9 +382,8 @@ def test_a_queued_message_is_executed_at_the_next_cycle() -> None:
 
     clock.advance(59)
     assert summary(sandbox, message)["Pending"] == (1, "100.0%")
-    assert details(sandbox, message)[0]["status"] == [
-        {"type": "sms", "status": "PENDING", "destination": MOBILE}
-    ]
+    queued = {"type": "sms", "status": "PENDING", "destination": MOBILE}
+    assert queued in details(sandbox, message)[0]["status"]
 
     clock.advance(1)
     assert summary(sandbox, message)["Received"] == (1, "100.0%")
@@ -403,7 +401,7 @@ def test_the_queue_can_be_executed_by_hand() -> None:
 
 
 def test_the_details_of_a_status_name_everybody() -> None:
-    """Recorded: name, padded info, the delivery with a misspelt time; a time not reached is absent."""
+    """Recorded: name, padded info, three channels, a misspelt time; a time not reached is absent."""
     clock = Clock()
     sandbox = Sandbox(clock=clock)
     jane = sandbox.created("/contacts", JANE)
@@ -417,7 +415,7 @@ def test_the_details_of_a_status_name_everybody() -> None:
     assert rows == [
         {
             "name": "Jane Doe",
-            "info": f"{MAIL}    ",
+            "info": " Email message sent OK. ",
             "link": [{"uri": uri, "rel": "self", "method": "GET"}],
             "status": [
                 {
@@ -427,21 +425,25 @@ def test_the_details_of_a_status_name_everybody() -> None:
                     "sentTimestamp": 1786670430988,
                     "receivedTimestamp": 1786670430988,
                     "acknowlegedTimestamp": 1786670520988,
-                }
+                },
+                {"type": "sms", "status": "", "destination": ""},
+                {"type": "voice", "status": "", "destination": ""},
             ],
         },
         {
             "name": "+447700900001",
-            "info": "+447700900001    ",
+            "info": " Out bound SMS text message sent OK. ",
             "link": [{"uri": uri, "rel": "self", "method": "GET"}],
             "status": [
+                {"type": "email", "status": "", "destination": ""},
                 {
                     "type": "sms",
                     "status": "DELIVRD",
                     "destination": "+447700900001",
                     "sentTimestamp": 1786670430988,
                     "receivedTimestamp": 1786670430988,
-                }
+                },
+                {"type": "voice", "status": "", "destination": ""},
             ],
         },
     ]
@@ -493,11 +495,8 @@ def test_who_leads_nowhere_is_undeliverable_once_the_message_is_executed() -> No
 
     message = sent(sandbox, "Nobody.9@Contact.service.example", "Jane", MOBILE)
 
-    assert [row["status"][0]["status"] for row in details(sandbox, message)] == [
-        "FAILED",
-        "FAILED",
-        "DELIVRD",
-    ]
+    used = [[one["status"] for one in row["status"] if one["status"]] for row in details(sandbox, message)]
+    assert used == [["FAILED"], ["FAILED"], ["DELIVRD"]]
     assert summary(sandbox, message)["Undeliverable"] == (2, "66.7%")
 
 

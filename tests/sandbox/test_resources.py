@@ -1,9 +1,13 @@
 """Resources: uploads that are described, never given back. Source: specification 2.3, 4.3, docs."""
 
 import base64
+import re
+from typing import Any
 
 import pytest
 from sandbox.asking import Sandbox, last_segment, named, origin, resource_body, vendor_type
+
+from reconciler.sandbox.schemas import SCHEMAS
 
 
 def names(sandbox: Sandbox, query: str = "") -> list[str]:
@@ -321,3 +325,18 @@ def test_workspaces_do_not_see_each_others_resources() -> None:
     assert sandbox.get(f"/resources/{last_segment(path)}").status_code == 404
     assert names(sandbox) == []
     assert sandbox.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 3, 57, 58, 200])
+def test_base64_may_have_line_breaks_and_padding(size: int, ending: str) -> None:
+    """As encoders for mail write it: a break after 76 signs and at the end. Two of three files end with =."""
+    content = b"n" * (size - 1) + b"\n"
+    broken = base64.encodebytes(content).decode().replace("\n", ending)
+    sandbox = Sandbox()
+
+    path = sandbox.created("/resources", resource_body(derefUri=broken))
+
+    assert sandbox.get(f"/_sandbox{path}/content").content == content
+    described: Any = SCHEMAS["NewResource"]["properties"]
+    assert re.search(described["derefUri"]["pattern"], broken)

@@ -30,6 +30,7 @@ from waiting import patience_s, until
 from reconciler.sandbox import sending
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.service.replies import parse_reply
 
 day = 24 * 3600
 
@@ -220,6 +221,53 @@ def test_the_key_is_shown_in_the_query(kind: str, query: str, target: str) -> No
     (call,) = receiver.calls
     assert call.target == target.replace("+", "%20")
     assert call.headers["x-service-callback-key"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "header"),
+    [
+        ("basicauth", "ops:k3y", "Basic b3BzOmszeQ=="),
+        ("basicauth", "b3BzOmszeQ==", "Basic b3BzOmszeQ=="),
+        ("bearertoken", "k3y", "Bearer k3y"),
+    ],
+)
+def test_the_key_is_shown_as_credentials(kind: str, key: str, header: str) -> None:
+    """A newer public source: an Authorization header, and nothing in the query."""
+    with receiving() as receiver:
+        sandbox, path, message = with_callback(receiver.url, callback={"auth": {"type": kind, "key": key}})
+        replied(sandbox, message)
+        delivered(sandbox)
+
+    (call,) = receiver.calls
+    assert (call.headers["authorization"], call.target) == (header, "/in")
+    assert sandbox.get(path).json()["auth"] == {"type": kind, "key": key}
+
+
+@pytest.mark.spec("2.4/callbackParameters.unchanged", "2.6/customParameters.texts")
+@pytest.mark.parametrize("content_type", ["json", "xml"])
+def test_nested_parameters_and_null_come_back_as_their_json_text(content_type: str) -> None:
+    """Free-form, unchanged, and all texts: of a value that is no text that leaves its JSON text."""
+    parameters: dict[str, Any] = {
+        "who": {"name": "Jöhn", "shifts": [1, 2.5, None]},
+        "none": None,
+        "list": [],
+        "text": "{}",
+    }
+    with receiving() as receiver:
+        sandbox, _, _ = with_callback(receiver.url, callback={"contentType": content_type})
+        message = sent(sandbox, callbackId="approvals", callbackParameters=parameters)
+        replied(sandbox, message)
+        delivered(sandbox)
+
+    (call,) = receiver.calls
+    reply = parse_reply(call.body, str(call.headers["content-type"]))
+    assert reply.parameters == {
+        "who": '{"name":"Jöhn","shifts":[1,2.5,null]}',
+        "none": "null",
+        "list": "[]",
+        "text": "{}",
+    }
+    assert sandbox.get(f"/messages/{message}").json()["callbackParameters"] == parameters
 
 
 def test_a_callback_without_auth_shows_no_key() -> None:

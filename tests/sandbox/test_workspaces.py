@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sandbox.asking import Sandbox, named, origin, vendor_type
+from sandbox.asking import JANE, Sandbox, named, origin, vendor_type
 
 SPACE = {"projectName": "Day Shift", "status": "A"}
 
@@ -106,9 +106,22 @@ def test_an_empty_id_is_not_the_collection() -> None:
     """A lost id must not act on the default workspace or on everything."""
     sandbox = Sandbox(contacts=1)
 
-    for path in ("/workspaces//contacts", "/contacts/", "/workspaces/", "/contacts//devices"):
+    for path in ("/workspaces//contacts", "/contacts//", "/contacts//devices"):
         assert sandbox.get(path).status_code == 404
         assert sandbox.delete(path).status_code == 404
+    for path in ("/contacts/", "/workspaces/"):
+        assert sandbox.delete(path).status_code == 405
+
+
+def test_a_slash_at_the_end_changes_nothing() -> None:
+    """Older clients write one; the links of the answer have none."""
+    sandbox = Sandbox(contacts=25, workspaces=(("Night Shift", named),))
+    jane = sandbox.created("/contacts", JANE)
+
+    for path in ("/contacts", "/workspaces", f"/workspaces/{named}", f"/workspaces/{named}/contacts", jane):
+        assert sandbox.get(f"{path}/").json() == sandbox.get(path).json()
+    assert sandbox.created("/contacts/", JANE).startswith("/contacts/")
+    assert sandbox.delete(f"{jane}/").status_code == 204
 
 
 def test_a_workspace_is_created_and_can_be_used_at_once() -> None:

@@ -234,6 +234,20 @@ def test_a_namespace_is_known_by_its_name_and_never_by_its_prefix(root: str) -> 
     assert Sandbox().post("/contacts", headers=both("contact"), content=body).status_code == 201
 
 
+def test_xml_without_any_namespace_is_read_too() -> None:
+    """Older samples have none; whatever is in a foreign namespace is refused as before."""
+    body = (
+        b"<contact><firstName>Jane</firstName><messagingoptions><messagingoption channel='sms'>"
+        b"<enabled>true</enabled><primary>WorkMobilePhone1</primary></messagingoption></messagingoptions>"
+        b"<link uri='https://elsewhere.test/contacts/1' rel='self' method='GET'/></contact>"
+    )
+
+    answer = Sandbox().post("/contacts", headers={**both("contact"), "accept": ""}, content=body)
+
+    assert answer.status_code == 201
+    assert [one["primary"] for one in answer.json()["messagingoptions"]] == ["WorkMobilePhone1"]
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -243,7 +257,7 @@ def test_a_namespace_is_known_by_its_name_and_never_by_its_prefix(root: str) -> 
         b"<contact>",
         contact_xml(JANE_XML)[:-3],
         contact_xml(JANE_XML) * 2,
-        b"<contact><firstName>Jane</firstName></contact>",
+        b"<contact><firstName/>Jane</contact>",
         b'<contact xmlns="http://schemas.api.whispir.com"><firstName>Jane</firstName></contact>',
         contact_xml(JANE_XML, '<x:contact xmlns:x="http://example.com/other">%s</x:contact>'),
         contact_xml(JANE_XML, f"<ns2:device {NAMESPACES}>%s</ns2:device>"),

@@ -102,6 +102,29 @@ def test_everything_a_message_says_is_sent() -> None:
     }
 
 
+def test_parameters_that_are_no_plain_values_travel_as_their_json_text() -> None:
+    """All values come back as texts: so what comes back is what was sent, whatever the service would do."""
+    wire = Wire(answer(202, {"messageid": "A1"}))
+    parameters = {
+        "who": {"name": "Jöhn", "shifts": [1, None]},
+        "none": None,
+        "n": 7,
+        "on": True,
+        "text": "{}",
+    }
+    message = Message(("+61491570156",), "s", callback_parameters=parameters)
+
+    with_client(wire, lambda client: client.messages.send(message))
+
+    assert sent_body(wire)["callbackParameters"] == {
+        "who": '{"name":"Jöhn","shifts":[1,null]}',
+        "none": "null",
+        "n": 7,
+        "on": True,
+        "text": "{}",
+    }
+
+
 SELF = [{"uri": "https://elsewhere.test/messages/A1?x=y", "rel": "self", "method": "GET"}]
 TAKEN = {
     "202 without a body": (202, b"", "/messages/A1"),
@@ -766,25 +789,29 @@ def test_a_relation_that_leads_nowhere_is_left_out(uri: object) -> None:
     assert with_client(wire, lambda client: client.messages.get(ID)).relations == {}
 
 
-def test_deliveries_are_told_for_each_channel_of_each_recipient() -> None:
+def test_deliveries_are_told_for_each_channel_that_was_used() -> None:
+    """The service lists all three for everybody, and leaves those blank that it did not use (recorded)."""
     sms = {
         "type": "sms",
         "status": "READ",
         "destination": "+61491570156",
         "acknowlegedTimestamp": 1534118400000,
     }
-    email = {"type": "email", "status": "", "destination": ""}
-    body = {
-        "messageStatuses": [{"name": "Jane Doe", "info": " sent OK. ", "link": [], "status": [email, sms]}]
-    }
+    email, voice = ({"type": kind, "status": "", "destination": ""} for kind in ("email", "voice"))
+    failed = {"type": "email", "status": "FAILED", "destination": "jane.doe@example.com"}
+    people = {"Jane Doe": [email, sms, voice], "Jane again": [failed, sms, voice], "Sam": [email, voice]}
+    rows = [{"name": name, "info": " sent OK. ", "link": [], "status": used} for name, used in people.items()]
+    body = {"messageStatuses": rows}
 
     found = with_client(
         Wire(answer(200, body), answer(200, END)), lambda client: client.messages.status(ID, "detailed")
     )
 
-    assert [(one.channel, one.status, one.acknowledged) for one in found] == [
-        ("email", "", ""),
-        ("sms", "READ", "2018-08-13T00:00:00Z"),
+    assert [(one.recipient, one.channel, one.status, one.acknowledged) for one in found] == [
+        ("Jane Doe", "sms", "READ", "2018-08-13T00:00:00Z"),
+        ("Jane again", "email", "FAILED", ""),
+        ("Jane again", "sms", "READ", "2018-08-13T00:00:00Z"),
+        ("Sam", "", "", ""),
     ]
     assert {one.info for one in found} == {"sent OK."}
 
