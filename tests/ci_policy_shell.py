@@ -51,6 +51,11 @@ _LAB_JOB = {
     *("environment", "artifacts", "allow_failure", "before_script", "script", "after_script", "image"),
 }
 _LAB_TOP = {"stages", "workflow", "default", "variables"}
+_LAB_SETTINGS = {
+    ("GIT_SUBMODULE_STRATEGY", "none"),
+    ("FF_DISABLE_UMASK_FOR_DOCKER_EXECUTOR", "true"),
+    ("FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR", "true"),
+}
 _LAB_WORDS = {"image", "cache", "include", "hooks", "pages", "spec"}
 
 _HEREDOC = re.compile(r"<<'(?P<end>\w+)'(?P<rest>[^\n]*)\n(?P<text>.*?)^(?P=end)$", re.MULTILINE | re.DOTALL)
@@ -166,7 +171,7 @@ def in_gitlab(says: Mapping[str, Any]) -> Found:
             yield from refused("\n".join(lines) if isinstance(lines, list) else lines)
     for where in (says, *jobs.values()):
         given = where.get("variables", {})
-        yield from _variables({key: given[key] for key in given if key != "GIT_SUBMODULE_STRATEGY"})
+        yield from _variables({key: given[key] for key in given if (key, given[key]) not in _LAB_SETTINGS})
 
 
 def _variables(given: Mapping[str, str]) -> Found:

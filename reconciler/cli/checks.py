@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler import __version__, pipeline
+from reconciler.cli import trust
 from reconciler.cli.settings import Read
 from reconciler.cli.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.values import SECRETS
@@ -27,7 +28,6 @@ from reconciler.report.lines import count
 
 # What others than the owner may do to a file, as bits of its mode.
 OPEN_TO_OTHERS = 0o077
-_WRITTEN_BY_OTHERS = 0o022
 
 _LIBRARIES = ("httpx2", "sqlalchemy", "psycopg", "msgspec", "pyyaml", "jsonschema-rs", "pyrage", "rich")
 
@@ -135,7 +135,7 @@ def files(around: Surroundings) -> tuple[Finding, ...]:
 def _settings_files(read: Read | None) -> Iterator[Finding]:
     if read is None:
         return
-    if mode_of(read.layers.file) & _WRITTEN_BY_OTHERS:
+    if trust.others_may_write(read.layers.file):  # and they were read: their folder is named as safe
         yield Finding(
             "files",
             "warn",

@@ -10,10 +10,12 @@ import shlex
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from reconciler.cli import trust
 from reconciler.model.settings import Secret
 
 secret_bytes_max = 16_384  # bytes; a signed token has a few thousand, a mistaken file has more
@@ -82,7 +84,7 @@ def read(
         case "env":
             text = _from_environment(source.name, environ)
         case "file":
-            text = _text(_from_file(root / source.name, source.name), source)
+            text = _text(_from_file(root / source.name, source.name, trust.this_user(environ)), source)
         case "command":
             text = _text(_from_command(source.arguments, root, environ, timeout_s), source)
     return Secret(_fit(text.removesuffix("\n").removesuffix("\r"), source))
@@ -94,13 +96,17 @@ def _from_environment(name: str, environ: Mapping[str, str]) -> str:
     return environ[name]
 
 
-def _from_file(path: Path, name: str) -> bytes:
+def _from_file(path: Path, name: str, who: trust.Who) -> bytes:
     hint = f"put the secret, and nothing else, into {name}"
     try:
         # Non-blocking, or a pipe without a writer would make us wait for ever.
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
                 raise SecretRefused(f"{name} is not a regular file", hint)
+            found = trust.doubt(path, about, who)
+            if found is not None:
+                raise SecretRefused(f"{name} is not used: {found.what}", found.next)
             return file.read(secret_bytes_max + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
@@ -110,6 +116,7 @@ def _from_file(path: Path, name: str) -> bytes:
 def _from_command(words: tuple[str, ...], root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
     """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
     by_hand = "run the command by hand to see what it says"
+    _check_program(words[0], root)
     try:
         process = subprocess.Popen(  # noqa: S603 - the author of the settings names the program; no shell reads it
             words,
@@ -136,6 +143,16 @@ def _from_command(words: tuple[str, ...], root: Path, environ: Mapping[str, str]
     if process.returncode != 0:
         raise SecretRefused(f"the command {words[0]} ended with {process.returncode}", by_hand)
     return printed
+
+
+def _check_program(name: str, root: Path) -> None:
+    """Refuse a program that anybody could have written. One without a path is the system's to find."""
+    found = None
+    if "/" in name:
+        with suppress(OSError):  # it is not there: starting it will tell
+            found = trust.program_doubt(root / name)
+    if found is not None:
+        raise SecretRefused(f"the command {name} is not run: {found.what}", found.next)
 
 
 def _text(data: bytes, source: Source) -> str:

@@ -40,7 +40,7 @@ def settings_options(command: Command) -> Command:
         click.option(
             "--config",
             metavar="FILE",
-            help="The settings file. Default: reconciler.yaml, looked for upwards to the repository root.",
+            help="The settings file. Default: reconciler.yaml here, or above within the git repository.",
         ),
         click.option(
             "--environment",

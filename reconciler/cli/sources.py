@@ -5,11 +5,13 @@ Belongs here: finding and reading the file and putting one layer over the other.
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from reconciler.cli import trust
 from reconciler.cli.values import DEFAULTS, SECRETS, Layers, Value, Values, refused
 from reconciler.cli.variables import from_environment, present
 from reconciler.errors import Problem, SettingsError
@@ -28,7 +30,7 @@ def read_layers(
     """Return all settings: flag over environment over section over file over default."""
     # An empty --config is a variable that got lost: it names a folder, and is refused as one.
     file = _locate(present("RECONCILER_CONFIG", environ) if config is None else config, cwd)
-    tree = _read(file, os.path.relpath(file, cwd.resolve()))
+    tree = _read(file, os.path.relpath(file, cwd.resolve()), trust.this_user(environ))
     section, origin = _section(tree, environment, environ)
     values = dict(_defaults()) | _leaves(tree, tree.value, ())
     if section:
@@ -39,31 +41,47 @@ def read_layers(
 
 
 def _locate(config: str | None, cwd: Path) -> Path:
+    """Return the file that is named, or the nearest one of this repository. Raises SettingsError."""
     if config is not None:
         return (cwd / config).resolve()
     folder = cwd.resolve()
-    for candidate in (folder, *folder.parents):
-        if (candidate / FILE).is_file():
+    above = (folder, *folder.parents)
+    roots = [depth for depth, one in enumerate(above) if _is_there(one / ".git")]
+    # Outside of a repository nobody has said where the project ends: what lies above belongs to anybody.
+    reach = above[: roots[0] + 1] if roots else (folder,)
+    for candidate in reach:
+        if _is_there(candidate / FILE):
             return candidate / FILE
-        if (candidate / ".git").exists():
-            break
-    other = next((name for name in ("reconciler.yml", "reconciler.json") if (folder / name).is_file()), "")
-    raise SettingsError(
-        f"no {FILE} in {folder}, nor in a folder above it up to {candidate}.",
-        next=f"rename {other} to {FILE}"
-        if other
-        else "write one (docs/settings.md), or name it with --config FILE",
+    raise _nothing_found(reach, above)
+
+
+def _nothing_found(reach: tuple[Path, ...], above: tuple[Path, ...]) -> SettingsError:
+    folder = reach[0]
+    where = (
+        f"{folder}, nor in a folder above it up to the root of the repository, {reach[-1]}"
+        if len(reach) > 1
+        else f"{folder}, and a folder above it is looked at only within a git repository"
     )
+    other = next((name for name in ("reconciler.yml", "reconciler.json") if _is_there(folder / name)), "")
+    beyond = next((one / FILE for one in above[len(reach) :] if _is_there(one / FILE)), None)
+    if other:
+        hint = f"rename {other} to {FILE}"
+    elif beyond is not None:
+        hint = f"if {beyond} is meant, name it: --config {os.path.relpath(beyond, folder)}"
+    else:
+        hint = "write one (docs/settings.md), or name it with --config FILE"
+    return SettingsError(f"no {FILE} in {where}.", next=hint)
 
 
-def _read(file: Path, shown: str) -> Tree:
+def _is_there(path: Path) -> bool:
     try:
-        data = file.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or "it cannot be opened").lower()
-        raise SettingsError(
-            f"{shown}: the settings cannot be read: {reason}.", next="check the name and its rights"
-        ) from error
+        return path.exists()
+    except OSError:  # a folder above us that may not be looked into
+        return False
+
+
+def _read(file: Path, shown: str, who: trust.Who) -> Tree:
+    data = _believed(file, shown, who)
     tree = read_tree(data, shown)
     plain = tuple(_plain_secrets(tree))
     # What the schema says of a plain secret is dropped: it might show the value.
@@ -74,6 +92,32 @@ def _read(file: Path, shown: str) -> Tree:
     if problems:
         raise refused(*problems)
     return tree
+
+
+def _believed(file: Path, shown: str, who: trust.Who) -> bytes:
+    """Return what the file says, where nobody else on this machine could have written it."""
+    try:
+        # What was judged is what is read. Non-blocking, or a pipe without a writer would be waited for.
+        with os.fdopen(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:
+            about = os.fstat(opened.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise SettingsError(
+                    f"{shown}: the settings cannot be read: it is not a regular file.", next="name a file"
+                )
+            found = trust.doubt(file, about, who)
+            data = opened.read() if found is None else b""
+    except OSError as error:
+        reason = (error.strerror or "it cannot be opened").lower()
+        raise SettingsError(
+            f"{shown}: the settings cannot be read: {reason}.", next="check the name and its rights"
+        ) from error
+    if found is not None:
+        raise SettingsError(
+            f"{shown}: these settings are not read: {found.what}. "
+            "Settings decide where the credentials go and which command is run to get them.",
+            next=found.next,
+        )
+    return data
 
 
 def _plain_secrets(tree: Tree) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
+from reconciler.cli import trust
 from reconciler.cli.values import DEFAULTS, SECRETS, Value, Values, refused
 from reconciler.errors import Problem
 from reconciler.manifest.check import check
@@ -17,9 +18,10 @@ from reconciler.model.documents import Place
 
 PREFIX = "RECONCILER_"
 
-# Names that start like ours and are not settings: three that stand for flags, and those that a container
+# Names that start like ours and are not settings: three that stand for flags, the folders whose
+# files are believed (trust.py), and those that a container
 # platform sets for a service that happens to be called reconciler.
-_FLAGS = ("RECONCILER_CONFIG", "RECONCILER_ENVIRONMENT", "RECONCILER_IDENTITY")
+_FLAGS = ("RECONCILER_CONFIG", "RECONCILER_ENVIRONMENT", "RECONCILER_IDENTITY", trust.VARIABLE)
 _PLATFORM = ("RECONCILER_PORT", "RECONCILER_SERVICE_HOST", "RECONCILER_SERVICE_PORT")
 
 

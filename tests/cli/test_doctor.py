@@ -396,10 +396,11 @@ def test_files_that_others_may_read_are_named(project: Project, service: Service
     for name, mode in (("key", 0o600), ("plan.json", 0o600), ("reconciler.yaml", 0o644)):
         (project.folder / name).chmod(mode)
     closed = doctor(project, service)
-    for name in ("key", "plan.json", ".reconciler/store.db", "reconciler.yaml"):
-        (project.folder / name).chmod(0o666)
+    for name, mode in (("key", 0o644), ("plan.json", 0o666), (".reconciler/store.db", 0o666)):
+        (project.folder / name).chmod(mode)
+    settings.chmod(0o666)
 
-    opened = doctor(project, service)
+    opened = doctor(project, service, RECONCILER_SAFE_DIRECTORY=str(project.folder))
 
     warned = " ".join(one["what"] for one in told(opened)["checks"] if one["state"] == "warn")
     assert set(states(closed).values()) == {"ok"}

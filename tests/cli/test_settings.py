@@ -220,9 +220,22 @@ def test_settings_are_found_upwards_to_the_repository_root(repository: Path) -> 
 
     assert read(deep).layers.file == repository / "reconciler.yaml"
     assert read(deep).layers.shown == "../../reconciler.yaml"
-    assert refusal(other).startswith(
-        f"no reconciler.yaml in {other}, nor in a folder above it up to {other}."
-    )
+    assert refusal(other).startswith(f"no reconciler.yaml in {other}, ")
+    (other / "deep").mkdir()
+    assert f"up to the root of the repository, {other}." in refusal(other / "deep")
+    assert "next: if" in refusal(other)
+    assert "--config ../../reconciler.yaml" in refusal(other)
+
+
+def test_outside_of_a_repository_nothing_above_the_working_folder_is_read(tmp_path: Path) -> None:
+    """A world-writable folder above, such as the one for temporary files, may hold anybody's settings."""
+    (tmp_path / "reconciler.yaml").write_text(MINIMAL)
+    below = tmp_path / "work"
+    below.mkdir()
+
+    assert read(tmp_path).layers.file == tmp_path / "reconciler.yaml"
+    assert "only within a git repository" in refusal(below)
+    assert read(below, config="../reconciler.yaml").layers.file == tmp_path / "reconciler.yaml"
 
 
 def test_a_file_with_another_ending_is_pointed_at(repository: Path) -> None:

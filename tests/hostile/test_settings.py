@@ -107,9 +107,9 @@ def test_every_profile_meets_its_line(case: Case, tmp_path: Path) -> None:
 
 
 def test_a_secret_file_that_others_may_read_still_works_and_a_device_does_not(tmp_path: Path) -> None:
-    """Rights are the owner's business, for containers mount secrets as they like; a pipe would wait."""
+    """Who may read it is the owner's business: containers mount secrets as they like. A pipe would wait."""
     (tmp_path / "key").write_text("canary")
-    for mode in (0o600, 0o640, 0o644, 0o666, 0o777):
+    for mode in (0o400, 0o600, 0o640, 0o644, 0o755):
         (tmp_path / "key").chmod(mode)
         assert read(Source("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
     for name in ("/dev/zero", "/dev/random", "/dev/tty0", str(tmp_path), "/proc/self/mem"):

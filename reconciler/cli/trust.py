@@ -1,0 +1,151 @@
+"""Whether somebody else on this machine decides what a file of ours says.
+
+Settings decide where credentials go and which command is run to get them. So whoever can write the file, or
+put another one in its place, acts with our rights. Belongs here: whose files are believed, and why one is
+not. Not here: finding and reading them (sources.py, credentials.py).
+
+The rules are those of git's safe.directory (the owner of file and folder) and of ssh's StrictModes (who may
+write), with three concessions to how people work. A group that only its owner is in may write: that is what
+umask 002 means on most systems. Whoever called us with sudo is as good as root. And folders that a variable
+names are believed, as in a container whose checkout belongs to another account.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+VARIABLE = "RECONCILER_SAFE_DIRECTORY"
+
+_ROOT = 0
+
+
+class Who(Struct, frozen=True):
+    """Who we are. `owners` are the users whose files are believed; `folders` hold what is believed anyway."""
+
+    uid: int
+    owners: frozenset[int]
+    folders: tuple[Path, ...] = ()
+
+
+class Doubt(Struct, frozen=True):
+    """Why a file is not believed, as the rest of a sentence about it; what to do about {path} in {folder}."""
+
+    what: str
+    next: str
+
+
+def this_user(environ: Mapping[str, str]) -> Who:
+    """Return whose files this process believes."""
+    uid = os.geteuid() if os.name == "posix" else _ROOT
+    caller = environ.get("SUDO_UID", "")
+    sudo = {int(caller)} if uid == _ROOT and caller.isascii() and caller.isdecimal() else set()
+    named = (Path(one) for one in environ.get(VARIABLE, "").split(os.pathsep))
+    folders = tuple(one.resolve() for one in named if one.is_absolute())
+    return Who(uid, frozenset({uid, _ROOT} | sudo), folders)
+
+
+def doubt(path: Path, about: os.stat_result, who: Who) -> Doubt | None:
+    """Return why the file at `path` is not believed, or None. `about` is what its open descriptor says.
+
+    Both its folder and, where it is a link, the folder that this leads to are looked at. Windows keeps
+    rights elsewhere: nothing is doubted there. Raises OSError.
+    """
+    real = path.resolve()
+    folders = tuple(dict.fromkeys((path.parent, real.parent)))
+    if os.name != "posix" or all(_is_named(folder.resolve(), who) for folder in folders):
+        return None
+    found = of_file(about, who, _is_private)
+    if found is not None:
+        return _filled(found, real, real.parent)
+    for folder in folders:
+        if found := of_folder(folder.stat(), who):
+            return _filled(found, folder, folder)
+    return None
+
+
+def of_file(about: os.stat_result, who: Who, is_private: Callable[[int, int], bool]) -> Doubt | None:
+    """Judge a file by its owner and mode. `is_private` says whether a user is alone in a group."""
+    if about.st_uid not in who.owners:
+        return _of_another(about, who, "it")
+    mode = stat.S_IMODE(about.st_mode)
+    if mode & stat.S_IWOTH:
+        return Doubt(f"everybody on this machine may write it (mode {mode:04o})", _advice("go-w"))
+    if mode & stat.S_IWGRP and not is_private(about.st_gid, about.st_uid):
+        return Doubt(f"its group may write it (mode {mode:04o})", _advice("g-w"))
+    return None
+
+
+def of_folder(about: os.stat_result, who: Who) -> Doubt | None:
+    """Judge the folder that a file is in, where others could put another file in its place."""
+    if about.st_uid not in who.owners:
+        return _of_another(about, who, "its folder")
+    mode = stat.S_IMODE(about.st_mode)
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        return Doubt(
+            f"everybody on this machine may put another file in its place (mode {mode:04o} of its folder)",
+            _advice("o-w"),
+        )
+    return None
+
+
+def others_may_write(path: Path) -> bool:
+    """Whether somebody besides the owner may write a file, whoever that is."""
+    try:
+        about = path.lstat()
+    except OSError:
+        return False
+    whose = Who(about.st_uid, frozenset({about.st_uid}))
+    return os.name == "posix" and of_file(about, whose, _is_private) is not None
+
+
+def program_doubt(path: Path) -> Doubt | None:
+    """Return why a program that the settings name by a path is not run, or None. Raises OSError.
+
+    Only what everybody may write is refused: programs belong to whoever administers them.
+    """
+    if os.name != "posix":
+        return None
+    real = path.resolve()
+    mode, above = real.stat().st_mode, real.parent.stat().st_mode
+    if mode & stat.S_IWOTH or (above & stat.S_IWOTH and not above & stat.S_ISVTX):
+        return Doubt(
+            "everybody on this machine may write it or its folder", f"chmod o-w {real} {real.parent}"
+        )
+    return None
+
+
+def _advice(change: str) -> str:
+    # Folders of Windows or of another machine, mounted here, show every file as everybody's.
+    return f"chmod {change} {{path}}; where that changes nothing, set {VARIABLE}={{folder}}"
+
+
+def _of_another(about: os.stat_result, who: Who, what: str) -> Doubt:
+    advice = f"chown {who.uid} {{path}}; where you trust user {about.st_uid}, set {VARIABLE}={{folder}}"
+    return Doubt(f"{what} belongs to user {about.st_uid}, and this is user {who.uid}", advice)
+
+
+def _filled(found: Doubt, path: Path, folder: Path) -> Doubt:
+    return Doubt(found.what, found.next.format(path=path, folder=folder))
+
+
+def _is_named(folder: Path, who: Who) -> bool:
+    return any(folder == one or one in folder.parents for one in who.folders)
+
+
+def _is_private(group: int, user: int) -> bool:
+    """Whether nobody but this user is in the group, as far as this machine knows: his own, named like him.
+
+    Somebody else's primary group is not looked for: that would read every account of a directory service.
+    Groups with a user's name are made for that user alone.
+    """
+    import grp  # noqa: PLC0415 - only a file that a group may write pays for these
+    import pwd  # noqa: PLC0415 - as above
+
+    try:
+        known, owner = grp.getgrgid(group), pwd.getpwuid(user)
+    except KeyError:
+        return False  # nobody knows who is in it
+    return known.gr_name == owner.pw_name and set(known.gr_mem) <= {owner.pw_name}
