@@ -24,6 +24,9 @@ T = TypeVar("T")
 tries_max = 5
 
 
+_META = select(schema.META.c.key, schema.META.c.value)
+
+
 class Source(Protocol):
     """Where a store is, and what this kind of database does in its own way."""
 
@@ -89,6 +92,10 @@ class _Collided(StoreError):
     """The transaction was undone as a whole, and may be tried again."""
 
 
+class _Busy(StoreError):
+    """A run of an older version is under way: what it goes on to write would not fit newer tables."""
+
+
 class Database:
     """Transactions on one store, all of whose errors are StoreErrors that say what to do.
 
@@ -146,11 +153,17 @@ class Database:
         return self._source.now(connection) or self._now()
 
     def confirm(self, connection: Connection) -> None:
-        """Return where the store still has the salt that it was opened with. Raises StoreError."""
-        salt = schema.META.c.value
-        found = connection.execute(select(salt).where(schema.META.c.key == "salt")).scalar_one_or_none()
-        if found != self.salt:
+        """Return where the store is still the one that was opened, in this version. Raises StoreError."""
+        rows = connection.execute(_META)
+        meta = {str(row.key): str(row.value) for row in rows}
+        if meta.get("salt") != self.salt:
             raise replaced(self.name)
+        if meta.get("version") != str(schema.VERSION):
+            raise StoreError(
+                f"the store {self.name} was brought to another version by another program while this run was "
+                "using it; nothing more is sent.",
+                next="upgrade reconciler here too; then: reconciler resume, or plan again",
+            )
 
     def accept(self) -> None:
         """Go on with a store that may lack what was written later: nothing of that can land any more."""
@@ -277,6 +290,13 @@ def _made(database: Database, connection: Connection, token: Callable[[], str]) 
         rows = [{"key": "version", "value": str(schema.VERSION)}, {"key": "salt", "value": salt}]
         connection.execute(schema.META.insert(), rows)
     elif version < schema.VERSION:
+        writer = migrations.writer(connection, database.now(connection))
+        if writer:
+            raise _Busy(
+                f"the store {database.name} was written by an older version of this program, which uses it "
+                f"right now: {writer}.",
+                next="wait until that run ends, then run it again: the store is brought to this version then",
+            )
         migrations.migrate(connection, version)
     return salt
 
@@ -287,6 +307,8 @@ def _migrate(source: Source, version: int, now: Callable[[], datetime]) -> None:
         with _opened(source, now, writing=True) as database:
             database.write(lambda connection: _made(database, connection, str))
         database.close()
+    except _Busy:
+        raise
     except StoreError as error:
         raise StoreError(
             f"{error} It was written by an older version of this program (schema {version}, this one knows "
@@ -305,7 +327,7 @@ def _found(database: Database, connection: Connection) -> tuple[int, str]:
                 next="set `store` to another place",
             )
         return 0, ""
-    rows = connection.execute(select(schema.META.c.key, schema.META.c.value))
+    rows = connection.execute(_META)
     meta = {str(row.key): str(row.value) for row in rows}
     version, salt = meta.get("version", ""), meta.get("salt", "")
     if not re.fullmatch(r"[1-9][0-9]{0,99}", version, re.ASCII) or not salt:

@@ -118,6 +118,7 @@ class Lock:
     def _taken(self, seals: Seals) -> Holder:
         # Writers take turns: nobody comes between this look and what is written after it.
         connection = seals.connection
+        self._database.confirm(connection)
         row, now = _sealed_row(connection, self._owner), self._time(connection)
         if row is not None and row.nonce and not _over(row, now):
             raise self._held(row, running(connection, self._owner, row), now)

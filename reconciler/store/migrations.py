@@ -7,6 +7,7 @@ that the caller gives: after a kill at any moment the store is of the one versio
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -40,6 +41,26 @@ def migrate(connection: Connection, version: int) -> None:
     connection.execute(
         schema.META.update().where(schema.META.c.key == "version").values(value=str(schema.VERSION))
     )
+
+
+def writer(connection: Connection, now: datetime) -> str:
+    """Return who holds a lock of any origin and stack in tables of an older version, or "".
+
+    Such a run goes on with statements for the tables as they were. What it writes would be in no seal, and be
+    taken for damage.
+    """
+    locks = Table("locks", MetaData(), *_texts("nonce", "run", "holder", "expires"))
+    for row in connection.execute(select(locks).where(locks.c.nonce != "")):
+        if _lives(row.expires, now):
+            return f"{row.holder}, run {row.run}; its lease ends at {row.expires}"
+    return ""
+
+
+def _lives(expires: object, now: datetime) -> bool:
+    try:
+        return datetime.fromisoformat(str(expires)) > now
+    except (ValueError, TypeError):  # no time, or one without a zone: nobody who writes has written it
+        return False
 
 
 def _to_2(connection: Connection) -> None:

@@ -19,7 +19,9 @@ from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.snapshots import UNKNOWN, RecordedEntity
 from reconciler.store import connection, journal, migrations, postgres, schema
+from reconciler.store.database import Store
 from reconciler.store.owner import Owner
+from reconciler.store.recorded import Batch
 
 TESTS = str(Path(__file__).parents[1])
 ME = Owner(ORIGIN, "default")
@@ -61,7 +63,7 @@ INSERT INTO doubts VALUES
     ('https://api.example.com', 'other', 'contact/ops/jane-doe', '2026-03-01T12:00:20+00:00', '');
 INSERT INTO locks VALUES (
     'https://api.example.com', 'default', 'nonce-of-run-2', 'run-2', 'somebody', 'a seat', 7,
-    '2026-03-01T12:00:00+00:00', '2026-03-01T12:05:00+00:00'
+    '2026-03-01T11:54:00+00:00', '2026-03-01T11:59:00+00:00'
 );
 INSERT INTO runs VALUES
     ('run-1', 'https://api.example.com', 'default', 'apply', '7f3a', '2026-02-02T10:00:00+00:00',
@@ -198,13 +200,53 @@ def test_bringing_up_twice_changes_nothing_more(old: str) -> None:
     assert everything(old) == once
 
 
-def test_a_lock_of_an_older_version_still_keeps_others_out_and_then_counts_on(old: str) -> None:
-    clock = Clock()
-    with store_at(old, clock=clock) as store:
-        with store._database.writing() as connection:
-            connection.execute(text("UPDATE locks SET expires = '2020-01-01T00:00:00+00:00'"))
-        with store.lock("run-3") as lock:
-            assert lock.counter == 2
+def test_a_lock_of_an_older_version_counts_on(old: str) -> None:
+    with store_at(old) as store, store.lock("run-3") as lock:
+        assert lock.counter == 2
+
+
+def write_lease(url: str, expires: str) -> None:
+    with connected(url) as opened:
+        opened.execute(text("UPDATE locks SET expires = :expires"), {"expires": expires})
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_store_is_not_brought_up_under_a_run_of_an_older_version(old: str, *, create: bool) -> None:
+    """What that run goes on to write is in no seal: the next command would call the store damaged."""
+    write_lease(old, "2999-01-01T00:00:00+00:00")
+    before = everything(old)
+    with pytest.raises(StoreError, match="uses it right now: somebody, run run-2") as caught:
+        store_at(old, create=create)
+    assert "wait until that run ends" in caught.value.next
+    assert everything(old) == before
+
+    write_lease(old, "2020-01-01T00:00:00+00:00")
+    with store_at(old, create=create) as store:
+        assert set(store.recorded(WORKSPACES).entities) == {JANE}
+
+
+@pytest.mark.parametrize("expires", ["", "soon", "2999-01-01T00:00:00"])
+def test_a_lease_that_no_version_wrote_keeps_nobody_from_bringing_a_store_up(old: str, expires: str) -> None:
+    """It would never end."""
+    write_lease(old, expires)
+    store_at(old).close()
+
+
+def test_a_run_whose_store_was_brought_to_a_newer_version_writes_nothing_more(store_url: str) -> None:
+    """Its statements are for the tables as they were."""
+
+    def upgrade(store: Store) -> None:
+        with store._database.writing() as opened:
+            newer = {"version": str(schema.VERSION + 1)}
+            opened.execute(text("UPDATE meta SET value = :version WHERE key = 'version'"), newer)
+
+    with store_at(store_url) as store, store.lock("run-1") as lock:
+        upgrade(store)
+        with pytest.raises(StoreError, match="was brought to another version") as caught:
+            store.record([Batch()], WORKSPACES, lock=lock)
+        assert "upgrade reconciler" in caught.value.next
+        with pytest.raises(StoreError, match="was brought to another version"):
+            store.lock_for("run-2").take()
 
 
 def test_each_older_version_has_a_step_to_the_next() -> None:
