@@ -101,14 +101,14 @@ def verify(
     return _verification(held, number, what)
 
 
-def fault_before(entry: AuditEntry | Damaged, held: Head | None) -> str:
+def fault_before(entry: AuditEntry | Damaged, held: Head) -> str:
     """Return what is wrong with an entry that has to be `held`, as a clause; "" for nothing.
 
     For a look from the end backwards, where `verify` goes from the beginning on.
     """
     if isinstance(entry, Damaged):
         return entry.what
-    if held is None or entry.number != held.number:
+    if entry.number != held.number:
         return "another one is missing after it"
     return "" if entry.hash == held.hash == _hash(entry) else "it is not as it was written"
 

@@ -185,25 +185,32 @@ def verified(connection: Connection, owner: Owner, anchor: Head | None, *, start
 def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tuple[AuditEntry, ...]:
     """Return the last `limit` entries, newest last; only those of the runs whose id begins with `run`.
 
-    Raises CorruptRecord where one of them cannot be read.
+    Raises CorruptRecord where one that was looked at is not as it was written, or is missing.
     """
     query = select(*_LINE).where(*_of(owner)).order_by(AUDIT.c.number.desc())
+    start = beginning(owner.origin, owner.stack)
     found: list[AuditEntry] = []
-    held = head(connection, owner) if limit > 0 else None
+    held = (head(connection, owner) or start) if limit > 0 else start
     for row in _streamed(connection, query):
         if len(found) >= limit:
             break
         entry = _entry(row)
         what = fault_before(entry, held)
         if what or isinstance(entry, Damaged):
-            raise CorruptRecord(
-                f"entry {entry.number} of the store's history is damaged: {what}.",
-                next="reconciler history --verify says from where on it does not hold",
-            )
+            raise _damaged(entry.number, what)
         held = Head(entry.number - 1, entry.previous)
         if entry.run.startswith(run):
             found.append(entry)
+    if len(found) < limit and held != start:  # no row is left, and the last one was not the first entry
+        raise _damaged(held.number, "it is missing")
     return tuple(reversed(found))
+
+
+def _damaged(number: int, what: str) -> CorruptRecord:
+    return CorruptRecord(
+        f"entry {number} of the store's history is damaged: {what}.",
+        next="reconciler history --verify says from where on it does not hold",
+    )
 
 
 def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select, text
-from store.remembering import begin, ended, intent, run_of, store_of
+from store.remembering import begin, ended, everything, intent, run_of, store_of
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again
 
 from reconciler.errors import CorruptRecord, StoreError
@@ -17,7 +17,7 @@ from reconciler.store import sealed
 from reconciler.store.database import Store
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
-from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, SEALS
+from reconciler.store.schema import ENTITIES, JOURNAL, METADATA, RUNS, SEALS
 
 
 @pytest.fixture
@@ -167,6 +167,41 @@ def test_an_end_of_the_history_that_is_gone_is_noticed(store: Store) -> None:
     for look in (store.head, store.history):
         with pytest.raises(CorruptRecord, match="does not end where it did"):
             look()
+
+
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM audit WHERE number = 1", "DELETE FROM audit WHERE number <= 3"]
+)
+def test_a_beginning_of_the_history_that_is_gone_is_noticed(store: Store, statement: str) -> None:
+    """It is read from its end backwards: the oldest entries have none before them that would miss them."""
+    store.end(run_of())
+    store.close_run("run-1", "settled")
+    head = store.head()
+    assert head is not None
+    change(store, statement)
+    with pytest.raises(CorruptRecord, match="of the store's history is damaged: it is missing"):
+        store.history()
+    assert store.verify(None).broken_at == 1
+    assert store.history(1)[0].number == head.number
+
+
+def test_an_older_state_of_every_table_is_known_by_a_head_that_was_kept_elsewhere(store: Store) -> None:
+    """A database that was restored is whole in itself: rows and seals are of one moment, an earlier one."""
+    before = everything(store)
+    store.record([Batch(intents=(intent(contact("ops", "zoe")),))], WORKSPACES)
+    store.end(run_of())
+    kept = store.head()
+    with store._database.writing() as connection:
+        for table in METADATA.sorted_tables:
+            connection.execute(table.delete())
+            rows = [dict(zip(table.columns.keys(), row, strict=True)) for row in before[table.name]]
+            if rows:
+                connection.execute(table.insert(), rows)
+
+    load(store)
+    assert store.verify(None).broken_at == 0
+    assert kept is not None
+    assert store.verify(kept).broken_at == kept.number
 
 
 def test_the_history_shows_no_entry_that_is_not_as_it_was_written(store: Store) -> None:
