@@ -25,6 +25,10 @@ ROWS = {
     "signals": ("INT and TERM, once and twice", "tests/crash/test_signals.py"),
     "full disks": ("disks that fill up", "tests/crash/test_disk_full.py"),
     "interleavings": ("interleavings of 2 to 8 runs on one store", ""),
+    "own stores": (
+        "interleavings of 2 to 8 runs with a store each, kept apart by the lock in the service",
+        "tests/simulation tests/crash tests/lies",
+    ),
     "lies told": ("answers of a proxy that were not true, before the real command", "tests/lies"),
     "mutated plans refused": ("mutated plans refused", "tests/hostile/test_mutated_plans.py"),
     "mutated plans accepted": ("mutated plans accepted", "tests/hostile/test_mutated_plans.py"),

@@ -23,6 +23,7 @@ REQUIRED: dict[str, float] = {
     "real kills": 200,
     "signals": 1,
     "interleavings": 500,
+    "own stores": 500,
     "lies told": 600,
     "mutated plans refused": 2_000,
     "bad inputs": 2_400,

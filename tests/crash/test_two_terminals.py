@@ -66,7 +66,7 @@ def test_runners_with_a_store_each_end_with_the_state_of_one(tmp_path: Path) -> 
         assert place.live() == Counter({mail(number): 1 for number in range(people)})
         assert place.devices() == Counter({f"phone-{number}": 1 for number in range(0, people, 3)})
         assert place.service.call("GET", "/resources").get("resources", []) == []
-    tally.count("interleavings", "runners with a store each", 3)
+    tally.count("own stores", "real processes", 3)
 
 
 def _all_at_once(place: Ground, terminals: int) -> Counter[int]:

@@ -125,7 +125,7 @@ def test_runs_with_stores_of_their_own_end_as_one_run(chunk: int) -> None:
         count, seen = interleaved(seed)
         runs, known = runs + count, known + seen
 
-    tally.count("interleavings", "own stores", SEEDS)
+    tally.count("own stores", "runs in one loop", SEEDS)
     tally.count("runs side by side", "with stores of their own", runs)
     for what in (UNAWARE, OVERWRITTEN_FROZEN):
         tally.count("published exceptions seen", what, known[what])
