@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec import Struct
 
 from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt, StopFlag
+from reconciler.core.normalize import digests
 from reconciler.core.plan import Rules
 from reconciler.core.records import traced
+from reconciler.core.stretch import guessable
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Update, action
 from reconciler.model.journal import Intent
@@ -171,6 +174,12 @@ class Session:
             what = f"the run's deadline of {self.options.deadline_s:g} s has passed."
             self.halt(Halt("deadline", what, f"{GO_ON}; or raise service.limits.deadline_s"))
         return self.halted
+
+    async def stretch(self, address: Address) -> None:
+        """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
+        values = guessable(self.desired.entities, (address,))
+        if values:
+            await self.ledger.beside(partial(digests, values, self.salt))
 
     async def before_call(self, change: Change, parent_id: str, at: datetime) -> None:
         """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""

@@ -84,6 +84,7 @@ def _may_try_again(run: Session, tries: int) -> bool:
 
 async def _at_once(run: Session, attempt: Attempt) -> Outcome:
     """Look and write, with at most `Timing.gap_s` between them; otherwise look again, so many times."""
+    await run.stretch(attempt.change.address)
     for _ in range(looks_max):
         try:
             async with run.client.at_once(look.calls(run, attempt.change)):

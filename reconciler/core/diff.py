@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from reconciler.core import zones
-from reconciler.core.normalize import declared, mask, masked
+from reconciler.core.normalize import declared, digest, remembered, veiled
 from reconciler.core.taken import cleared
 from reconciler.model.changes import Cause, FieldChange
 from reconciler.model.documents import Fields, Scalar
@@ -77,7 +77,7 @@ class _Comparison:
         self.sent: Fields = recorded.sent if recorded else {}
         self.shown: Fields = recorded.shown if recorded else {}
         # The record never holds a secret in clear; live values are brought to its form to compare.
-        self.live_masked = masked(kind.name, live, salts.store)
+        self.live_masked = remembered(kind.name, live, salts.store)
 
     def moved(self, path: str) -> bool:
         """Whether the live value is not the one that the service last showed us."""
@@ -110,13 +110,14 @@ class _Comparison:
         return self._change(path, None, "no longer declared")
 
     def _stored(self, path: str, value: Scalar) -> Scalar:
-        return mask(value, self.salts.store) if path in self.kind.secret else value
+        return digest(self.kind.name, path, value, self.salts.store)
 
     def _change(self, path: str, value: Scalar | None, cause: Cause) -> FieldChange:
         before = self.live.get(path)
         if path in self.kind.secret:
-            before = before if before is None else mask(before, self.salts.plan)
-            value = value if value is None else mask(value, self.salts.plan)
+            kind, salt = self.kind.name, self.salts.plan
+            before = before if before is None else veiled(kind, path, before, salt)
+            value = value if value is None else veiled(kind, path, value, salt)
         return FieldChange(path, before, None if value == "" else value, cause)
 
 

@@ -7,15 +7,17 @@ service's side; on ours it means "clear it" and is kept.
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.core.composed import normalized
+from reconciler.core.stretch import stretched
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
+WITHHELD = f"{SECRET}withheld"
 
 _TRUTH: Mapping[str, Scalar] = {"true": True, "false": False}
 _SETTLED = timedelta(seconds=2)
@@ -65,9 +67,45 @@ def is_flag(path: str) -> bool:
 
 
 def masked(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
-    """Return the fields with every secret replaced by a digest that only `salt` makes comparable."""
+    """Return the fields as a plan may hold them, see `veiled`."""
     secret = KINDS[kind].secret
-    return {path: mask(value, salt) if path in secret else value for path, value in fields.items()}
+    return {
+        path: veiled(kind, path, value, salt) if path in secret else value for path, value in fields.items()
+    }
+
+
+def veiled(kind: str, path: str, value: Scalar, salt: str) -> Scalar:
+    """Return one value as a plan may hold it: a token as a digest that only `salt` makes comparable.
+
+    Of a secret that people choose (a password) there is no digest at all: a plan file is mailed around, and
+    words are tried against a digest by the million.
+    """
+    if path not in KINDS[kind].secret:
+        return value
+    if path in KINDS[kind].guessable:
+        return WITHHELD if value else value
+    return mask(value, salt)
+
+
+def remembered(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
+    """Return the fields as a store may hold them: every secret as a digest under the store's salt."""
+    secret = KINDS[kind].secret
+    return {
+        path: digest(kind, path, value, salt) if path in secret else value for path, value in fields.items()
+    }
+
+
+def digests(values: Iterable[str], salt: str) -> None:
+    """The slow digests of these values, as they are declared, are known from now on."""
+    for value in values:
+        slow_mask(scalar_of("contact", "password", value), salt)
+
+
+def digest(kind: str, path: str, value: Scalar, salt: str) -> Scalar:
+    """Return one value as a store may hold it: a secret as a digest, a slow one where it can be guessed."""
+    if path not in KINDS[kind].secret:
+        return value
+    return slow_mask(value, salt) if path in KINDS[kind].guessable else mask(value, salt)
 
 
 def mask(value: Scalar, salt: str) -> Scalar:
@@ -78,6 +116,13 @@ def mask(value: Scalar, salt: str) -> Scalar:
     if not isinstance(value, str) or not value:
         return value
     return SECRET + hmac.new(salt.encode(), value.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def slow_mask(value: Scalar, salt: str) -> Scalar:
+    """Return `secret:scrypt:` and 32 hexadecimal digits that take milliseconds to compute; "" as it is."""
+    if not isinstance(value, str) or not value:
+        return value
+    return f"{SECRET}scrypt:{stretched(str(mask(value, salt)), salt)}"
 
 
 def identity_key(path: str, value: Scalar) -> str:

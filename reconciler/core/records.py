@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from msgspec import structs
 
 from reconciler.core.diff import ignored
-from reconciler.core.normalize import declared, masked, trusted
+from reconciler.core.normalize import declared, remembered, trusted
 from reconciler.core.select import Selection
 from reconciler.core.taken import same
 from reconciler.model.address import Address
@@ -24,8 +24,8 @@ def record_of(
     when the entity is `created`; later it keeps what `before` says of it. A `lent` path is not remembered.
     """
     kind = entity.address.kind
-    sent = masked(kind, declared(kind, entity.fields), salt)
-    live = masked(kind, row.fields, salt)
+    sent = remembered(kind, declared(kind, entity.fields), salt)
+    live = remembered(kind, row.fields, salt)
     shown = {path: live[path] for path in sent if path in live}
     for path in () if created else [path for path in sent if ignored(entity, path)]:
         del sent[path]

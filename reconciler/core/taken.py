@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from reconciler.core import zones
 from reconciler.core.match import Key
-from reconciler.core.normalize import declared, identity_key, is_flag, mask
+from reconciler.core.normalize import declared, identity_key, is_flag, veiled
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import FieldResult
@@ -130,7 +130,9 @@ def _none(value: Scalar) -> Scalar | None:
 def _masked(kind: str, one: FieldResult, salt: str) -> FieldResult:
     if one.path not in KINDS[kind].secret:
         return one
-    sent, shown = (value if value is None else mask(value, salt) for value in (one.sent, one.shown))
+    sent, shown = (
+        value if value is None else veiled(kind, one.path, value, salt) for value in (one.sent, one.shown)
+    )
     return FieldResult(one.path, sent, shown, one.taken)
 
 

@@ -28,6 +28,11 @@ class Kind(Struct, frozen=True):
     wire: Mapping[str, str] = {}
     folds: Mapping[str, Mapping[str, str]] = {}
 
+    @property
+    def guessable(self) -> frozenset[str]:
+        """Secrets that people choose: whoever has a fast digest of one finds it by trying words."""
+        return self.secret & self.write_only
+
 
 # Field names and their behaviour: docs/service.md, contacts, devices, resources.
 CONTACT = Kind(

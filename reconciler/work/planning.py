@@ -4,14 +4,18 @@ Belongs here: what an apply plans with the run's own client, and what `plan` doe
 Not here: what the plan says (core/plan.py), how little is read (live.py).
 """
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from msgspec import structs
 
-from reconciler.core import select
+from reconciler.core import select, stretch
 from reconciler.core.guard import Consent, guard
+from reconciler.core.normalize import digests
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.recover import Unfinished, doubtful
 from reconciler.errors import SettingsError, UnsafePlan
@@ -26,6 +30,8 @@ from reconciler.service.urls import origin
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.outside import Outside
+
+_threads = 2  # of one core each; the event loop needs some time as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +69,15 @@ async def make(
     select.check(selection, select.known(desired, recorded))
     rules = rules_of(settings)
     wanted, remembered = select.focus(selection, desired, recorded)
-    live = await read_live(
-        reader,
-        wanted,
-        remembered,
-        workspaces={one.alias: one.id for one in workspaces},
-        rules=rules,
-        concurrency=settings.service.limits.concurrency,
-    )
+    async with _stretching(wanted, remembered, outside):
+        live = await read_live(
+            reader,
+            wanted,
+            remembered,
+            workspaces={one.alias: one.id for one in workspaces},
+            rules=rules,
+            concurrency=settings.service.limits.concurrency,
+        )
     now = await within(outside.offload, store.now, give_up=store.give_up)
     expires = now + timedelta(hours=settings.plan_expires_h)
     made = make_plan(
@@ -86,6 +93,23 @@ async def make(
         made = structs.replace(made, notices=(*made.notices, doubtful(store.doubtful)))
     verdict = guard(made, settings.guard, consent, load_profile(settings.service.profile).missing)
     return Planned(made, verdict, desired, live, recorded, sum(reader.calls.values()))
+
+
+@asynccontextmanager
+async def _stretching(desired: Desired, recorded: Recorded, outside: Outside) -> AsyncIterator[None]:
+    """Compute the slow digests that the plan compares, beside what is done inside: known when it has ended.
+
+    In threads: a lock is held meanwhile and has to be renewed, and reading mostly waits for the service.
+    """
+    values = stretch.guessable(desired.entities, recorded.entities)
+    parts = [part for start in range(_threads) if (part := values[start::_threads])]
+    ahead = [asyncio.ensure_future(outside.offload(partial(digests, part, recorded.salt))) for part in parts]
+    try:
+        yield
+        await asyncio.gather(*ahead)
+    finally:
+        for one in ahead:
+            one.cancel()
 
 
 def check_safe(verdict: Verdict) -> None:

@@ -6,7 +6,7 @@ Every person is invented. Fields come as a mapping (`{"custom.employeeId": "1042
 from collections.abc import Iterable, Mapping
 
 from reconciler.core.diff import Salts
-from reconciler.core.normalize import declared, masked
+from reconciler.core.normalize import declared, remembered
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Content, Controls, Fields, Place, Scalar
@@ -145,8 +145,8 @@ def record(
 ) -> RecordedEntity:
     """Return what is remembered of an address: `sent`, and `shown` (the same, unless given)."""
     address = at(where)
-    values = masked(address.kind, declared(address.kind, {**(sent or {}), **named}), salt)
-    looks = values if shown is None else masked(address.kind, shown, salt)
+    values = remembered(address.kind, declared(address.kind, {**(sent or {}), **named}), salt)
+    looks = values if shown is None else remembered(address.kind, shown, salt)
     return RecordedEntity(address, remote_id, parent, values, looks, modified, protected)
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_u
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, Clock, as_somebody_without_rights, store_at
 from waiting import patience_s
 
+from reconciler.core.normalize import mask, slow_mask
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.snapshots import UNKNOWN, RecordedEntity
@@ -283,9 +284,37 @@ def test_what_version_2_learnt_from_writes_without_effect_is_forgotten(old: str)
         kept = store.recorded(WORKSPACES).entities[JANE]
 
     wrong = {"workMobilePhone1"}
-    assert kept.sent == {path: value for path, value in sent.items() if path not in wrong}
+    assert {path: value for path, value in kept.sent.items() if path != "password"} == {
+        path: value for path, value in sent.items() if path not in {*wrong, "password"}
+    }
     assert kept.shown == {path: value for path, value in shown.items() if path not in wrong}
     assert kept.modified == ""
+
+
+def test_the_fast_digest_of_a_password_becomes_a_slow_one(old: str) -> None:
+    """Millions of words a second can be tried against the fast one; the declared password still fits."""
+    with connected(old) as connection:
+        salt = connection.execute(text("SELECT value FROM meta WHERE key = 'salt'")).scalar_one()
+        sent = {"password": mask("correct horse", salt), "secretAnswer": "", "jobTitle": "Engineer"}
+        connection.execute(text("UPDATE entities SET sent = :sent, shown = '{}'"), {"sent": json.dumps(sent)})
+
+    with store_at(old) as store:
+        kept = store.recorded(WORKSPACES).entities[JANE]
+
+    assert kept.sent["password"] == slow_mask("correct horse", salt)
+    assert kept.sent["secretAnswer"] == ""
+
+
+def test_beyond_so_many_passwords_their_digests_are_forgotten(old: str) -> None:
+    """Opening a store may not take minutes. What the store does not know, the next plan sends once more."""
+    sent = {"password": "secret:0123456789abcdef", "secretAnswer": "secret:fedcba9876543210"}
+    with connected(old) as connection:
+        connection.execute(text("UPDATE entities SET sent = :sent"), {"sent": json.dumps(sent)})
+
+        migrations._stretch_secrets(connection, most=1)
+
+        kept = json.loads(connection.execute(text("SELECT sent FROM entities")).scalar_one())
+    assert [str(value)[:14] for value in kept.values()] == ["secret:scrypt:"]
 
 
 class Interrupted(Exception):

@@ -1,0 +1,122 @@
+"""Passwords: compared by a slow digest in the store, and by none in a plan."""
+
+import hashlib
+import hmac
+from pathlib import Path
+
+import pytest
+from apply.bench import Bench, person
+from core.build import STORE_SALT, contact, desired, live, planned, record, recorded
+from core.build import person as live_person
+
+from reconciler.core import stretch
+from reconciler.core.normalize import WITHHELD, digests, slow_mask
+from reconciler.core.seal import sealed
+from reconciler.core.stretch import guessable, stretched
+from reconciler.model.changes import Update
+from reconciler.model.encoding import encode
+from reconciler.model.plans import Plan
+from reconciler.model.snapshots import Desired, Recorded
+
+MAIL = "jane@example.com"
+HERE = live(live_person("A1", workEmailAddress1=MAIL))
+
+
+def _jane(password: str, answer: str) -> Desired:
+    return desired(contact("ops/jane", workEmailAddress1=MAIL, password=password, secretAnswer=answer))
+
+
+def _known(password: str, answer: str) -> Recorded:
+    sent = {"workEmailAddress1": MAIL, "password": password, "secretAnswer": answer}
+    return recorded(record("contact/ops/jane", "A1", sent))
+
+
+def _plans(password: str, answer: str) -> list[Plan]:
+    """A create, an update where others were sent, and one where nothing is known of them."""
+    wanted = _jane(password, answer)
+    return [
+        planned(wanted, live(), recorded()),
+        planned(wanted, HERE, _known("the old one", "another old one")),
+        planned(wanted, HERE, recorded()),
+    ]
+
+
+def test_a_plan_is_the_same_whatever_the_password_is() -> None:
+    """Then no part of its file, digests and fingerprint included, is a way to try words."""
+    one, other = _plans("correct horse", "Rex"), _plans("battery staple", "Fido")
+
+    assert [sealed(plan, "1") for plan in one] == [sealed(plan, "1") for plan in other]
+    assert all(encode(plan).count(WITHHELD.encode()) == 2 for plan in one)
+
+
+@pytest.mark.parametrize(
+    ("password", "answer", "changed"),
+    [
+        ("correct horse", "Rex", []),
+        ("battery staple", "Rex", ["password"]),
+        ("correct horse", "Fido", ["secretAnswer"]),
+    ],
+)
+def test_another_password_is_a_change_and_the_same_one_is_none(
+    password: str, answer: str, changed: list[str]
+) -> None:
+    """D3: the store remembers what was sent, though the plan does not say it."""
+    plan = planned(_jane(password, answer), HERE, _known("correct horse", "Rex"))
+
+    updates = [change for change in plan.changes if isinstance(change, Update)]
+    assert [field.path for change in updates for field in change.fields] == changed
+
+
+def test_the_digest_in_the_store_is_scrypt_over_eight_mebibytes() -> None:
+    """Computed here by itself: 128 * N * r bytes and N * r * 2 blocks for each word that somebody tries."""
+    inner = "secret:" + hmac.new(b"salt", b"correct horse", "sha256").hexdigest()[:16]
+    slow = hashlib.scrypt(
+        inner.encode(), salt=b"reconciler secret salt", n=2**13, r=8, p=1, maxmem=2**25, dklen=16
+    )
+
+    assert slow_mask("correct horse", "salt") == f"secret:scrypt:{slow.hex()}"
+    assert 128 * stretch.cost * stretch.block >= 8 * 1024 * 1024
+
+
+def test_stores_have_digests_of_their_own() -> None:
+    """Words that were tried against one store say nothing about another."""
+    assert slow_mask("correct horse", "one") != slow_mask("correct horse", "two")
+    assert slow_mask("", "one") == ""
+
+
+def test_no_quick_digest_of_a_password_reaches_the_disk(tmp_path: Path) -> None:
+    """Not in the entities, the journal, the plan of a run, nor in a seal that words could be tried on."""
+    bench = Bench(tmp_path)
+
+    bench.apply(person(password="correct horse", secretAnswer="Rex"))
+
+    salt = bench.recorded().salt
+    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    for word in ("correct horse", "Rex"):
+        assert str(slow_mask(word, salt)).encode() in kept
+        for key in (salt, *(f"token-{number}" for number in range(9))):  # salts of plans
+            for quick in (
+                hmac.new(key.encode(), word.encode(), "sha256").hexdigest(),
+                hashlib.sha256(key.encode() + word.encode()).hexdigest(),
+                hashlib.sha256(word.encode()).hexdigest(),
+            ):
+                assert quick[:16].encode() not in kept
+
+
+def test_what_a_plan_compares_can_be_computed_ahead() -> None:
+    """Beside the event loop, each distinct value once: a lock is held meanwhile, and must be renewed."""
+    wanted = desired(
+        contact("ops/jane", password="shared by some"),
+        contact("ops/sam", password="shared by some", secretAnswer="Rex  "),
+        contact("ops/zoe", password="of a new person"),
+    ).entities
+    known = [address for address in wanted if address.name != "zoe"]
+    values = guessable(wanted, known)
+    digests(values, STORE_SALT)
+    before = stretched.cache_info().misses
+
+    for value in ("shared by some", "Rex"):
+        slow_mask(value, STORE_SALT)
+
+    assert values == ("Rex  ", "shared by some")
+    assert stretched.cache_info().misses == before
