@@ -279,11 +279,17 @@ MAY_SLEEP = {
     "tests/postgres.py": "it looks until the server is there, and imports nothing of the tests",
     "tests/postgres_shared.py": "the same",
     "tests/transcript.py": "ends a shell that may have to be killed",
+    "tests/apply/bench.py": "as long as its callers say, and in little",
     "tests/crash/ground.py": "looks more often than others, and stops where the command ended",
     "tests/crash/test_signals.py": "a signal at moments drawn by lot: any of them must do",
     "tests/crash/test_store_kills.py": "a kill at moments drawn by lot: any of them must do",
     "tests/crash/test_two_terminals.py": "what two people do who try again; they do so until it works",
     "tests/cli/test_process.py": "a signal at any moment of the start: any of them must do",
+    "tests/service/socket_server.py": "in a loop where that takes a moment",
+    "tests/service/test_sockets.py": "until a connection is too old to be used; longer is as good",
+    "tests/simulation/network.py": "in the loop of the simulation, where it costs nothing",
+    "tests/simulation/universe.py": "the same",
+    "tests/simulation/virtualloop.py": "the same",
     "tests/lies/proxy.py": "the latency of the line that it plays",
     "tests/lies/test_runs.py": "waits out the settle window, which is as long as it says",
     "tests/store/test_silence.py": "lets time pass; more of it is as good",
@@ -293,7 +299,11 @@ _ENDS = {"wait", "join", "settimeout"}
 
 
 def hurries(module: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield each sleep, each select, and each end after a number of seconds, with its line."""
+    """Yield each sleep, each select, and each end after a number of seconds, with its line.
+
+    `asyncio.sleep(0)` lets others go first. Who hangs awaits `waiting.for_ever`; whoever needs time to pass
+    uses a loop in which that costs nothing (`simulation/virtualloop.py`, `service/socket_server.py`).
+    """
     yield from ((line, used) for line, used in uses(module) if used in ("time.sleep", "select.select"))
     for node in ast.walk(module):
         if not isinstance(node, ast.Call):
@@ -303,7 +313,8 @@ def hurries(module: ast.Module) -> Iterator[tuple[int, str]]:
             *(node.args[:1] if ends else ()),
             *(one.value for one in node.keywords if one.arg == "timeout"),
         ]
-        if any(isinstance(one, ast.Constant) and isinstance(one.value, int | float) for one in given):
+        timed = any(isinstance(one, ast.Constant) and isinstance(one.value, int | float) for one in given)
+        if timed or ast.unparse(node.func) == "asyncio.sleep" != ast.unparse(node).removesuffix("(0)"):
             yield node.lineno, ast.unparse(node)
 
 
@@ -327,6 +338,8 @@ def test_no_test_depends_on_how_busy_the_machine_is() -> None:
         "import select\nselect.select([a], [], [], 1)",
         "process.communicate(timeout=30)",
         "process.wait(30)",
+        "await asyncio.sleep(0.05)",
+        "await asyncio.sleep(LATE_S)",
     ],
 )
 def test_a_test_that_hurries_is_noticed(source: str) -> None:

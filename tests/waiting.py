@@ -3,18 +3,20 @@
     until(lambda: service.writes(), "the first write")
     while readable(screen): ...
     process.communicate(timeout=patience_s)
+    await for_ever()                              # in a double of something that hangs
 
 Nothing here says how fast something is: a busy machine takes its time. A test waits for what it needs,
 and never for as long as that usually takes.
 """
 
+import asyncio
 import select
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 patience_s = 300.0  # seconds; whoever is not ready by then hangs
 _look_s = 0.01  # seconds between two looks
@@ -33,6 +35,12 @@ def until(holds: Callable[[], object], what: str) -> None:
     while not holds():
         assert time.monotonic() < end, f"it never came: {what}"
         time.sleep(_look_s)
+
+
+async def for_ever() -> NoReturn:
+    """Hang, until somebody loses patience and cancels it."""
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
 
 
 def readable(file: HasDescriptor | int, wait_s: float = patience_s) -> bool:

@@ -34,6 +34,7 @@ from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.timing import Timing
+from reconciler.store.aside import Offload, aside
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 
@@ -225,6 +226,7 @@ class Bench:
         self.fail_fast = False
         self.deadline_s = 60.0
         self.settled: tuple[Outcome, ...] = ()
+        self.offload: Offload = aside
         self.on_outcome: Callable[[Outcome], None] = self.heard.append
         self._tokens = (f"token-{number}" for number in itertools.count(1))
 
@@ -311,6 +313,7 @@ class Bench:
                     now=self.now,
                     stop=self.stop,
                     on_outcome=self.on_outcome,
+                    offload=self.offload,
                 )
                 store.end(run)
         self.wire.rules = []
@@ -337,6 +340,7 @@ class Bench:
             timing=self.timing,
             now=self.now,
             stop=self.stop,
+            offload=self.offload,
         )
         return await settle_unfinished(unfinished, desired, how)
 

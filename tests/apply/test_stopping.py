@@ -22,6 +22,7 @@ from apply.bench import (
 )
 from msgspec import structs
 from sqlalchemy import text
+from waiting import for_ever
 
 from reconciler.model.address import contact
 from reconciler.model.outcomes import Run
@@ -117,8 +118,7 @@ def test_asked_twice_it_stops_at_once_and_says_what_is_in_doubt(tmp_path: Path, 
             await send()
         bench.stop.signal()
         bench.stop.signal()
-        await asyncio.sleep(3600)
-        raise AssertionError("never reached")
+        await for_ever()
 
     run = bench.apply(*PEOPLE, rules=[Rule("POST", hangs, nth=3)])
 
@@ -135,8 +135,7 @@ def test_asked_once_it_does_not_wait_for_ever(tmp_path: Path) -> None:
 
     async def hangs(_: httpx2.Request, __: Send) -> httpx2.Response:
         bench.stop.signal()
-        await asyncio.sleep(3600)
-        raise AssertionError("never reached")
+        await for_ever()
 
     run = bench.apply(*PEOPLE, rules=[Rule("POST", hangs, nth=3)])
 
@@ -150,8 +149,7 @@ def test_stopped_during_the_read_back_it_leaves_the_write_in_doubt(tmp_path: Pat
     async def hangs(_: httpx2.Request, __: Send) -> httpx2.Response:
         bench.stop.signal()
         bench.stop.signal()
-        await asyncio.sleep(3600)
-        raise AssertionError("never reached")
+        await for_ever()
 
     run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("GET", hangs, nth=2)])
 
@@ -323,8 +321,7 @@ def test_cancelled_from_outside_it_records_what_is_done(tmp_path: Path) -> None:
     async def hangs(_: httpx2.Request, send: Send) -> httpx2.Response:
         await send()
         reached.set()
-        await asyncio.sleep(3600)
-        raise AssertionError("never reached")
+        await for_ever()
 
     async def work() -> None:
         task = asyncio.create_task(bench.apply_async(*PEOPLE, rules=[Rule("POST", hangs, nth=5)]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from simulation.virtualloop import pause
 from starlette.types import ASGIApp, Message
 
 from reconciler.model.messages import Reply
@@ -85,7 +86,7 @@ async def request(
     sent: list[Message] = []
 
     async def receive() -> Message:
-        await asyncio.sleep(chunk_delay_s)
+        await (pause(chunk_delay_s) if chunk_delay_s else asyncio.sleep(0))
         if waiting:
             chunk = waiting.pop(0)
             return {"type": "http.request", "body": chunk, "more_body": bool(waiting) or leaves}

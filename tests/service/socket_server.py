@@ -1,11 +1,14 @@
 """A small TCP server whose connections are played by functions: for failures that HTTP has no word for."""
 
 import asyncio
+import selectors
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 Play = Callable[["Peer"], Awaitable[None]]
 
 
@@ -56,6 +59,46 @@ class Server:
         finally:
             self.tasks.discard(task)
             writer.close()
+
+
+# Real seconds without a word on any socket, after which nobody has anything to say before the next timer:
+# both ends are in this process, and what one end sends the other can read at once.
+quiet_s = 0.02
+
+
+class _Quiet(selectors.DefaultSelector):
+    """Where nothing is said, time goes on to the next timer."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout <= 0:
+            return super().select(timeout)
+        found = super().select(min(timeout, quiet_s))
+        if not found:
+            self.now += timeout
+        return found
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._quiet = _Quiet()
+        super().__init__(self._quiet)
+
+    def time(self) -> float:
+        return self._quiet.now
+
+
+def when_quiet(work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` returns; a deadline comes when both ends of every connection are silent."""
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        return runner.run(work)
+
+
+async def wait_s(seconds: float) -> None:
+    """Let time pass where that takes a moment at most; a real wait is refused."""
+    assert isinstance(asyncio.get_running_loop(), _Loop), "somebody would wait for this"
+    await asyncio.sleep(seconds)
 
 
 def free_port() -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx2
+from simulation.virtualloop import in_no_time
 
 from reconciler.errors import ServiceError
 from reconciler.model.settings import Auth, Limits, Secret, Service
@@ -107,14 +108,20 @@ def with_client(
     clock: Clock | None = None,
     settings: Service | None = None,
 ) -> T:
-    """Run `work` with a client on this wire (None: the network), by this clock or the real one."""
+    """Run `work` with a client on this wire (None: the network), by this clock.
+
+    Without a clock: by the real one on the network; on a wire, waiting takes no time.
+    """
 
     async def main() -> T:
         timing = clock.timing if clock else Timing.real()
+        if wire and not clock:
+            loop = asyncio.get_running_loop()
+            timing = Timing(monotonic=loop.time, sleep=asyncio.sleep, random=lambda: 0.5)
         async with open_client(settings or service(), timing=timing, connections=wire) as client:
             return await work(client)
 
-    return asyncio.run(main())
+    return in_no_time(main()) if wire and not clock else asyncio.run(main())
 
 
 def failure(

@@ -52,7 +52,7 @@ def lanes() -> tuple[Lanes, list[Lane]]:
 
 async def once(transport: Lanes) -> None:
     response = await transport.handle_async_request(httpx2.Request("GET", BASE))
-    await asyncio.sleep(0.001)
+    await asyncio.sleep(0)
     assert [chunk async for chunk in response.aiter_raw()] == [b"{}"]
     await response.aclose()
     await response.aclose()

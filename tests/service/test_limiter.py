@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from service.support import ID, Clock, Wire, answer, contact, service
+from waiting import for_ever
 
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
@@ -153,7 +154,7 @@ def test_never_more_at_once_than_allowed(concurrency: int) -> None:
             async with limiter:
                 now += 1
                 most = max(most, now)
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0)
                 now -= 1
 
         await asyncio.gather(*(turn() for _ in range(50)))
@@ -166,7 +167,13 @@ def test_a_turn_that_is_cancelled_while_waiting_gives_its_place_back() -> None:
     """A place lost for every cancelled call would stop the program after eight of them."""
 
     async def main() -> None:
-        limiter = limiter_of(1, Timing.real(), concurrency=1)
+        sleeps = asyncio.Event()
+
+        async def sleep(_seconds: float) -> None:
+            sleeps.set()
+            await for_ever()
+
+        limiter = limiter_of(1, Timing(lambda: 0.0, sleep, lambda: 0.5), concurrency=1)
         async with limiter:
             pass
 
@@ -175,7 +182,7 @@ def test_a_turn_that_is_cancelled_while_waiting_gives_its_place_back() -> None:
                 raise AssertionError("too soon")
 
         waiting = asyncio.create_task(turn())
-        await asyncio.sleep(0.01)
+        await sleeps.wait()
         waiting.cancel()
         await asyncio.wait([waiting])
         assert not limiter._places.locked()

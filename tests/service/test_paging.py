@@ -22,6 +22,8 @@ from service.support import (
     service,
     with_client,
 )
+from simulation.virtualloop import pause
+from waiting import for_ever
 
 from reconciler.errors import Malformed, NotFound
 from reconciler.service import paging
@@ -360,7 +362,7 @@ def test_pages_come_in_order_while_they_are_fetched_side_by_side() -> None:
         under_way += 1
         most = max(most, under_way)
         offset = int(request.url.params["offset"])
-        await asyncio.sleep(0.02 if (offset // 20) % 2 else 0.001)
+        await pause(2 if (offset // 20) % 2 else 1)
         under_way -= 1
         return server(request)
 
@@ -386,7 +388,8 @@ def test_a_walk_that_is_left_early_leaves_nothing_running() -> None:
     server = Lists(2000)
 
     async def slow(request: httpx2.Request) -> httpx2.Response:
-        await asyncio.sleep(0.01)
+        if server.asked:
+            await for_ever()
         return server(request)
 
     async def work(client: ServiceClient) -> int:

@@ -19,6 +19,7 @@ import tally
 from core.test_retry import DATE, RETRY_AFTER
 from service.support import CALLS, ID, Clock, Play, Wire, answer, failure, service, with_client
 from service.test_transport import ERRORS, LOST, NEVER_SENT, REDIRECTS, STOP, THROTTLED, good
+from simulation.virtualloop import pause
 
 from reconciler.core.retry import (
     A8,
@@ -440,7 +441,7 @@ class Drip(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for number in range(100_000):
             yield self.pieces[number % len(self.pieces) :][:1]
-            await asyncio.sleep(0.005)
+            await pause(1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -461,10 +462,10 @@ def test_a_slow_drip_ends_with_the_calls_time_whatever_it_drips(
         began = asyncio.get_running_loop().time()
         return await ending(client, CALLS[method]), asyncio.get_running_loop().time() - began
 
-    error, passed_s = with_client(wire, work, settings=service(timeout_s=0.1))
+    error, passed_s = with_client(wire, work, settings=service(timeout_s=9))
 
     assert error is not None
-    assert passed_s < 1.5
+    assert passed_s <= 9
     assert method == "GET" or len(wire.sent) == 1
     tally.count("faults at the wire", "a slow drip", len(wire.sent))
 
@@ -482,7 +483,7 @@ def test_a_refusal_whose_words_never_end_is_a_refusal(method: str, status: int) 
     async def work(client: ServiceClient) -> ServiceError | None:
         return await ending(client, CALLS[method])
 
-    error = with_client(wire, work, settings=service(timeout_s=0.1))
+    error = with_client(wire, work, settings=service(timeout_s=5))
 
     assert type(error) is (Throttled if status == 429 else Unauthorized)
     assert len(wire.sent) == 1

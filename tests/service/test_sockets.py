@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service.socket_server import Peer, Play, Server, free_port
+from service.socket_server import Peer, Play, Server, free_port, wait_s, when_quiet
 from service.support import CALLS, ID, sandbox_config, service
-from waiting import patience_s
+from waiting import for_ever, patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
 from reconciler.sandbox.app import running
@@ -75,21 +75,21 @@ async def cut_without_length(peer: Peer) -> None:
 
 async def stall(peer: Peer) -> None:
     await peer.request()
-    await asyncio.sleep(60)
+    await for_ever()
 
 
 async def stall_mid_body(peer: Peer) -> None:
     await peer.request()
     await peer.send(GOOD[:-10])
-    await asyncio.sleep(60)
+    await for_ever()
 
 
 async def drip(peer: Peer) -> None:
     await peer.request()
     await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-    for _ in range(6000):
+    while True:
         await peer.send(b" ")
-        await asyncio.sleep(0.01)
+        await wait_s(1)
 
 
 async def no_http(peer: Peer) -> None:
@@ -164,17 +164,12 @@ async def played(
 
 
 def play(script: list[Play], work: Work, **options: Any) -> tuple[object, int, int]:
-    return asyncio.run(played(script, work, **options))
-
-
-def time_for(name: str) -> float:
-    """Seconds for a call: few where only the deadline ends it, plenty everywhere else."""
-    return 0.8 if name in ("stall", "stall_mid_body", "drip") else 20.0
+    return when_quiet(played(script, work, **options))
 
 
 @pytest.mark.parametrize("name", SENT)
 def test_a_get_survives_one_lost_answer(name: str) -> None:
-    result, accepted, counted = play([SENT[name], good], CALLS["GET"], timeout_s=time_for(name))
+    result, accepted, counted = play([SENT[name], good], CALLS["GET"])
 
     assert not isinstance(result, Exception), result
     assert (accepted, counted) == (2, 2)
@@ -182,7 +177,7 @@ def test_a_get_survives_one_lost_answer(name: str) -> None:
 
 @pytest.mark.parametrize("name", SENT)
 def test_a_get_without_any_answer_ends_and_is_never_empty(name: str) -> None:
-    result, accepted, _ = play([SENT[name]], CALLS["GET"], timeout_s=time_for(name))
+    result, accepted, _ = play([SENT[name]], CALLS["GET"])
 
     assert isinstance(result, Unavailable | Malformed)
     assert accepted <= 3
@@ -194,10 +189,10 @@ def test_a_write_whose_answer_is_lost_is_in_doubt_and_arrives_once(name: str) ->
 
     async def main() -> list[tuple[object, int, int]]:
         writes = (CALLS[method] for method in ("POST", "PUT", "DELETE"))
-        runs = (played([SENT[name], good], work, timeout_s=time_for(name)) for work in writes)
+        runs = (played([SENT[name], good], work) for work in writes)
         return await asyncio.gather(*runs)
 
-    for result, accepted, counted in asyncio.run(main()):
+    for result, accepted, counted in when_quiet(main()):
         assert isinstance(result, InDoubt), result
         assert (accepted, counted) == (1, 1)
 
@@ -240,7 +235,7 @@ def test_a_tls_handshake_that_stalls_is_never_sent(method: str) -> None:
     async def silent(peer: Peer) -> None:
         await peer.reader.read(-1)
 
-    result, accepted, counted = play([silent], CALLS[method], scheme="https", timeout_s=0.8)
+    result, accepted, counted = play([silent], CALLS[method], scheme="https")
 
     assert isinstance(result, Unavailable), result
     assert "no connection" in str(result)
@@ -360,7 +355,7 @@ def test_a_connection_that_was_idle_for_long_is_not_used_again() -> None:
         await asyncio.sleep(idle_s + 0.1)
         await CALLS["POST"](client)
 
-    result, accepted, counted = play([good], work)
+    result, accepted, counted = asyncio.run(played([good], work))
 
     assert result is None
     assert (accepted, counted) == (2, 2)
@@ -406,15 +401,20 @@ def test_connections_are_used_again() -> None:
 
 def test_a_connection_that_the_server_closed_while_idle_is_not_used_for_a_write() -> None:
     """Servers drop idle connections; a POST into one would be a doubt for nothing."""
+    closed: list[asyncio.StreamWriter] = []
 
     async def once(peer: Peer) -> None:
         line = await peer.request()
         await peer.send(ANSWERS[line.split()[0].decode()])
+        peer.writer.close()
+        await peer.writer.wait_closed()
+        closed.append(peer.writer)
 
     async def work(client: ServiceClient) -> None:
-        for _ in range(5):
+        for number in range(5):
             await CALLS["POST"](client)
-            await asyncio.sleep(0.05)
+            while len(closed) <= number:
+                await wait_s(0.01)
 
     result, accepted, counted = play([once], work)
 
@@ -425,7 +425,7 @@ def test_a_connection_that_the_server_closed_while_idle_is_not_used_for_a_write(
 def test_no_more_connections_than_the_concurrency_allows() -> None:
     async def slow(peer: Peer) -> None:
         while line := await peer.request():
-            await asyncio.sleep(0.01)
+            await wait_s(0.01)
             await peer.send(ANSWERS[line.split()[0].decode()])
 
     async def work(client: ServiceClient) -> None:

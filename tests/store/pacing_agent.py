@@ -1,12 +1,12 @@
 """A program of its own that calls a service as fast as the shared pace lets it; see test_pace.py.
 
-python pacing_agent.py STORE BASE_URL ID SECONDS PER_SECOND CONCURRENCY     prints {"calls": 7, "asked": 2}
+python pacing_agent.py STORE BASE_URL ID CALLS PER_SECOND CONCURRENCY
+prints {"calls": 7, "turns": [[begins_at, spacing_s, turns], ...]}, on the store's clock
 """
 
 import asyncio
 import json
 import sys
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -15,41 +15,46 @@ from service.support import service
 
 from reconciler.service.client import open_client, paced
 from reconciler.service.timing import Timing
-from reconciler.store.connection import open_database
+from reconciler.store.aside import aside
+from reconciler.store.connection import Database, open_database
 from reconciler.store.pace import SharedPace
+
+
+class NotingPace(SharedPace):
+    """A shared pace that notes which turns it got: when the first begins, their distance, their number."""
+
+    def __init__(self, database: Database, credential: str, per_second: float, **how: Any) -> None:
+        self.got: list[tuple[float, float, int]] = []
+        self._inner = how.pop("offload", aside)
+        super().__init__(database, credential, per_second, offload=self._note, **how)
+
+    async def reserve(self, turns: int) -> tuple[float, float]:
+        taken = await super().reserve(turns)
+        self.got.append((*self._found, turns))
+        return taken
+
+    async def _note(self, change: Callable[[], Any]) -> Any:
+        done = await self._inner(change)
+        self._found: tuple[float, float] = done.found
+        return done
 
 
 def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def work(store: str, base_url: str, remote_id: str, seconds: float, limits: dict[str, Any]) -> None:
+async def work(store: str, base_url: str, remote_id: str, calls: int, limits: dict[str, Any]) -> None:
     database = open_database(store, root="", create=True, token=lambda: "salt", now=now)
     settings = service(base_url, **limits)
-    asked = calls = 0
-
-    async def counted(change: Callable[[], Any]) -> Any:
-        nonlocal asked
-        asked += 1
-        return await asyncio.to_thread(change)
-
-    pace = SharedPace(database, *paced(settings, database.salt), offload=counted)
+    pace = NotingPace(database, *paced(settings, database.salt))
     async with open_client(settings, timing=Timing.real(), pace=pace) as client:
-        await client.contacts.get(remote_id)  # every command begins with one call, and learns the way by it
-        until = time.monotonic() + seconds
-
-        async def call() -> None:
-            nonlocal calls
-            while time.monotonic() < until:
-                await client.contacts.get(remote_id)
-                calls += 1
-
-        await asyncio.gather(*(call() for _ in range(limits["concurrency"])))
+        await asyncio.gather(*(client.contacts.get(remote_id) for _ in range(calls)))
+        made = sum(client.calls.values())
     database.close()
-    sys.stdout.write(json.dumps({"calls": calls, "asked": asked}))
+    sys.stdout.write(json.dumps({"calls": made, "turns": pace.got}))
 
 
 if __name__ == "__main__":
-    _, store, base_url, remote_id, seconds, per_second, concurrency = sys.argv
+    _, store, base_url, remote_id, calls, per_second, concurrency = sys.argv
     limits = {"requests_per_second": float(per_second), "concurrency": int(concurrency)}
-    asyncio.run(work(store, base_url, remote_id, float(seconds), limits))
+    asyncio.run(work(store, base_url, remote_id, int(calls), limits))
