@@ -3,9 +3,7 @@
 No call is made here.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -217,15 +215,7 @@ class Session:
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not past the moment in which the run is asked to stop."""
-        sleeping = asyncio.ensure_future(self.timing.sleep(seconds))
-        asked = asyncio.ensure_future(self.stop.wait_asked())
-        try:
-            await asyncio.wait({sleeping, asked}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sleeping, asked):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        await self.stop.pause(self.timing.sleep(seconds))
 
     def _until(self, seconds: float) -> str:
         """Return the store's time in so many seconds (ISO 8601, UTC; whole seconds, rounded up)."""

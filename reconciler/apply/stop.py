@@ -4,6 +4,8 @@ Values and a flag; what follows from them is in `engine.py` and `exits.py`.
 """
 
 import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct
@@ -55,6 +57,17 @@ class StopFlag:
     async def wait_asked(self) -> None:
         """Return when the run is asked to end."""
         await self._asked.wait()
+
+    async def pause(self, sleep: Awaitable[None]) -> None:
+        """Wait for `sleep`, but not past the moment in which the run is asked to end."""
+        waiting = [asyncio.ensure_future(one) for one in (sleep, self.wait_asked())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
 
     async def wait_now(self) -> None:
         """Return when the run has to end at once."""

@@ -378,16 +378,7 @@ class ServiceTurn:
                 return
 
     async def _pause(self, seconds: float) -> None:
-        sleeping, asked = (
-            asyncio.ensure_future(one) for one in (self._timing.sleep(seconds), self._stop.wait_asked())
-        )
-        try:
-            await asyncio.wait({sleeping, asked}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sleeping, asked):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+        await self._stop.pause(self._timing.sleep(seconds))
         if self._stop.asked:
             raise Interrupted("stopped before anything was written.", next="run it again")
 

@@ -227,6 +227,7 @@ class Bench:
         self.deadline_s = 60.0
         self.settled: tuple[Outcome, ...] = ()
         self.offload: Offload = aside
+        self.store_type: type[Store] = Store
         self.on_outcome: Callable[[Outcome], None] = self.heard.append
         self._tokens = (f"token-{number}" for number in itertools.count(1))
 
@@ -241,7 +242,7 @@ class Bench:
         self.offset += timedelta(seconds=seconds)
 
     def store(self) -> Store:
-        return Store.open(
+        return self.store_type.open(
             "sqlite:///store.db",
             origin=ORIGIN,
             stack="default",

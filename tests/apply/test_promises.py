@@ -187,43 +187,47 @@ def test_a_create_that_503_hides_is_looked_for_when_it_can_no_longer_land(tmp_pa
     assert bench.wire.count()["POST"] == 1
 
 
-class Asleep(Store):
-    """A store on a machine that falls asleep within every commit."""
+class Interrupted(Store):
+    """A store on a machine to which something happens within every commit."""
 
-    wake_up: Callable[[], None]
+    happens: Callable[[], None]
 
     def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
         super().record(batches, workspaces, lock=lock)
-        self.wake_up()
+        self.happens()
 
 
-class Sleepy(Bench):
-    """A bench on such a machine: each night takes `a_night_s`, on both of its clocks."""
+class Moved(Bench):
+    """A bench on such a machine."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, concurrency=1)
+        self.store_type = Interrupted
+
+    def store(self) -> Store:
+        store = super().store()
+        assert isinstance(store, Interrupted)
+        store.happens = self.happens
+        return store
+
+    def happens(self) -> None:
+        """What happens: here nothing."""
+
+
+class Sleepy(Moved):
+    """A machine that falls asleep: each night takes `a_night_s`, and everybody's clocks go on."""
 
     night_s = 0.0
     a_night_s = 600.0
 
-    def store(self) -> Store:
-        store = Asleep.open(
-            "sqlite:///store.db",
-            origin=ORIGIN,
-            stack="default",
-            now=self.now,
-            token=lambda: next(self._tokens),
-            root=str(self.folder),
-        )
-        store.wake_up = self.sleep
-        return store
-
-    def sleep(self) -> None:
-        """Sleep through a night, in which everybody's clocks go on."""
+    def happens(self) -> None:
         self.night_s += self.a_night_s
         self.pass_(self.a_night_s)
 
 
 def test_a_write_whose_intent_took_too_long_to_write_down_does_not_leave(tmp_path: Path) -> None:
     """The run is over when the intent is durable: nothing is sent, and the intent says so."""
-    bench = Sleepy(tmp_path, concurrency=1)
+    bench = Sleepy(tmp_path)
     bench.a_night_s = lease_s / 3  # longer than the run may take, and too short to lose the lock
     bench.timing = Timing(monotonic=lambda: time.monotonic() + bench.night_s, sleep=nap, random=lambda: 0.0)
 
@@ -237,7 +241,7 @@ def test_a_write_whose_intent_took_too_long_to_write_down_does_not_leave(tmp_pat
 
 def test_a_machine_that_stood_still_after_an_intent_sends_nothing(tmp_path: Path) -> None:
     """The run has time left; its lock may be gone, and somebody may have looked for this write in vain."""
-    bench = Sleepy(tmp_path, concurrency=1)
+    bench = Sleepy(tmp_path)
     bench.deadline_s = 1e6
     bench.a_night_s = lease_s / 2 + 1
     bench.timing = Timing(monotonic=lambda: time.monotonic() + bench.night_s, sleep=nap, random=lambda: 0.0)
@@ -250,32 +254,19 @@ def test_a_machine_that_stood_still_after_an_intent_sends_nothing(tmp_path: Path
     assert bench.recorded().doubts == {}
 
 
-class Setting(Bench):
-    """A bench whose machine has its clock set forward, or back, within every commit."""
+class Setting(Moved):
+    """A machine whose clock is set forward, or back; the service's goes on as before."""
 
     by_s = 0.0
 
-    def store(self) -> Store:
-        store = Asleep.open(
-            "sqlite:///store.db",
-            origin=ORIGIN,
-            stack="default",
-            now=self.now,
-            token=lambda: next(self._tokens),
-            root=str(self.folder),
-        )
-        store.wake_up = self.set_clock
-        return store
-
-    def set_clock(self) -> None:
-        """Set the machine's clock; the service's goes on as before."""
+    def happens(self) -> None:
         self.set_by += timedelta(seconds=self.by_s)
 
 
 @pytest.mark.parametrize("by_s", [-86_400.0, lease_s / 2 + 10])
 def test_a_clock_that_is_set_within_a_run_keeps_nothing_from_being_done(tmp_path: Path, by_s: float) -> None:
     """Only the monotonic clock says how long something took."""
-    bench = Setting(tmp_path, concurrency=1)
+    bench = Setting(tmp_path)
     bench.by_s = by_s
 
     run = bench.apply(*PEOPLE)

@@ -18,6 +18,21 @@ from waiting import patience_s, until
 PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
 
+def unguarded(stack: str) -> str:
+    """Settings whose guard refuses nothing. The address of the service comes with each command."""
+    return f"""\
+version: 1
+stack: {stack}
+manifests: [manifests/]
+service:
+  base_url: http://127.0.0.1:8480
+  auth: {{username: {{env: SVC_USER}}, password: {{env: SVC_PASSWORD}}, api_key: {{env: SVC_API_KEY}}}}
+guard: {{deletes_max: 1000, deletes_max_percent: 100, updates_max: 1000}}
+workspaces:
+  default: {{}}
+"""
+
+
 @dataclass
 class Service:
     """A sandbox behind a port, and what it was asked."""

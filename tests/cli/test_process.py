@@ -265,12 +265,22 @@ def test_a_second_signal_ends_it_whatever_hangs(
     words: tuple[str, ...], project: Project, service: Service
 ) -> None:
     """A store that takes the connection and answers nothing is waited for by threads that nobody can end."""
+    code, said = signalled(project, service, words, "", signal.SIGTERM, signal.SIGINT)
+
+    assert code == 130
+    assert "Traceback" not in said
+
+
+def signalled(
+    project: Project, service: Service, words: tuple[str, ...], options: str, *signals_: signal.Signals
+) -> tuple[int, str]:
+    """How a command ends, and what it says, that gets these while it waits for a store that says nothing."""
     with (
         silence() as (url, server),
         project.start(
             service,
             *words,
-            env={"RECONCILER_STORE": url},
+            env={"RECONCILER_STORE": f"{url}{options}"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -278,12 +288,10 @@ def test_a_second_signal_ends_it_whatever_hangs(
     ):
         connection, _ = server.accept()
         with connection:
-            process.send_signal(signal.SIGTERM)
-            process.send_signal(signal.SIGINT)
+            for number in signals_:
+                process.send_signal(number)
             _, said = process.communicate(timeout=ends_within_s)
-
-    assert process.returncode == 130
-    assert "Traceback" not in said
+    return process.returncode, said
 
 
 # A command whose main thread hangs in its event loop, with its last words going where nobody reads.
@@ -336,23 +344,9 @@ def test_the_first_signal_is_heard_while_a_store_says_nothing(
     words: tuple[str, ...], project: Project, service: Service
 ) -> None:
     """What waits for a store waits beside the loop: the end needs no second signal."""
-    with (
-        silence() as (url, server),
-        project.start(
-            service,
-            *words,
-            env={"RECONCILER_STORE": f"{url}?connect_timeout=600"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as process,
-    ):
-        connection, _ = server.accept()
-        with connection:
-            process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=ends_within_s)
+    code, said = signalled(project, service, words, "?connect_timeout=600", signal.SIGTERM)
 
-    assert process.returncode == 130
+    assert code == 130
     assert said.endswith(STOPPED)
     assert service.requests() == []
 

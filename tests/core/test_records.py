@@ -202,21 +202,6 @@ def test_the_time_of_change_is_kept_only_when_a_later_edit_must_show_another() -
     assert record_of(contact("ops/jane"), fresh, salt=STORE_SALT).modified == ""
 
 
-def test_of_a_write_that_was_not_taken_no_time_of_change_is_relied_upon() -> None:
-    """With that time the old record would pass for what is live, and the refused value would stay unseen."""
-    changed = "2026-03-01T12:00:00Z"
-    before = record("contact/ops/jane", "A1", jobTitle="Porter")
-    settled = row(
-        "contact", "ops", "A1", jobTitle="Porter", modified=changed, seen="2026-03-01T12:00:02+00:00"
-    )
-    now = record_of(contact("ops/jane", jobTitle="Nurse"), settled, salt=STORE_SALT, before=before)
-    assert now.modified == changed
-
-    kept = proven(now, before, refused=("jobTitle",))
-
-    assert (kept.sent, kept.shown, kept.modified) == ({"jobTitle": "Porter"}, {"jobTitle": "Porter"}, "")
-
-
 def test_what_is_not_live_is_not_remembered() -> None:
     """A create that has not happened leaves no record."""
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com"))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cli.hands import Project, Service
+from cli.hands import Project, Service, unguarded
 from waiting import patience_s
 
 from reconciler.sandbox.app import SandboxConfig, running
@@ -161,21 +161,8 @@ def beside(other: Ground, folder: Path) -> Ground:
 def _project(folder: Path) -> Project:
     (folder / "manifests").mkdir(parents=True)
     (folder / ".git").mkdir()
-    (folder / "reconciler.yaml").write_text(_SETTINGS)
+    (folder / "reconciler.yaml").write_text(unguarded("crash"))
     return Project(folder)
-
-
-_SETTINGS = """\
-version: 1
-stack: crash
-manifests: [manifests/]
-service:
-  base_url: http://127.0.0.1:8480
-  auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_API_KEY}}
-guard: {deletes_max: 1000, deletes_max_percent: 100, updates_max: 1000}
-workspaces:
-  default: {}
-"""
 
 
 def _phone(number: int) -> dict[str, str]:

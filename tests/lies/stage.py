@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cli.hands import Project, Service
+from cli.hands import Project, Service, unguarded
 from lies.proxy import Proxy
 
 from reconciler.sandbox.app import SandboxConfig, running
@@ -21,18 +21,6 @@ from reconciler.sandbox.app import SandboxConfig, running
 SETTLE_S = 0.3  # seconds in which a request lands on loopback, with room
 Person = dict[str, Any]
 Done = subprocess.CompletedProcess[str]
-
-_SETTINGS = """\
-version: 1
-stack: lies
-manifests: [manifests/]
-service:
-  base_url: http://127.0.0.1:8480
-  auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_API_KEY}}
-guard: {deletes_max: 1000, deletes_max_percent: 100, updates_max: 1000}
-workspaces:
-  default: {}
-"""
 
 
 @dataclass
@@ -124,7 +112,7 @@ def make_project(folder: Path, *, settings: str = "") -> Project:
     """Return an empty project in a folder of its own."""
     (folder / "manifests").mkdir(parents=True)
     (folder / ".git").mkdir()
-    (folder / "reconciler.yaml").write_text(_SETTINGS + settings)
+    (folder / "reconciler.yaml").write_text(unguarded("lies") + settings)
     return Project(folder)
 
 
