@@ -18,6 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import available_timezones
 
+from msgspec import structs
+
 from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent, guard
@@ -27,6 +29,9 @@ from reconciler.core.seal import expired, outdated
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.manifest.load import load
+from reconciler.manifest.variables import Unset
+from reconciler.model.documents import Place
+from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
@@ -59,8 +64,12 @@ _SHOWN_MAX = 1000  # mistakes of one run; nobody reads more, and a terminal keep
 _AFRESH = "reconciler plan, then reconciler apply"
 
 
-def validate(settings: Settings, environ: Mapping[str, str]) -> Desired:
-    """Return everything declared. Raises ManifestError with every mistake of every file; calls nobody."""
+def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Desired:
+    """Return everything declared. Raises ManifestError with every mistake of every file; calls nobody.
+
+    Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
+    result: good for checking the rest, as where secrets must not be, and for nothing else.
+    """
     with _no_collector():
         loaded = load(
             [Path(path) for path in settings.manifests],
@@ -71,10 +80,20 @@ def validate(settings: Settings, environ: Mapping[str, str]) -> Desired:
             private=[Path(path) for path in settings.private_files],
         )
         resolved = resolve(loaded.manifests, _resolve_rules(settings))
-    problems = {*loaded.problems, *resolved.problems}
+    unset = () if all_values else loaded.unset
+    problems = {*loaded.problems, *resolved.problems} - {one.problem for one in unset}
     if problems:
         raise _unusable(problems)
-    return resolved.desired
+    desired = resolved.desired
+    return structs.replace(desired, notices=(*desired.notices, *map(_unchecked, unset))) if unset else desired
+
+
+def _unchecked(unset: Unset) -> Notice:
+    at = unset.problem
+    place = str(Place(at.file, at.line, at.column))
+    return Notice(
+        "value", unset.name, "this variable is not set, so its value is not checked.", at.next, place
+    )
 
 
 def _unusable(problems: Collection[Problem]) -> ManifestError:

@@ -154,6 +154,24 @@ def test_a_run_shows_the_first_thousand_mistakes_and_counts_all(tmp_path: Path) 
     assert [one.file for one in shown] == ["manifests/a.json"] * 600 + ["manifests/b.json"] * 400
 
 
+def test_a_plan_needs_the_value_of_every_variable(tmp_path: Path) -> None:
+    """Without them only the rest may be checked: what is missing would be cleared, or deleted."""
+    world = World(tmp_path, changes={"variables": ("JANE_*",)})
+    world.write(
+        {"contacts": {"jane": {"workEmailAddress1": "${env:JANE_MAIL}", "lastName": "${env:JANE_NAME}"}}}
+    )
+
+    with pytest.raises(ManifestError, match="2 mistakes"):
+        pipeline.validate(world.settings, {})
+    with pytest.raises(ManifestError, match="1 mistake"):
+        pipeline.validate(world.settings, {"JANE_MAIL": "canary"}, all_values=False)
+    rest = pipeline.validate(world.settings, {"JANE_NAME": "canary"}, all_values=False)
+
+    assert [(one.subject, one.what.split(",")[0]) for one in rest.notices] == [
+        ("JANE_MAIL", "this variable is not set")
+    ]
+
+
 def test_a_warning_about_a_value_is_in_the_plan(tmp_path: Path) -> None:
     """What only looks wrong is said where people look, and ends no run; `checks` decides which it is."""
     strange = {"workEmailAddress1": "jane@example.com", "timezone": "Nowhere", "workCountry": "Austalia"}

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from reconciler.cli import trust
 from reconciler.model.settings import Secret
@@ -21,6 +21,12 @@ from reconciler.model.settings import Secret
 secret_bytes_max = 16_384  # bytes; a signed token has a few thousand, a mistaken file has more
 command_timeout_s = 30.0  # seconds; a password manager may ask a person to touch a key
 
+# Variables without which a program does not find its parts, its owner's files, or its language.
+_NEEDED = frozenset(
+    {"PATH", "HOME", "LANG"}
+    if os.name == "posix"
+    else {"PATH", "PATHEXT", "SYSTEMROOT", "COMSPEC", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP"}
+)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -34,11 +40,15 @@ class SecretRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where one secret comes from. `arguments` are a command's words; `name` a variable or a path."""
+    """Where one secret comes from. `arguments` are a command's words; `name` a variable or a path.
+
+    `variables` are those that the command gets beside the few that every program needs.
+    """
 
     way: Literal["env", "file", "command"]
     name: str = ""
     arguments: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """How `reconciler config` names it. Arguments stay unsaid: they may name vaults and people."""
@@ -51,12 +61,17 @@ class Source:
                 return f"command {self.arguments[0]}"
 
 
-def source_of(written: Mapping[str, str | Sequence[str]]) -> Source:
-    """Return the source that `{env: NAME}`, `{file: PATH}` or `{command: WORDS}` writes."""
+def source_of(written: Mapping[str, Any]) -> Source:
+    """Return the source that `{env: NAME}`, `{file: PATH}` or `{command: WORDS}` writes.
+
+    A command may also be written `{run: WORDS, variables: [NAME, ...]}`.
+    """
     ((way, value),) = written.items()
-    if way == "command":
-        return Source("command", arguments=_words(value))
-    return Source("env" if way == "env" else "file", name=str(value))
+    if way != "command":
+        return Source("env" if way == "env" else "file", name=str(value))
+    if isinstance(value, dict):
+        return Source("command", arguments=_words(value["run"]), variables=tuple(value.get("variables", ())))
+    return Source("command", arguments=_words(value))
 
 
 def _words(value: str | Sequence[str]) -> tuple[str, ...]:
@@ -86,7 +101,7 @@ def read(
         case "file":
             text = _text(_from_file(root / source.name, source.name, trust.this_user(environ)), source)
         case "command":
-            text = _text(_from_command(source.arguments, root, environ, timeout_s), source)
+            text = _text(_from_command(source, root, environ, timeout_s), source)
     return Secret(_fit(text.removesuffix("\n").removesuffix("\r"), source))
 
 
@@ -113,15 +128,28 @@ def _from_file(path: Path, name: str, who: trust.Who) -> bytes:
         raise SecretRefused(f"{name} cannot be read: {reason.lower()}", hint) from error
 
 
-def _from_command(words: tuple[str, ...], root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
+def _environ(source: Source, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a command: what every program needs, and what the settings name for this one.
+
+    The others may be secrets of the service, of the store, or of the CI job.
+    """
+    named = {*_NEEDED, *source.variables}
+    return {name: value for name, value in environ.items() if name in named or name.startswith("LC_")}
+
+
+def _from_command(source: Source, root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
     """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
-    by_hand = "run the command by hand to see what it says"
+    words = source.arguments
+    by_hand = (
+        "run the command by hand to see what it says; from here it gets PATH, HOME, LANG, LC_* and those "
+        "`variables` that the settings name for it"
+    )
     _check_program(words[0], root)
     try:
         process = subprocess.Popen(  # noqa: S603 - the author of the settings names the program; no shell reads it
             words,
             cwd=root,
-            env=dict(environ),
+            env=_environ(source, environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -2,7 +2,7 @@
 
 Belongs here: streams, colour, progress bars, the one question, and how an error looks. Not here: what
 is said (report/ renders, the commands decide). Text may hold live data, so everything passes
-`report.inert`, and nothing is ever read as markup.
+`report.inert`, and nothing is ever read as markup, nor as an order by the runner of a CI service.
 """
 
 import os
@@ -23,7 +23,7 @@ from reconciler.errors import (
     ServiceError,
     UnsafePlan,
 )
-from reconciler.report.inert import inert, is_hidden
+from reconciler.report.inert import inert, is_hidden, json_without_orders, without_orders
 
 if TYPE_CHECKING:  # rich and msgspec are imported where they are used: start-up is a promise
     from rich.console import Console
@@ -64,8 +64,8 @@ def json(text: str) -> bool:
 
 
 def inert_json(text: str) -> str:
-    """Return JSON text as it is printed: still JSON, and inert on a terminal."""
-    return re.sub("[^\n -~]", _json_escape, text).rstrip("\n") + "\n"
+    """Return JSON text as it is printed: still JSON, inert on a terminal, and no order to a CI runner."""
+    return json_without_orders(re.sub("[^\n -~]", _json_escape, text)).rstrip("\n") + "\n"
 
 
 def document(text: str) -> None:
@@ -162,7 +162,7 @@ def can_ask() -> bool:
 def confirm(question: str) -> bool:
     """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
     with _interruptible():
-        _send(sys.stderr, inert(question) + " [yes/no] ")
+        _send(sys.stderr, without_orders(inert(question)) + " [yes/no] ")
         return sys.stdin.readline().strip().lower() == "yes"
 
 
@@ -299,7 +299,7 @@ def _coloured(stream: TextIO, rendered: "Sequence[Line]") -> str:
     if not wants_colour(stream, os.environ):
         from reconciler.report.lines import plain  # noqa: PLC0415 - with the lines it is there already
 
-        return plain(rendered)
+        return without_orders(plain(rendered))
     from rich.text import Text  # noqa: PLC0415 - 60 ms, only where colour is shown
 
     console = _console(stream)
@@ -307,7 +307,7 @@ def _coloured(stream: TextIO, rendered: "Sequence[Line]") -> str:
         for spans in rendered:
             text = Text.assemble(*((span.text, _STYLES.get(span.style, "")) for span in spans))
             console.print(text, soft_wrap=True)
-    return captured.get()
+    return without_orders(captured.get())
 
 
 def _console(stream: TextIO) -> "Console":
@@ -324,7 +324,7 @@ def _console(stream: TextIO) -> "Console":
 
 
 def _inert_lines(text: str) -> str:
-    return "".join(f"{inert(line)}\n" for line in text.rstrip("\n").split("\n"))
+    return without_orders("".join(f"{inert(line)}\n" for line in text.rstrip("\n").split("\n")))
 
 
 def _json_escape(match: re.Match[str]) -> str:

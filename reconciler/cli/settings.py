@@ -20,6 +20,7 @@ from reconciler.cli.sources import read_layers
 from reconciler.cli.values import SECRETS, Layers, Value, refused
 from reconciler.cli.variables import variable
 from reconciler.errors import Problem, SettingsError
+from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.schemas import read_schema
 from reconciler.model.settings import (
     Auth,
@@ -33,7 +34,7 @@ from reconciler.model.settings import (
     Settings,
     WorkspaceRef,
 )
-from reconciler.service.profile import load_profile
+from reconciler.service.profile import file_bytes_max, load_profile
 from reconciler.store import urls
 
 T = TypeVar("T")
@@ -153,7 +154,15 @@ def _profile(layers: Layers) -> str:
 
 
 def _profile_problems(layers: Layers) -> Iterator[Problem]:
+    """Yield what is wrong with the profile. A file is one of the project, like those of manifests."""
     value = _value(layers, "service.profile")
+    if value.raw.endswith(".yaml"):
+        root = layers.root.resolve()
+        try:
+            read_below(root, place_below(root, root, value.raw), bytes_max=file_bytes_max)
+        except Unreadable as error:
+            yield value.problem(f"the profile {error}", error.hint)
+            return
     try:
         load_profile(_profile(layers), shown=value.raw)
     except SettingsError as error:

@@ -142,6 +142,8 @@ def _named_variables(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         if isinstance(node.get("env"), str):
             yield node["env"]
+        if isinstance(command := node.get("command"), dict):
+            yield from command.get("variables", ())
         for below in node.values():
             yield from _named_variables(below)
 

@@ -24,7 +24,7 @@ from reconciler.manifest.sources import Source, find, named, read
 from reconciler.manifest.subjects import entity
 from reconciler.manifest.table import Table, no_table, read_table
 from reconciler.manifest.tree import Tree, read_tree
-from reconciler.manifest.variables import Variables, substitute
+from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest
 
 _ENTRY = (("contacts", "resources"), "name")  # where a name that occurs twice is checked both times
@@ -33,10 +33,14 @@ _DEFINITIONS = ("contact", "contactDefaults", "rosterContact")
 
 
 class Loaded(Struct, frozen=True):
-    """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked."""
+    """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked.
+
+    `unset` are variables that are not set; the problem of each is among the others.
+    """
 
     manifests: tuple[Manifest, ...]
     problems: tuple[Problem, ...]
+    unset: tuple[Unset, ...] = ()
 
     @property
     def documents(self) -> int:
@@ -68,7 +72,7 @@ def load(
         {*problems, *loader.problems},
         key=lambda problem: (problem.file, problem.line, problem.column, problem.what),
     )
-    return Loaded(tuple(manifests), tuple(every))
+    return Loaded(tuple(manifests), tuple(every), tuple(sorted(loader.unset, key=_place_of)))
 
 
 class _Loader:
@@ -80,6 +84,7 @@ class _Loader:
         self.extras = dict.fromkeys(_DEFINITIONS, extra) if extra else {}
         self.private = private
         self.problems: list[Problem] = []
+        self.unset: list[Unset] = []
         self.known = known_fields(self.extras)
         self.tables: dict[tuple[str, ...], Table] = {}
         self.unnamed = 0  # files whose workspace could not be read
@@ -94,9 +99,10 @@ class _Loader:
         if tree.broken:
             return None
         if b"${" in data:
-            hidden, problems = substitute(tree, self.variables)
-            self.problems.extend(problems)
-            tree = replace(tree, hidden=hidden, problems=(*tree.problems, *problems))
+            filled = substitute(tree, self.variables)
+            self.problems.extend(filled.problems)
+            self.unset.extend(filled.unset)
+            tree = replace(tree, hidden=filled.hidden, problems=(*tree.problems, *filled.problems))
         return self._manifest(tree, source.path.parent)
 
     def _manifest(self, tree: Tree, folder: Path, *, again: bool = False) -> Manifest | None:
@@ -191,6 +197,10 @@ class _Loader:
                     front, _ = entity(tree.value, path)
                     self.problems.append(tree.problem(path, f"{front}content: {error}", error.hint))
         return found
+
+
+def _place_of(unset: Unset) -> tuple[str, int, int, str]:
+    return unset.problem.file, unset.problem.line, unset.problem.column, unset.name
 
 
 def _below(path: Steps, renamed: frozenset[Steps]) -> bool:

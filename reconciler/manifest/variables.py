@@ -7,7 +7,7 @@ looked at again for more variables, and never shown.
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
@@ -21,6 +21,29 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{(?:env:([A-Za-z_][A-Za-z0-9_]{0,254})\})?")
 _LITERAL_HINT = "write ${env:NAME} for a variable of the environment, $${ for the characters ${"
 
 
+class Mistake(NamedTuple):
+    """What is wrong with a reference: sentence and hint. `unset` is the name where nothing else is wrong."""
+
+    what: str
+    hint: str
+    unset: str = ""
+
+
+class Unset(NamedTuple):
+    """A variable that is not set, and the problem that this is."""
+
+    name: str
+    problem: Problem
+
+
+class Filled(NamedTuple):
+    """What came of the references: places of values from the environment, problems, and whose are unset."""
+
+    hidden: frozenset[Place]
+    problems: tuple[Problem, ...]
+    unset: tuple[Unset, ...]
+
+
 class Variables:
     """The environment as manifests may see it: names that match one of `allowed`, globs in one case."""
 
@@ -28,15 +51,18 @@ class Variables:
         self._environ = environ
         self._allowed = tuple(allowed)
 
-    def fill(self, text: str) -> tuple[str, tuple[str, str] | None]:
-        """Return `text` with its references replaced, and what is wrong with them: sentence and hint."""
-        wrong: list[tuple[str, str]] = []
+    def fill(self, text: str) -> "tuple[str, Mistake | None]":
+        """Return `text` with its references replaced, and the first thing that is wrong with them.
+
+        Whatever is wrong beside a variable that is not set comes before it.
+        """
+        wrong: list[Mistake] = []
 
         def replaced(found: re.Match[str]) -> str:
             if found[0] == "$${":
                 return "${"
             if found[1] is None:
-                wrong.append(("${ opens something that is not a variable.", _LITERAL_HINT))
+                wrong.append(Mistake("${ opens something that is not a variable.", _LITERAL_HINT))
                 return ""
             mistake = self._mistake(found[1])
             if mistake:
@@ -44,34 +70,35 @@ class Variables:
                 return ""
             return self._environ[found[1]]
 
-        return _REFERENCE.sub(replaced, text), wrong[0] if wrong else None
+        filled = _REFERENCE.sub(replaced, text)
+        return filled, min(wrong, key=lambda one: bool(one.unset), default=None)
 
-    def _mistake(self, name: str) -> tuple[str, str] | None:
+    def _mistake(self, name: str) -> "Mistake | None":
         if not any(fnmatchcase(name, glob) for glob in self._allowed):
             allowed = ", ".join(self._allowed) or "nothing yet"
             hint = f"add it to `variables` of the settings; they allow {allowed}"
-            return f"the variable {shown(name)} is not one that manifests may read.", hint
+            return Mistake(f"the variable {shown(name)} is not one that manifests may read.", hint)
         if name not in self._environ:
             usable = (known for known in self._environ if any(fnmatchcase(known, g) for g in self._allowed))
             hint = did_you_mean(name, usable, "set it in the environment of this command")
-            return f"the variable {shown(name)} is not set.", hint
+            return Mistake(f"the variable {shown(name)} is not set.", hint, unset=name)
         value = self._environ[name]
         if not value:
-            return f"the variable {shown(name)} is empty, which would clear the field.", "give it a value"
+            return Mistake(
+                f"the variable {shown(name)} is empty, which would clear the field.", "give it a value"
+            )
         found = UNFIT_LINE.search(value)
         if found:
             hint = "a value is one line of text; check how the variable is set"
-            return f"the variable {shown(name)} holds {complaint(found[0])}.", hint
+            return Mistake(f"the variable {shown(name)} holds {complaint(found[0])}.", hint)
         return None
 
 
-def substitute(tree: Tree, variables: Variables) -> tuple[frozenset[Place], tuple[Problem, ...]]:
-    """Replace the references in all scalar values of `tree`, in place.
-
-    Returns the places of the values that hold text of the environment, and the problems.
-    """
+def substitute(tree: Tree, variables: Variables) -> Filled:
+    """Replace the references in all scalar values of `tree`, in place."""
     hidden: set[Place] = set()
     problems: list[Problem] = []
+    unset: list[Unset] = []
     waiting: list[dict[str, Any] | list[Any]] = [tree.value, *(one.value for one in tree.again)]
     while waiting:
         node = waiting.pop()
@@ -85,5 +112,8 @@ def substitute(tree: Tree, variables: Variables) -> tuple[frozenset[Place], tupl
                 node[step] = None if mistake else text  # type: ignore[index]  # a step of this very node
                 hidden.add(place)
                 if mistake:
-                    problems.append(Problem(tree.file, place.line, place.column, *mistake))
-    return frozenset(hidden), tuple(problems)
+                    problem = Problem(tree.file, place.line, place.column, mistake.what, mistake.hint)
+                    problems.append(problem)
+                    if mistake.unset:
+                        unset.append(Unset(mistake.unset, problem))
+    return Filled(frozenset(hidden), tuple(problems), tuple(unset))

@@ -18,6 +18,7 @@ from msgspec import Struct
 from reconciler.errors import StoreError
 from reconciler.model.encoding import decode, encode
 from reconciler.model.messages import Reply
+from reconciler.store.folder import make_private
 from reconciler.store.sqlite import busy_timeout_s, meaning
 
 # Days. The service tries again for up to 24 hours (docs/service.md, callbacks); a repeat that comes
@@ -168,7 +169,7 @@ def _text(moment: datetime) -> str:
 def _prepare(path: Path) -> None:
     """Make sure that the file exists, private from its first moment; an existing one keeps its rights."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         return

@@ -4,6 +4,7 @@ Every text that people of the service, or their programs, can write passes here 
 No colour, no layout and no knowledge of plans belong here.
 """
 
+import re
 from unicodedata import category
 
 # Python calls these printable, but they leave no ink: two names that differ in them look alike.
@@ -11,6 +12,13 @@ from unicodedata import category
 _NO_INK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0",
 )
+
+# The runners of CI services read the output of a job, and obey some of it: GitHub a line that begins with
+# `::`, with spaces (or our colours) before it or not, and in its older form `##[` anywhere in a line; Azure
+# `##[` and `##vso[`; TeamCity `##teamcity[`. Such a line can set variables of later steps.
+_LINE_START = r"(?:\A|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
+_COLONS = re.compile(rf"{_LINE_START}((?:[^\S\n\r]|\x1b\[[0-9;]*m)*):(?=:)")
+_HASHES = re.compile(r"#(?=#\w*\[)")
 
 # Written languages stack up to three marks on a letter. More of them climb over the lines above.
 _marks_max = 4
@@ -30,6 +38,22 @@ def inert(text: str, *, limit: int = 0) -> str:
     if not (text.isascii() and text.isprintable()):
         text = _escaped(text)
     return text if not limit or len(text) <= limit else text[: limit - 1] + "…"
+
+
+def without_orders(text: str) -> str:
+    r"""Return printed text in which the runner of a CI service finds nothing to obey.
+
+    One character of each order is shown as its escape: `\x3a:set-env`, `\x23#[group]`. All else is unchanged.
+    """
+    return _HASHES.sub(r"\\x23", _COLONS.sub(r"\1\\x3a", text))
+
+
+def json_without_orders(text: str) -> str:
+    r"""Return JSON text that means the same, and in which no runner finds an order.
+
+    `##[` stands in texts alone, where `\u0023` is the same character. No line of our JSON begins with `::`.
+    """
+    return _HASHES.sub(r"\\u0023", text)
 
 
 def _escaped(text: str) -> str:

@@ -4,6 +4,7 @@ Belongs here: the fields of a profile, loading one by name or path, the names of
 Not here: acting on them.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -148,7 +149,9 @@ def _known() -> list[str]:
 
 def _file_text(path: Path, shown: str) -> str:
     try:
-        with path.open("rb") as file:
+        # No link, and no pipe that would be waited for: the path was checked when the settings were read.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
             content = file.read(file_bytes_max + 1)
     except OSError as error:
         raise SettingsError(

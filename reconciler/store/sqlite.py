@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
 from reconciler.errors import StoreError
 from reconciler.store import marker
+from reconciler.store.folder import make_private
 from reconciler.store.lost import RESTORE, missing, replaced
 
 # How long a statement waits for another process that is writing. Seconds: a commit takes
@@ -176,9 +177,7 @@ def prepare(path: Path) -> None:
     An existing file or folder keeps its rights. Raises StoreError.
     """
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700, parents=True)
-            path.parent.chmod(0o700)  # whatever the umask is
+        make_private(path.parent)
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         path.chmod(0o600)
     except FileExistsError:

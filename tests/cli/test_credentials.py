@@ -198,3 +198,43 @@ def test_no_secret_is_read_where_none_is_needed(repository: Path) -> None:
 
     assert read.settings.service.auth.api_key.reveal() == ""
     assert not (repository / "read").exists()
+
+
+def test_a_command_gets_no_variables_but_those_it_needs_and_those_that_are_named(tmp_path: Path) -> None:
+    """The rest are secrets of the service, the store, the CI job: no business of a password manager."""
+    environ = {
+        **{name: name for name in ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "VAULT_TOKEN")},
+        **dict.fromkeys(("SVC_PASSWORD", "PGPASSWORD", "RECONCILER_STORE", "BASH_ENV", "lang"), "canary"),
+        "PATH": os.defpath,
+    }
+    tell = "import os; print(','.join(sorted(os.environ)))"
+    words = [sys.executable, "-I", "-c", tell]
+    plain = source_of({"command": words})
+    named = source_of({"command": {"run": words, "variables": ["VAULT_TOKEN", "NOT_SET"]}})
+
+    assert read(plain, root=tmp_path, environ=environ).reveal() == "HOME,LANG,LC_ALL,LC_CTYPE,PATH"
+    assert (
+        read(named, root=tmp_path, environ=environ).reveal() == "HOME,LANG,LC_ALL,LC_CTYPE,PATH,VAULT_TOKEN"
+    )
+    assert "`variables` that the settings name" in refusal_next(python("import sys; sys.exit(1)"), tmp_path)
+
+
+def refusal_next(source: Source, root: Path) -> str:
+    """What somebody is told to do whose command failed."""
+    with pytest.raises(SecretRefused) as caught:
+        read(source, root=root, environ={})
+    return caught.value.next
+
+
+def test_variables_of_a_command_are_written_in_the_settings(repository: Path) -> None:
+    """Those of our own prefix too: naming one makes it known."""
+    command = "{run: [printenv, RECONCILER_VAULT], variables: [RECONCILER_VAULT]}"
+    (repository / "reconciler.yaml").write_text(
+        "version: 1\nservice:\n  base_url: https://api.example.com\n  auth:\n"
+        f"    username: {{command: {command}}}\n    password: {{env: P}}\n    api_key: {{env: P}}\n"
+    )
+    environ = {"PATH": os.defpath, "P": "p", "RECONCILER_VAULT": "jane"}
+
+    read_ = read_settings(config=None, environment=None, cwd=repository, environ=environ, service=True)
+
+    assert read_.settings.service.auth.username.reveal() == "jane"

@@ -77,6 +77,29 @@ def test_json_stays_json_and_is_inert() -> None:
     assert not any(character in shown for character in "\x1b\r\x07\u202e\u200b\x9b\U000e0041")
 
 
+def test_nothing_printed_is_an_order_to_a_ci_runner() -> None:
+    """Every way out: data, notes, lines with and without colour, errors, questions and JSON."""
+    name = "::set-env name=BASH_ENV::x ##[group]"
+    calm = r"\x3a:set-env name=BASH_ENV::x \x23#[group]"
+    ways = (
+        f"data({name!r})",
+        f"lines([line({name!r})])",
+        f"note({name!r})",
+        f"note_lines([line({name!r})])",
+        f"usage({name!r}, 'x', as_json=False)",
+        f"failure(OutputLost({name!r}), as_json=False)",
+        f"json({msgspec.json.encode(name).decode()!r})",
+    )
+    program = "import sys; from reconciler.cli.output import *; sys.stderr = sys.stdout"
+
+    shown = printed("\n".join([program, *ways, f"sys.stdout.write(for_stdout([line({name!r})]))"]))
+
+    assert "##[" not in shown
+    assert not any(row.lstrip().startswith("::") for row in shown.splitlines())
+    assert shown.splitlines().count(calm) == len(ways)
+    assert seen(f"output.lines([line(({name!r}, 'warn'))])").count(calm) == 1
+
+
 STYLES: tuple[tuple[Style, str], ...] = (
     ("create", "\x1b[32m"),
     ("update", "\x1b[33m"),

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -109,6 +110,38 @@ def test_a_profile_of_the_project_lies_beside_the_settings(repository: Path) -> 
 
     assert "reconciler.yaml:2:11: service.profile: the profile profiles/ours.yaml cannot be used:" in said
     assert "unknown field `vendr`" in said
+
+
+@pytest.mark.parametrize(
+    ("written", "what"),
+    [
+        ("../ours.yaml", "leads out of the project root"),
+        ("{outside}", "is an absolute path"),
+        ("link.yaml", "leads through the symbolic link link.yaml"),
+        ("folder/ours.yaml", "leads through the symbolic link folder"),
+        (".private/ours.yaml", "begins with a dot"),
+        ("pipe.yaml", "is not a regular file"),
+        ("gone.yaml", "does not exist"),
+    ],
+)
+def test_a_profile_is_a_file_of_the_project(
+    written: str, what: str, repository: Path, tmp_path: Path
+) -> None:
+    """It is reviewed with the settings. A link would lead to a file that nobody reviews."""
+    outside = tmp_path / "ours.yaml"
+    outside.write_text("base: service\nvendor: canary\n", "utf-8")
+    (repository / "link.yaml").symlink_to(outside)
+    (repository / "folder").symlink_to(tmp_path)
+    (repository / ".private").mkdir()
+    (repository / ".private" / "ours.yaml").write_text("base: service\nvendor: ours\n", "utf-8")
+    os.mkfifo(repository / "pipe.yaml")
+
+    said = refusal(repository, f"version: 1\nservice: {{profile: {written.format(outside=outside)}}}\n")
+
+    assert "service.profile: the profile" in said
+    assert what in said
+    assert "next: " in said
+    assert "canary" not in said
 
 
 def test_the_stronger_source_wins(repository: Path) -> None:
@@ -306,7 +339,7 @@ REFUSED = {
     ),
     "a profile that is not there": (
         "version: 1\nservice: {profile: profiles/ours.yaml}",
-        "service.profile: the profile 'profiles/ours.yaml' cannot be read: No such file or directory.",
+        "service.profile: the profile profiles/ours.yaml does not exist.",
     ),
     "a profile that is a name with a slash": (
         "version: 1\nservice: {profile: ../whispir}",

@@ -216,3 +216,30 @@ def test_the_personnel_export_is_as_it_came() -> None:
     assert hashlib.sha256(data).hexdigest().startswith(HR_EXPORT)
     assert data.startswith(b"\xef\xbb\xbf")
     assert data.count(b"\r\n") == 501
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
+def test_every_example_passes_the_workflow_that_is_shipped(name: str, tmp_path: Path) -> None:
+    """A pull request has no secret: the command of `validate.yml`, and nothing but the checkout."""
+    workflow = yaml.safe_load((EXAMPLES / "ci" / "github" / "validate.yml").read_text("utf-8"))
+    words = workflow["jobs"]["validate"]["steps"][-1]["run"].split()
+    lab = yaml.safe_load((EXAMPLES / "ci" / "gitlab" / ".gitlab-ci.yml").read_text("utf-8"))
+    project = copied(EXAMPLES / name, tmp_path / name)
+    (project / ".git").mkdir()
+
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=project,
+        env={"CI": "true", "PATH": "", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=patience_s,
+        check=False,
+    )
+
+    assert words[0] == "reconciler"
+    assert lab["validate"]["script"] == [" ".join(words)]
+    assert (done.returncode, done.stdout.startswith("no mistakes")) == (0, True)
+    assert re.findall(r"ONCALL_\w+(?=: this variable is not set)", done.stderr) == (
+        ["ONCALL_JANE_PIXEL", "ONCALL_JANE_TABLET", "ONCALL_SAM_PIXEL"] if name == "organisation" else []
+    )

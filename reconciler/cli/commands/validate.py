@@ -13,11 +13,25 @@ _SHOWN_MAX = 1000  # warnings, as many as mistakes
 @click.command(short_help="Check settings and manifests offline, all problems at once.")
 @options.settings_options
 @options.format_option
-def command(config: str | None, environment: str | None, format: str) -> int:  # noqa: A002 - the option's name
+@click.option(
+    "--without-variables",
+    is_flag=True,
+    help="Take variables that are not set for given: each is a warning, and its value is not checked.",
+)
+def command(
+    config: str | None,
+    environment: str | None,
+    format: str,  # noqa: A002 - the option's name
+    *,
+    without_variables: bool,
+) -> int:
     """Check the settings and every manifest, offline, and show all mistakes at once.
 
     Values that are probably wrong, such as a phone number in no known range, are warnings: they are shown
     and change no exit code (`checks` of the settings).
+
+    Where secrets must not be, as in a pull request, use --without-variables: manifests whose values come
+    from the environment are checked all the same. `plan` and `apply` need every value.
 
     \b
     Reads settings, manifests and the files they name; writes nothing.
@@ -32,7 +46,8 @@ def command(config: str | None, environment: str | None, format: str) -> int:  #
     from reconciler.report.json import problems_json  # noqa: PLC0415 - the same
     from reconciler.report.lines import count, notice_lines  # noqa: PLC0415 - the same
 
-    desired = pipeline.validate(settings_of(config, environment, service=False), os.environ)
+    settings = settings_of(config, environment, service=False)
+    desired = pipeline.validate(settings, os.environ, all_values=not without_variables)
     if format == "json":
         output.json(problems_json((), notices=desired.notices))
         return 0

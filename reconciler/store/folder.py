@@ -1,0 +1,25 @@
+"""The folder in which stores and inboxes lie: closed to others, and out of git's sight.
+
+What is in there is people's data, and belongs into no commit. Nothing here opens what is in it.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+NAME = ".reconciler"  # the one that the settings' defaults name
+
+_IGNORE = "*\n"  # git takes nothing of this folder, this file included
+
+
+def make_private(folder: Path) -> None:
+    """The folder exists, made with 0700 whatever the umask; an older one keeps its rights. Raises OSError.
+
+    Ours is also kept out of git: `git add` of everything would commit the store. A .gitignore that is there
+    already is left as it is, and where none can be written nothing fails.
+    """
+    if not folder.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    if folder.name == NAME:
+        with suppress(OSError), (folder / ".gitignore").open("x", encoding="ascii") as file:
+            file.write(_IGNORE)
