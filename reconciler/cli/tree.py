@@ -36,6 +36,11 @@ _OF_HOOKS = {
     "GIT_NAMESPACE",
     "GIT_PREFIX",
 }
+# Where git is, whose it is, and where that person's settings are.
+_FOUND_BY = {
+    *("PATH", "HOME", "LANG", "XDG_CONFIG_HOME", "SUDO_UID"),
+    *("PATHEXT", "SYSTEMROOT", "USERPROFILE", "HOMEDRIVE", "HOMEPATH", "PROGRAMDATA"),  # Windows
+}
 
 
 class Tree(Struct, frozen=True):
@@ -83,12 +88,20 @@ def _git(root: Path, *words: str, before: Sequence[str] = (), timeout_s: float =
             errors="replace",
             timeout=timeout_s,
             check=False,
-            env=_environ(os.environ),
+            env=git_environ(os.environ),
         )
     except (OSError, subprocess.SubprocessError):
         return ""
     return told.stdout if told.returncode == 0 else ""
 
 
-def _environ(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name not in _OF_HOOKS}
+def git_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that git gets: its own, but those of hooks, and what it is found and set up by.
+
+    The others hold secrets of ours, and git may start programs that its user has set up.
+    """
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in _FOUND_BY or (name.startswith(("GIT_", "LC_")) and name not in _OF_HOOKS)
+    }

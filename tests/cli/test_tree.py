@@ -8,7 +8,7 @@ from cli.hands import Project, Service
 from cli.keeping import told
 
 from reconciler.cli.context import in_ci, read_context
-from reconciler.cli.tree import Tree, read_tree
+from reconciler.cli.tree import Tree, git_environ, read_tree
 
 CI = {"CI": "true"}
 WHO = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")
@@ -79,6 +79,16 @@ def test_nothing_that_the_repository_configures_is_run(tree: Path) -> None:
 
     assert read_tree(tree).dirty
     assert [one.name for one in tree.iterdir() if one.name.startswith("ran-")] == []
+
+
+def test_git_gets_no_secret_of_ours() -> None:
+    """It needs its own variables, such as those that a CI action sets for safe.directory."""
+    kept = dict.fromkeys(("PATH", "HOME", "LC_ALL", "GIT_CONFIG_COUNT", "XDG_CONFIG_HOME"), "kept")
+    others = dict.fromkeys(
+        ("SVC_PASSWORD", "RECONCILER_STORE", "GIT_DIR", "GIT_INDEX_FILE", "BASH_ENV"), "canary"
+    )
+
+    assert git_environ({**kept, **others}) == kept
 
 
 def test_a_filter_that_cannot_be_turned_off_is_not_run_and_nothing_is_vouched_for(tree: Path) -> None:
