@@ -141,11 +141,14 @@ def test_after_an_apply_in_xml_nothing_is_left_to_do(
             _, run = world.apply()
             world.clock.pass_s(60)
             assert {outcome.result for outcome in run.outcomes} <= {"applied"}, run.outcomes
-            assert world.plan().plan.changes == ()
+            planned = world.plan().plan
+            assert planned.changes == ()
             world.sent()
             _, again = world.apply()
             assert set(world.sent()) <= {"GET"}
-            assert (again.outcome, again.outcomes) == ("done", ())
+            # Whoever is live twice is left alone, and no run that leaves somebody out calls itself done.
+            ambiguous = any(skip.reason == "ambiguous" for skip in planned.skips)
+            assert (again.outcome, again.outcomes) == ("stale" if ambiguous else "done", ())
 
 
 JANE = {

@@ -144,11 +144,13 @@ def edited(edit: Callable[[dict[str, Any]], None]) -> Fault:
     return fault
 
 
-def lands_late(tasks: "list[asyncio.Task[httpx2.Response]]", seconds: float) -> Fault:
-    """The answer is lost, and the request is carried out only later."""
+def lands_late(bench: "Bench", tasks: "list[asyncio.Task[httpx2.Response]]", seconds: float) -> Fault:
+    """The answer is lost, and the request is carried out when the run has waited for this long."""
 
     async def later(send: Send) -> httpx2.Response:
-        await asyncio.sleep(seconds)
+        due = bench.waited_s + seconds
+        while bench.waited_s < due:  # noqa: ASYNC110 - the condition is a sum, not an event
+            await asyncio.sleep(0)
         return await send()
 
     async def fault(request: httpx2.Request, send: Send) -> httpx2.Response:
@@ -220,7 +222,8 @@ class Bench:
         self.service = Service(
             ORIGIN, Auth(Secret("demo"), Secret("demo"), Secret("demo-key")), limits=limits
         )
-        self.timing = Timing(monotonic=time.monotonic, sleep=nap, random=lambda: 0.0, gap_s=60.0)
+        self.waited_s = 0.0  # what the runs asked to wait for, all together
+        self.timing = Timing(monotonic=time.monotonic, sleep=self._nap, random=lambda: 0.0, gap_s=60.0)
         self.stop = StopFlag()
         self.heard: list[Outcome] = []
         self.fail_fast = False
@@ -230,6 +233,10 @@ class Bench:
         self.store_type: type[Store] = Store
         self.on_outcome: Callable[[Outcome], None] = self.heard.append
         self._tokens = (f"token-{number}" for number in itertools.count(1))
+
+    async def _nap(self, seconds: float) -> None:
+        self.waited_s += seconds
+        await nap(seconds)
 
     def now(self) -> datetime:
         return self.service_now() + self.set_by

@@ -80,7 +80,7 @@ def test_a_create_that_lands_late_within_the_window_makes_one(tmp_path: Path) ->
     bench = Bench(tmp_path, settle_s=5)
     late: list[asyncio.Task[httpx2.Response]] = []
 
-    run = bench.apply(person(), rules=[Rule("POST", lands_late(late, 0.005))])
+    run = bench.apply(person(), rules=[Rule("POST", lands_late(bench, late, 2.0))])
 
     assert only(run).result == "applied"
     assert len(late) == 1

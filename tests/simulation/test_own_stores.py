@@ -100,6 +100,7 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
                 "failed",
                 "in doubt",
                 "Unavailable",
+                "StoreError",  # a run that was frozen while it waited for its store
             }, f"seed {seed}: {end}"
         last = universe.loop.run(universe.run(scenario.wanted, own="own-0.db", verb="resume"))
         last = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
