@@ -123,6 +123,7 @@ def run(arguments: Sequence[str]) -> int:
     from reconciler.errors import Interrupted, ReconcilerError  # noqa: PLC0415 - the same
 
     as_json = wants_json(arguments)
+    output.conceal(None)
     try:
         code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False)
         return code if isinstance(code, int) else 0

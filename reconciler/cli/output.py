@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -42,7 +42,15 @@ _STYLES = {
     "bold": "bold",
 }
 
+_columns_min = 40  # a terminal that says less is none to read on
+
+_concealing: list[Callable[[str], str]] = []  # what hides our secrets, once they are known
 _unread: set[TextIO] = set()  # streams whose reader has gone: what is written there leads nowhere
+
+
+def conceal(hide: Callable[[str], str] | None) -> None:
+    """Let everything that is printed from now on pass `hide`; None: nothing is hidden, as at the start."""
+    _concealing[:] = [] if hide is None else [hide]
 
 
 def data(text: str) -> None:
@@ -287,7 +295,18 @@ def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 
 
 def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> bool:
-    return stream is not None and _send(stream, _coloured(stream, rendered))
+    return stream is not None and _send(stream, _coloured(stream, _fitting(stream, rendered)))
+
+
+def _fitting(stream: TextIO, rendered: "Sequence[Line]") -> "Sequence[Line]":
+    """Return lines that a terminal breaks nowhere; for a file or a pipe they stay as they are."""
+    from reconciler.report.lines import wrapped  # noqa: PLC0415 - with the lines it is there already
+
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):  # no descriptor, or a terminal that does not say how wide it is
+        columns = 0
+    return wrapped(rendered, columns) if columns >= _columns_min else rendered
 
 
 def for_stdout(rendered: "Sequence[Line]") -> str:
@@ -341,6 +360,8 @@ def _send(stream: TextIO | None, text: str) -> bool:
         return False
     if stream is sys.stdout:
         signals.shown()
+    for hide in _concealing:
+        text = hide(text)
     try:
         stream.write(_encodable(stream, text))
         stream.flush()

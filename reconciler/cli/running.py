@@ -24,6 +24,7 @@ from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.model.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
+from reconciler.service.auth import Credentials
 from reconciler.service.timing import Timing
 
 T = TypeVar("T")
@@ -35,10 +36,16 @@ token_bytes = 16  # 128 bits: no two runs or plans of this world share one
 
 
 def settings_of(config: str | None, environment: str | None, *, service: bool) -> Settings:
-    """Return the settings that this process was given. Raises SettingsError."""
-    return read_settings(
+    """Return the settings that this process was given. Raises SettingsError.
+
+    With `service` they hold our secrets, which from now on are hidden in everything that is printed.
+    """
+    settings = read_settings(
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
     ).settings
+    if service:
+        output.conceal(Credentials(settings.service.auth).conceal_anywhere)
+    return settings
 
 
 def context_of(settings: Settings) -> Context:

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct, structs
 
 from reconciler.core.match import former_names
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
@@ -39,14 +40,16 @@ def check(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
     """
     for text in (*selection.only, *selection.excluded):
         if _form(text) is None:
+            otherwise = "write an address, a glob (contact/ops/*), kind:device, workspace:ops or tag:team=sre"
             raise UnknownAddress(
                 f"{text!r} is not a selector.",
-                next="write an address, a glob (contact/ops/*), kind:device, workspace:ops or tag:team=sre",
+                next=did_you_mean(text, _selectors(text, addresses), otherwise),
             )
         if not any(_fits(text, address, tags) for address, tags in addresses.items()):
+            otherwise = "compare it with the addresses that `reconciler plan --full` shows"
             raise UnknownAddress(
                 f"{text!r} selects nothing that is declared or recorded.",
-                next="compare it with the addresses that `reconciler plan --full` shows",
+                next=did_you_mean(text, _selectors(text, addresses), otherwise),
             )
 
 
@@ -73,6 +76,16 @@ def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:
         **dict.fromkeys(recorded.entities, nothing),
         **{address: entity.controls.tags for address, entity in desired.entities.items()},
     }
+
+
+def _selectors(wrong: str, addresses: Mapping[Address, Tags]) -> set[str]:
+    """Return the selectors of the form of a wrong one that would select something."""
+    head, colon, _ = wrong.partition(":")
+    if colon and head == "tag":
+        return {f"tag:{key}={value}" for tags in addresses.values() for key, value in tags.items()}
+    if colon:
+        return {f"kind:{one.kind}" for one in addresses} | {f"workspace:{one.workspace}" for one in addresses}
+    return set(map(str, addresses))
 
 
 def _form(text: str) -> str | None:

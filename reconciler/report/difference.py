@@ -99,9 +99,9 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
         ("records", "Other records would be kept."),
         ("renames", "Other entities would be renamed."),
         ("skips", "Something else is left alone, or for another reason."),
-        ("unchanged", "Another number of entities is as declared."),
-        ("outside", "Another number of entities is recorded out of scope."),
-        ("owned", "Another number of entities was ours before."),
+        ("unchanged", _unchanged(before, after)),
+        ("outside", "The number of recorded entities that no manifest speaks of has changed."),
+        ("owned", "The number of entities that were ours before has changed."),
         ("notices", "The notices are not the same."),
         ("reads", "Something else was read, or not completely."),
     ):
@@ -110,6 +110,16 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
     places = _places(after)
     if any(places.get(address, place) != place for address, place in _places(before).items()):
         yield line("  ", "Lines of the manifests have moved.")
+
+
+def _unchanged(before: Plan, after: Plan) -> str:
+    old, new = (sum(plan.unchanged.values()) for plan in (before, after))
+    if old == new:
+        return (
+            "The unchanged entities are in other workspaces or of other kinds than when this plan was made."
+        )
+    was = "entity was" if old == 1 else "entities were"
+    return f"{old:,} {was} unchanged when this plan was made; now it is {new:,}."
 
 
 def _places(plan: Plan) -> dict[Address, str]:

@@ -48,7 +48,11 @@ class Drift(Struct, frozen=True):
 
 def drifts(plan: Plan) -> tuple[Drift, ...]:
     """Return everything in the plan that somebody else caused, by address. Empty: no drift."""
-    return tuple(sorted(_drifts(plan), key=lambda drift: (drift.address, drift.cause)))
+    # A twin may be both a change of the plan and a notice: it is one thing, and told once.
+    found: dict[tuple[Address, DriftCause], Drift] = {}
+    for drift in _drifts(plan):
+        found.setdefault((drift.address, drift.cause), drift)
+    return tuple(sorted(found.values(), key=lambda drift: (drift.address, drift.cause)))
 
 
 def _drifts(plan: Plan) -> Iterator[Drift]:
@@ -92,7 +96,10 @@ def _fields(change: Update) -> Iterator[Drift]:
 def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now."""
     found = drifts(plan)
-    others = [notice for notice in plan.notices if notice.kind != "twin"]
+    told_above = {str(drift.address) for drift in found if drift.cause in {"twin", "ambiguous"}}
+    others = [
+        one for one in plan.notices if one.kind not in {"twin", "ambiguous"} or one.subject not in told_above
+    ]
     told = [*notice_lines(others, full=full), *outside_lines(plan.outside)]
     if not found:
         return (line(("No drift: live is as we left it.", "bold")), *([BLANK, *told] if told else []))

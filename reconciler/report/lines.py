@@ -3,6 +3,7 @@
 Belongs here: the value, its plain form, widths and folding. Not here: what a plan or a run is.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeVar
 from unicodedata import category, east_asian_width
@@ -32,6 +33,8 @@ Line = tuple[Span, ...]
 
 BLANK: Line = ()
 
+_PIECES = re.compile(r" +|[^ ]+")
+
 
 def line(*parts: str | tuple[str, Style]) -> Line:
     """Return one line of these parts: text, or text and its style. Every one of them passes `inert`."""
@@ -42,6 +45,36 @@ def line(*parts: str | tuple[str, Style]) -> Line:
 def plain(lines: Sequence[Line]) -> str:
     """Return the lines as text without styles and without spaces at their ends; a newline after each."""
     return "".join("".join(span.text for span in spans).rstrip() + "\n" for spans in lines)
+
+
+def wrapped(lines: Sequence[Line], columns: int) -> list[Line]:
+    """Return the lines broken between words where they have over so many columns; no word is broken.
+
+    What follows a break stands two columns further in than its line begins.
+    """
+    found: list[Line] = []
+    for one in lines:
+        found += [one] if width("".join(span.text for span in one)) <= columns else _broken(one, columns)
+    return found
+
+
+def _broken(one: Line, columns: int) -> list[Line]:
+    text = "".join(span.text for span in one)
+    indent = " " * min(len(text) - len(text.lstrip(" ")) + 2, columns // 2)
+    broken: list[list[Span]] = [[]]
+    at, begun, due = 0, False, False
+    for span in one:
+        for piece in _PIECES.findall(span.text):
+            if begun and piece.isspace() and at + width(piece) >= columns:
+                due = True  # the space at which it is broken
+                continue
+            if begun and not piece.isspace() and (due or at + width(piece) > columns):
+                broken.append([Span(indent)])
+                at, due = width(indent), False
+            broken[-1].append(Span(piece, span.style))
+            at += width(piece)
+            begun = begun or not piece.isspace()
+    return [tuple(spans) for spans in broken]
 
 
 def width(text: str) -> int:

@@ -3,7 +3,7 @@
 Not here: deciding outcomes or exit codes (apply/, docs/planning.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from reconciler.model.outcomes import FieldResult, Gap, Outcome, Result, Run
@@ -82,7 +82,8 @@ def _seconds(run: Run) -> str:
         took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
     except (ValueError, TypeError):  # an imported report may lack a time, or its zone
         return ""
-    return f", {took.total_seconds():.1f} s"
+    seconds = round(took.total_seconds(), 1)  # most reports hold whole seconds
+    return f", {seconds:,g} s" if seconds >= 1 else ", under 1 s"
 
 
 def _counts(run: Run) -> list[Line]:
@@ -97,19 +98,38 @@ def _outcomes(run: Run, result: Result, sign: str, style: Style, *, full: bool) 
     listed, rest = fold(chosen, full=full)
     at = min(max((width(outcome.address) for outcome in run.outcomes), default=0), _address_max)
     lines: list[Line] = []
-    for outcome in listed:
-        lines += _outcome(outcome, at, sign, style)
+    for alike in _alike(listed):
+        *others, last = alike
+        lines += [_headed(outcome, at, sign, style) for outcome in others]
+        lines += _outcome(last, at, sign, style, alike=len(alike))
     return [*lines, *rest]
 
 
-def _outcome(outcome: Outcome, at: int, sign: str, style: Style) -> list[Line]:
+def _alike(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+    """Return the outcomes with those together that say the same, but for the ids in it; in their order."""
+    groups: dict[object, list[Outcome]] = {}
+    for number, outcome in enumerate(outcomes):
+        said = outcome.what
+        for own in filter(None, (outcome.remote_id, str(outcome.address))):
+            said = said.replace(own, "")
+        same = (said, outcome.next.replace(str(outcome.address), ""), outcome.action)
+        groups.setdefault(same if said and not outcome.fields else number, []).append(outcome)
+    return list(groups.values())
+
+
+def _headed(outcome: Outcome, at: int, sign: str, style: Style) -> Line:
     mark, colour = (sign, style) if sign else _ACTIONS.get(outcome.action, (" ", ""))
     ended = outcome.action if outcome.result == "applied" else f"{outcome.action}, {outcome.result}"
-    head = line((f"{mark} ", colour), (pad(outcome.address, at), colour), "   ", (ended, "dim"))
+    return line((f"{mark} ", colour), (pad(outcome.address, at), colour), "   ", (ended, "dim"))
+
+
+def _outcome(outcome: Outcome, at: int, sign: str, style: Style, *, alike: int = 1) -> list[Line]:
+    head = _headed(outcome, at, sign, style)
     fields = [_field(outcome.address.kind, field) for field in outcome.fields]
     if not outcome.what:
         return [head, *fields, *([line("    next: ", outcome.next)] if outcome.next else [])]
-    what, *step = sentence("", outcome.what, outcome.next, indent="    ")
+    these = f"each of these {alike:,}: " if alike > 1 else ""
+    what, *step = sentence("", these + outcome.what, outcome.next, indent="    ")
     return [head, what, *fields, *step]
 
 

@@ -10,8 +10,9 @@ error that quotes the header, so such a value is refused here, unseen.
 
 import hmac
 import json
-from base64 import b64encode
-from collections.abc import Iterable
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from urllib.parse import quote
 
@@ -19,13 +20,14 @@ from reconciler.errors import SettingsError
 from reconciler.model.settings import Auth, Secret
 
 concealed_min = 4  # characters; replacing shorter secrets in a text would tear it up and tell them
+concealed_anywhere_min = 8  # the same in everything that is printed, where a word such as `demo` is common
 hidden = "(secret)"
 
 
 class Credentials:
     """What goes with every request to our own origin, and to no other."""
 
-    __slots__ = ("_forms", "headers", "key_in_query")
+    __slots__ = ("_forms", "_long_forms", "headers", "key_in_query")
 
     def __init__(self, auth: Auth) -> None:
         username = _checked("username", auth.username)
@@ -48,16 +50,20 @@ class Credentials:
             ("Authorization", f"Basic {basic}"),
             *(() if in_query else (("x-api-key", key),)),
         )
-        self._forms = _forms((key, password, basic))
+        secrets = (key, password, basic)
+        self._forms = _forms(secrets)
+        self._long_forms = _forms(value for value in secrets if len(value) >= concealed_anywhere_min)
 
     def __repr__(self) -> str:
         return "Credentials(secret)"
 
     def conceal(self, text: str) -> str:
         """The text with every spelling of our secrets in it replaced: a service may echo what it got."""
-        for form in self._forms:
-            text = text.replace(form, hidden)
-        return text
+        return self._forms.sub(hidden, text)
+
+    def conceal_anywhere(self, text: str) -> str:
+        """The text of an output without our secrets, whoever put them there: a live field may hold one."""
+        return self._long_forms.sub(hidden, text)
 
 
 def credential_hash(auth: Auth, origin: str, salt: str) -> str:
@@ -81,9 +87,38 @@ def _checked(name: str, secret: Secret) -> str:
     return value
 
 
-def _forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Every spelling to hide, the longest first, so that none is left half replaced."""
-    spellings = {
-        form for value in secrets if len(value) >= concealed_min for form in (value, quote(value, safe=""))
-    }
-    return tuple(sorted(spellings, key=len, reverse=True))
+def _forms(secrets: Iterable[str]) -> re.Pattern[str]:
+    """Every spelling to hide, those of the longest secret first, so that none is left half replaced."""
+    ordered = sorted({value for value in secrets if len(value) >= concealed_min}, key=len, reverse=True)
+    known = dict.fromkeys(form for value in ordered for form in _spellings(value))
+    return re.compile("|".join(known) or "(?!)")
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """Yield patterns of a secret as it is, in JSON, percent-encoded, hexadecimal and in base64.
+
+    Percent-encoded in either letter case, also where only some characters are, and with a plus for a space;
+    base64 in both alphabets, at each of the three places in a longer text, without what the neighbours of the
+    secret decide.
+    """
+    data = value.encode()
+    yield re.escape(value)
+    for ascii_only in (True, False):
+        written = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        yield re.escape(written)
+        yield re.escape(written.replace("/", "\\/"))
+    yield "".join(_percent(character) for character in value)
+    yield f"(?i:{data.hex()})"
+    for lead in range(3):
+        start = -(-lead * 4 // 3)  # characters that hold bits of what stands before
+        end = (lead + len(data)) * 8 // 6  # characters that hold bits of the secret alone
+        for encode in (b64encode, urlsafe_b64encode):
+            form = encode(bytes(lead) + data + b"\0\0").decode()[start:end]
+            if len(form) >= concealed_min:
+                yield re.escape(form)
+
+
+def _percent(character: str) -> str:
+    encoded = "".join(f"%{byte:02X}" for byte in character.encode())
+    plus = "|\\+" if character == " " else ""
+    return f"(?:{re.escape(character)}|(?i:{encoded}){plus})"

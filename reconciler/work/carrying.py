@@ -86,6 +86,9 @@ async def carry_out(
     was applied, however the run ended.
     """
     store, made, context = work.store, left or planned.plan, work.outside.context()
+    # Its calls count from the lock on, planning and settling included: so does its time.
+    held_s = max(0.0, work.outside.timing.monotonic() - work.locked_at)
+    began = utc_text(work.lock.now() - timedelta(seconds=held_s))
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
     await work.ask(lambda store: store.begin(work.run, command, made, consent, context))
     await work.ask(partial(close_all, unfinished))
@@ -101,7 +104,9 @@ async def carry_out(
             watch.ended(outcome)
     resumes = unfinished[-1].run if command == "resume" else ""
     result = with_settled(result, settled)
-    result = structs.replace(result, context=context, resumes=resumes, records=planned.plan.to_keep)
+    result = structs.replace(
+        result, context=context, resumes=resumes, records=planned.plan.to_keep, started_at=began
+    )
     result = structs.replace(result, seen=seen(planned.plan, planned.desired))
     result = with_notices(result, planned.plan.notices, ambiguous(planned.plan, planned.desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended

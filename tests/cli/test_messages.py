@@ -51,6 +51,26 @@ def test_the_text_may_come_from_a_file(source: str, project: Project, service: S
     assert shown["body"] == "Two lines\nwith 👍"
 
 
+def test_our_key_is_hidden_where_the_service_shows_it_as_data(project: Project, service: Service) -> None:
+    """Somebody may have written it into a field; a log keeps what a command prints."""
+    sent = project.run(service, *ONE, "--body", "the key is demo-key, in hex 64656d6f2d6b6579")
+    message = sent.stdout.split()[-1]
+
+    for form in ("text", "json"):
+        shown = project.run(service, "messages", "show", message, "--format", form)
+        assert shown.returncode == 0
+        assert "the key is (secret), in hex (secret)" in shown.stdout
+
+
+def test_a_message_with_an_unknown_callback_is_not_sent(project: Project, service: Service) -> None:
+    """The service takes any name, and the replies come back to nobody."""
+    ended = project.run(service, *ONE, *BODY, "--callback", "on-cal")
+
+    assert ended.returncode == 3
+    assert "no callback is called 'on-cal'; nothing was sent." in ended.stderr
+    assert service.writes() == []
+
+
 MISTAKES: dict[str, tuple[tuple[str, ...], int]] = {
     "no recipient": (("messages", "send", "--subject", "x", *BODY), 64),
     "no subject": (("messages", "send", "--to", JANE, *BODY), 64),

@@ -1,6 +1,7 @@
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -142,6 +143,22 @@ def test_colour_follows_the_environment(env: dict[str, str], *, terminal: bool, 
 def test_long_lines_are_not_broken() -> None:
     """An address that was cut in two cannot be copied."""
     assert seen("output.lines([line('x' * 500, ('y' * 500, 'delete'))])").count("\n") == 1
+
+
+NARROW = """
+import fcntl, struct, termios
+fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+output.lines([line("  next: ", ("reconciler plan " * 8, "dim"))])
+"""
+
+
+@pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}])
+def test_a_narrow_terminal_breaks_between_words(env: dict[str, str]) -> None:
+    """A command that a terminal breaks within a word cannot be read, and not be copied."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", seen(NARROW, env=env))
+
+    assert [len(part.rstrip()) <= 60 for part in text.splitlines()] == [True] * 3
+    assert text.split() == ["next:", *["reconciler", "plan"] * 8]
 
 
 def test_progress_is_for_terminals_alone() -> None:

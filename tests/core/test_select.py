@@ -84,6 +84,25 @@ def test_what_selects_nothing_is_refused(text: str) -> None:
             check(selection, ALL)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("contact/ops/jnae", "contact/ops/jane"),
+        ("contacts/ops/jane", "contact/ops/jane"),
+        ("device/ops/jane/phnoe", "device/ops/jane/phone"),
+        ("kind:devices", "kind:device"),
+        ("workspace:opps", "workspace:ops"),
+        ("tag:team=sree", "tag:team=sre"),
+    ],
+)
+def test_a_misspelt_selector_is_answered_with_the_nearest_one(wrong: str, meant: str) -> None:
+    """Who types an address at night wants the right one, not advice to look for it."""
+    for selection in (Selection(only=(wrong,)), Selection(excluded=(wrong,))):
+        with pytest.raises(UnknownAddress) as caught:
+            check(selection, ALL)
+        assert caught.value.next == f"did you mean {meant}?"
+
+
 def test_known_addresses_are_the_declared_and_the_recorded() -> None:
     """What left the manifest can be selected by its address, and has no tags any more."""
     want = desired(contact("ops/jane", controls=TAGGED))

@@ -9,10 +9,11 @@ from report.strategies import calm, creates, deletes, plans, runs, updates, verd
 
 from reconciler.errors import Problem
 from reconciler.model.address import contact
-from reconciler.model.changes import Cause, Create, FieldChange, Update
+from reconciler.model.changes import Cause, Create, Delete, FieldChange, Update
 from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Plan, Verdict
+from reconciler.model.notices import Notice
+from reconciler.model.outcomes import Outcome, Run
+from reconciler.model.plans import Plan, Skip, Verdict
 from reconciler.report.text import Line, drift_lines, plain, plan_lines, problem_lines, run_lines
 
 SAFE = Verdict()
@@ -228,3 +229,46 @@ def test_every_change_of_a_run_is_told_once(run: Run) -> None:
     heads = [line for line in lines if line[:2] in {"? ", "x ", "! ", "· ", "+ ", "~ ", "- "}]
 
     assert len(heads) == len(run.outcomes)
+
+
+def _failed(name: str, what: str, remote_id: str, step: str = "mend it") -> Outcome:
+    return Outcome(contact("ops", name), "update", "failed", what, step, remote_id)
+
+
+def test_failures_that_say_the_same_are_told_once() -> None:
+    """Forty people and one wrong password are one thing to mend; the ids in the sentence do not differ it."""
+    outcomes = (
+        *(_failed(f"p{one}", f"PUT /contacts/A{one}: not allowed (403).", f"A{one}") for one in range(3)),
+        _failed("other", "PUT /contacts/B: broken (500).", "B"),
+    )
+    text = plain(run_lines(structs.replace(cases.DONE, outcomes=outcomes, outcome="failed")))
+
+    assert all(f"contact/ops/{name} " in text for name in ("p0", "p1", "p2", "other"))
+    assert text.count("not allowed (403)") == text.count("each of these 3: ") == 1
+    assert text.count("broken (500)") == 1
+    assert text.count("next: mend it") == 2
+
+
+def test_drift_says_a_thing_once() -> None:
+    """A twin that is a change of the plan and a notice, an ambiguous person who is skipped and noticed."""
+    twin, who = contact("ops", "jane"), contact("ops", "sam")
+    plan = structs.replace(
+        cases.MIXED,
+        changes=(Delete(twin, "A2", {}, cause="duplicate", keeps="A1"),),
+        skips=(Skip(who, "ambiguous", "matches 2 live contacts: B1, B2.", "remove one"),),
+        notices=(
+            Notice("twin", str(twin), "is live twice: A1, A2.", "apply"),
+            Notice("ambiguous", str(who), "matches 2 live contacts: B1, B2.", "remove one"),
+        ),
+    )
+    text = plain(drift_lines(plan))
+
+    assert text.count(str(twin)) == text.count(str(who)) == 1
+
+
+def test_a_run_of_less_than_a_second_does_not_claim_to_have_taken_none() -> None:
+    """Reports hold whole seconds: `0.0 s` would be a measurement that nobody has made."""
+    at_once = structs.replace(cases.DONE, ended_at=cases.DONE.started_at)
+
+    assert ", under 1 s" in plain(run_lines(at_once))
+    assert "0.0 s" not in plain(run_lines(at_once))

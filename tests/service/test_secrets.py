@@ -2,10 +2,11 @@
 
 import asyncio
 import base64
+import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import httpx2
 import pytest
@@ -180,6 +181,43 @@ def test_credentials_are_concealed_in_every_spelling_and_the_longest_first() -> 
     text = credentials.conceal("a pass word/1 b pass%20word%2F1 c pass word d pass%20word e")
 
     assert text == f"a {hidden} b {hidden} c {hidden} d {hidden} e"
+
+
+ENCODED = "pW9xq2r~canary/pass+word= \u00e9"
+
+
+@pytest.mark.parametrize("before", ["", "x", "xy", "xyz", "user:"])
+@pytest.mark.parametrize("after", ["", "a", "ab", "abc"])
+def test_credentials_are_concealed_in_base64_wherever_they_stand_in_it(before: str, after: str) -> None:
+    """A proxy shows a whole header in base64; where the secret begins in it decides its spelling."""
+    credentials = Credentials(Auth(Secret("u"), Secret(ENCODED), Secret("another-key")))
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        told = encode(f"{before}{ENCODED}{after}".encode()).decode()
+
+        left = credentials.conceal(told).replace(hidden, "")
+
+        assert len(left) <= 2 * len(before + after) + 6
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        quote(ENCODED, safe=""),
+        quote(ENCODED),
+        quote_plus(ENCODED),
+        quote(ENCODED, safe="").replace("%2F", "%2f"),
+        ENCODED.encode().hex(),
+        ENCODED.encode().hex().upper(),
+        json.dumps(ENCODED),
+        json.dumps(ENCODED, ensure_ascii=False).replace("/", "\\/"),
+    ],
+)
+def test_credentials_are_concealed_in_hex_percent_and_json(told: str) -> None:
+    """In either letter case, and where only some characters are encoded."""
+    credentials = Credentials(Auth(Secret("u"), Secret(ENCODED), Secret("another-key")))
+
+    assert credentials.conceal(told).strip('"') == hidden
+    assert credentials.conceal_anywhere(told).strip('"') == hidden
 
 
 def test_a_secret_of_three_letters_does_not_tear_up_every_text() -> None:

@@ -134,6 +134,7 @@ def send(*, wait: bool, timeout: float, workspace: str, format: str, **given: An
         client: "ServiceClient", settings: "Settings", signals: "Signals"
     ) -> "tuple[Sent, Followed | None]":
         where = await workspace_id(client, settings, workspace)
+        await _require_callback(client, message.callback_id)
         sent = await once(
             signals, client.messages.send(message, workspace=where), "the message was sent;", _LOOK
         )
@@ -152,6 +153,22 @@ def send(*, wait: bool, timeout: float, workspace: str, format: str, **given: An
 
     sent, followed = writing(given, send_it)
     return _report_sent(sent, followed, workspace, as_json=as_json)
+
+
+async def _require_callback(client: "Reader", name: str) -> None:
+    """Return where the account has the callback. Raises InputError: replies would come back to nobody."""
+    from reconciler.core.suggest import did_you_mean  # noqa: PLC0415 - not for --help
+    from reconciler.errors import InputError  # noqa: PLC0415 - the same
+
+    if not name:
+        return
+    found = await client.callbacks.list()
+    known = [one.name for one in found]
+    if name not in known:
+        otherwise = "make it first: reconciler callbacks create"
+        raise InputError(
+            f"no callback is called {name!r}; nothing was sent.", next=did_you_mean(name, known, otherwise)
+        )
 
 
 def _message(given: dict[str, Any]) -> "Message":
