@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 from apply.bench import Fault, Send
@@ -63,6 +63,34 @@ def swapped() -> Fault:
         return mine[0]
 
     return fault
+
+
+def one_id(of: Literal["first", "second"], recorded: asyncio.Event) -> Fault:
+    """Carry out two POSTs, and answer the id of one of them to both; the second one after `recorded`."""
+    answers: list[httpx2.Response] = []
+    both = asyncio.Event()
+
+    async def fault(_: httpx2.Request, send: Send) -> httpx2.Response:
+        own = await _whole(await send())
+        answers.append(own)
+        if own is answers[0]:
+            if of == "first":
+                return own
+            await both.wait()
+            return await _named_as(own, answers[1])
+        both.set()
+        await recorded.wait()
+        return own if of == "second" else await _named_as(own, answers[0])
+
+    return fault
+
+
+async def _named_as(answer: httpx2.Response, other: httpx2.Response) -> httpx2.Response:
+    """The same answer with the id of the other one, wherever it names one."""
+    mine, its = (one.headers["location"].rsplit("/", 1)[-1].encode() for one in (answer, other))
+    content = (await answer.aread()).replace(mine, its)
+    headers = {**answer.headers, "location": other.headers["location"]}
+    return httpx2.Response(answer.status_code, headers=headers, stream=httpx2.ByteStream(content))
 
 
 def answering_with(body: dict[str, Any], location: str) -> Fault:

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from apply.bench import (
@@ -27,6 +27,7 @@ from apply.liars import (
     answering_with,
     bodiless,
     ignoring,
+    one_id,
     swapped,
     with_location,
     writing,
@@ -34,7 +35,7 @@ from apply.liars import (
 )
 
 from reconciler.model.address import contact, device
-from reconciler.model.outcomes import FieldResult
+from reconciler.model.outcomes import FieldResult, Outcome
 
 OLD, NEW = "+61491570156", "+61491570157"
 PIXEL = device("ops", "jane", "pixel")
@@ -318,6 +319,37 @@ def test_two_swapped_answers_record_nobody_as_another(tmp_path: Path) -> None:
     assert {by_id[ids[JANE]], by_id[ids[SAM]]} == {"Jane", "Sam"}
     assert (by_id[ids[JANE]], by_id[ids[SAM]]) == ("Jane", "Sam")
     assert bench.changes(person(contact("ops", "ada")), person(), person(SAM)) == []
+
+
+@pytest.mark.parametrize("of", ["first", "second"])
+def test_one_id_that_is_answered_to_two_creates_is_recorded_for_nobody_else(
+    tmp_path: Path, of: Literal["first", "second"]
+) -> None:
+    """Recorded for both, one person would be changed under two names, and deleted with either."""
+    bench, recorded = Bench(tmp_path), asyncio.Event()
+    people = [person(contact("ops", "ada")), person(), person(SAM)]
+
+    def ended(outcome: Outcome) -> None:
+        bench.heard.append(outcome)
+        if outcome.address != people[0].address:
+            recorded.set()
+
+    bench.on_outcome = ended
+    begun = lambda: len(bench.wire.writes()) > 1  # noqa: E731 - one expression; the first create is alone
+
+    run = bench.apply(*people, rules=[Rule("POST", one_id(of, recorded), when=begun)])
+
+    assert sorted(results(run).values()) == ["applied", "applied", "applied" if of == "first" else "in doubt"]
+    assert recorded_under(bench).items() <= {"ada": "Ada", "jane": "Jane", "sam": "Sam"}.items()
+    bench.apply(*people)
+    assert recorded_under(bench) == {"ada": "Ada", "jane": "Jane", "sam": "Sam"}
+    assert (len(bench.live()), bench.changes(*people)) == (3, [])
+
+
+def recorded_under(bench: Bench) -> dict[str, str]:
+    """Who is live under the id that is recorded for each address."""
+    by_id = {body["link"][0]["uri"].rsplit("/", 1)[-1]: body["firstName"] for body in bench.live()}
+    return {one.name: by_id[record.remote_id] for one, record in bench.recorded().entities.items()}
 
 
 def test_an_answer_with_another_identity_is_not_even_asked_for(tmp_path: Path) -> None:
