@@ -1,11 +1,14 @@
 """The lock in the service, by the commands: who is kept out, what is shown, what frees it."""
 
 import base64
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 from cli.hands import Project, Service
 from cli.keeping import told
+from waiting import patience_s, until
 
 ALWAYS = {"RECONCILER_LOCK_IN_SERVICE": "always"}
 NONCE = "0123456789ab"
@@ -135,3 +138,46 @@ def test_patience_is_a_number_of_seconds(project: Project, service: Service) -> 
     wrong = project.run(service, "apply", "--yes", "--lock-timeout", "soon", env=ALWAYS)
 
     assert (done.returncode, wrong.returncode) == (4, 64)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_wait_for_another_runner(
+    number: signal.Signals, project: Project, service: Service
+) -> None:
+    """Ten minutes of patience end at once: nothing is written, and of the two tickets the other one stays."""
+    other = ticket(service)
+    before = len(service.requests())
+    with project.start(
+        service,
+        *("apply", "--yes", "--lock-timeout", "600"),
+        env=ALWAYS,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        until(lambda: ("GET", "/resources") in service.requests()[before:], "a look at the lock")
+        process.send_signal(number)
+        _, said = process.communicate(timeout=patience_s)
+    service.ends()
+
+    assert process.returncode == 130, said
+    assert "stopped before anything was written" in said
+    assert (list(names(service)), service.contacts()) == ([other], {})
+
+
+def test_an_undo_is_kept_out_like_any_other_run(project: Project, service: Service) -> None:
+    """It writes as well. Kept out it writes nothing, and is not used up."""
+    applied = project.run(service, "apply", "--yes", "--undo", "undo.json")
+    assert applied.returncode == 0, applied.stderr
+    undo = ("apply", "undo.json", "--allow-deletes", "5")
+    people = service.contacts()
+    ticket(service)
+    writes = service.writes()
+
+    held = project.run(service, *undo, env=ALWAYS)
+    between = service.writes()
+    done = project.run(service, *undo, env={"RECONCILER_LOCK_IN_SERVICE": "never"})
+
+    assert (held.returncode, done.returncode) == (4, 0), done.stderr
+    assert "in the service is held by jane-on-build-7" in held.stderr
+    assert (between, len(people), service.contacts()) == (writes, 3, {})
