@@ -1,13 +1,13 @@
 """Promises of the verbs that hold by one line each: what was used, what is gone on with, and where."""
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 import postgres
 import psycopg
 import pytest
 from msgspec import structs
+from store.support import file_of
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
@@ -121,14 +121,14 @@ def test_a_run_can_be_gone_on_with_until_its_successor_is_written_down(tmp_path:
     world = World(tmp_path)
     world.write({"contacts": {"jane": JANE, "sam": SAM}})
     stopped(world)
-    with sqlite3.connect(tmp_path / "store.db") as store:
+    with file_of(tmp_path / "store.db") as store:
         store.execute("CREATE TRIGGER full BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'full'); END")
     store.close()
 
     with pytest.raises(StoreError):
         world.resume()
 
-    with sqlite3.connect(tmp_path / "store.db") as store:
+    with file_of(tmp_path / "store.db") as store:
         store.execute("DROP TRIGGER full")
     store.close()
     assert set(world.sent()) == {"GET"}

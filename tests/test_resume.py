@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,7 +14,7 @@ import httpx2
 import pytest
 import tally
 from msgspec import structs
-from store.support import seal_file_again
+from store.support import file_of, seal_file_again
 from world import ALLOWED, Agreeing, Counting, World
 
 from reconciler import pipeline
@@ -73,12 +72,12 @@ class Killed(Counting):
         if self.effects == self.at:
             self.dead = True
             self.copy.unlink(missing_ok=True)
-            with sqlite3.connect(self._store) as ours, sqlite3.connect(self.copy) as copied:
+            with file_of(self._store) as ours, file_of(self.copy) as copied:
                 ours.backup(copied)
 
     def _intents(self) -> list[str]:
         """What the journal says on disk, seen by somebody else, at this very moment."""
-        with sqlite3.connect(self._store) as other:
+        with file_of(self._store) as other:
             return [row[0] for row in other.execute("SELECT address FROM journal WHERE ending = ''")]
 
     def after(self) -> None:
@@ -86,7 +85,7 @@ class Killed(Counting):
         if self.dead:
             for path in self.world.root.glob("store.db*"):
                 path.unlink()
-            with sqlite3.connect(self.copy) as copied, sqlite3.connect(self._store) as ours:
+            with file_of(self.copy) as copied, file_of(self._store) as ours:
                 copied.execute("UPDATE locks SET pid = ?", (_NO_PROCESS,))
                 copied.commit()
                 copied.backup(ours)
@@ -429,7 +428,7 @@ def test_a_plan_that_cannot_be_read_is_settled_by_the_manifest(tmp_path: Path, b
     """Another version of the program wrote it: what it left in doubt is found all the same."""
     world = built(tmp_path, concurrency=1)
     wire = halfway(world)
-    with sqlite3.connect(tmp_path / "store.db") as store:
+    with file_of(tmp_path / "store.db") as store:
         store.execute(broken)
     seal_file_again(tmp_path / "store.db")
 
@@ -476,7 +475,7 @@ def test_the_consent_of_then_holds_and_no_more_than_that(tmp_path: Path) -> None
     world.apply()
     world.write({"contacts": {"ada": person("ada")}})  # and six deletes, which is nearly everybody
     halfway(world)
-    with sqlite3.connect(tmp_path / "store.db") as store:
+    with file_of(tmp_path / "store.db") as store:
         kept = store.execute("SELECT consent FROM runs WHERE plan <> ''").fetchone()[0]
         store.execute("UPDATE runs SET consent = '{}' WHERE plan <> ''")
     seal_file_again(tmp_path / "store.db")
@@ -486,7 +485,7 @@ def test_the_consent_of_then_holds_and_no_more_than_that(tmp_path: Path) -> None
         world.resume()
     assert writes(second) == {}
 
-    with sqlite3.connect(tmp_path / "store.db") as store:
+    with file_of(tmp_path / "store.db") as store:
         store.execute("UPDATE runs SET consent = ? WHERE plan <> ''", (kept,))
     seal_file_again(tmp_path / "store.db")
     world.resume()

@@ -346,6 +346,27 @@ def test_a_test_that_hurries_is_noticed(source: str) -> None:
     assert list(hurries(ast.parse(source)))
 
 
+def left_open(module: ast.Module) -> Iterator[int]:
+    """Yield the line of each `with sqlite3.connect(...)`: it ends a transaction, and closes nothing."""
+    for node in ast.walk(module):
+        for item in node.items if isinstance(node, ast.With) else ():
+            made = item.context_expr
+            if isinstance(made, ast.Call) and ast.unparse(made.func) == "sqlite3.connect":
+                yield made.lineno
+
+
+def test_every_database_file_that_is_opened_is_closed() -> None:
+    """A process of ten thousand tests ran out of descriptors."""
+    found = [
+        f"{name(path)}:{line}: put contextlib.closing around it (tests/store/support.py, file_of)"
+        for path in [*modules(), *modules("tests"), *modules("bench")]
+        for line in left_open(tree(path))
+    ]
+
+    assert found == []
+    assert list(left_open(ast.parse("with a, sqlite3.connect(b) as c:\n    pass"))) == [1]
+
+
 class Length(NamedTuple):
     lines: int
     where: str

@@ -1,7 +1,6 @@
 """Look, then write, at once: an edit by somebody else fits between the two only while one answer travels."""
 
 import itertools
-import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 from apply.bench import JANE, SAM, Bench, Rule, Send, edited, nap, only, person, results
+from store.support import file_of
 
 from reconciler.apply.step import looks_max
 from reconciler.service.timing import Timing
@@ -87,7 +87,7 @@ def test_the_intent_is_on_disk_before_the_look(tmp_path: Path) -> None:
     seen: list[list[str]] = []
 
     async def noting(_: httpx2.Request, send: Send) -> httpx2.Response:
-        with sqlite3.connect(tmp_path / "store.db") as other:
+        with file_of(tmp_path / "store.db") as other:
             rows = other.execute("SELECT address FROM journal WHERE ending = ''").fetchall()
             seen.append([row[0] for row in rows])
         return await send()

@@ -2,9 +2,10 @@
 
 import itertools
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,6 +37,13 @@ class Clock:
 
     def pass_(self, seconds: float) -> None:
         self.moment += timedelta(seconds=seconds)
+
+
+@contextmanager
+def file_of(path: Path) -> Iterator[sqlite3.Connection]:
+    """A store's file, as somebody with a database tool has it: committed at the end, and closed."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        yield connection
 
 
 def store_at(

@@ -1,14 +1,13 @@
 """A store that was removed, replaced, emptied or put back: found out before anything is sent for it."""
 
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import text
-from store.support import JANE, WORKSPACES, record, store_at
+from store.support import JANE, WORKSPACES, file_of, record, store_at
 
 from reconciler.errors import StoreError
 from reconciler.model.journal import Intent
@@ -249,7 +248,7 @@ def test_a_lost_log_is_an_older_copy(path: Path) -> None:
     """The commits of a killed process lie in the log until somebody writes them back."""
     with store_at(path) as store:
         store.remember([record()], WORKSPACES)
-        with sqlite3.connect(path) as other:
+        with file_of(path) as other:
             other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         store.forget([JANE], WORKSPACES)
         other.close()
