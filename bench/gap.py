@@ -88,7 +88,7 @@ def slow_down(base_url: str) -> None:
         "seed": 7,
         "path": "*/contacts*",
     }
-    httpx2.post(f"{base_url}/_sandbox/faults", json=rule).raise_for_status()
+    httpx2.post(f"{base_url}/_sandbox/faults", json=rule, auth=("demo", "demo")).raise_for_status()
 
 
 def main() -> None:

@@ -60,7 +60,6 @@ __all__ = [
     "validate",
 ]
 
-_SHOWN_MAX = 1000  # mistakes of one run; nobody reads more, and a terminal keeps no more
 _AFRESH = "reconciler plan, then reconciler apply"
 
 
@@ -97,11 +96,10 @@ def _unchecked(unset: Unset) -> Notice:
 
 
 def _unusable(problems: Collection[Problem]) -> ManifestError:
-    """Return the error with the first mistakes in file order, and the number of all."""
-    shown = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))[:_SHOWN_MAX]
+    """Return the error with all mistakes in file order, and their number."""
+    ordered = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))
     count = "1 mistake" if len(problems) == 1 else f"{len(problems):,} mistakes"
-    cut = f"; the first {_SHOWN_MAX:,} are shown" if len(problems) > _SHOWN_MAX else ""
-    return ManifestError(f"the manifests cannot be used: {count}{cut}.", problems=tuple(shown))
+    return ManifestError(f"the manifests cannot be used: {count}.", problems=tuple(ordered))
 
 
 async def plan(

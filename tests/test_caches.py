@@ -58,7 +58,9 @@ def through(tmp_path: Path, caching: Caching | None, seed: int = 0) -> World:
 
 def arm(world: World, **rule: Any) -> None:
     async def work() -> None:
-        async with httpx2.AsyncClient(transport=world.wire.inner, base_url=BASE) as control:
+        async with httpx2.AsyncClient(
+            transport=world.wire.inner, base_url=BASE, auth=("demo", "demo")
+        ) as control:
             answer = await control.post("/_sandbox/faults", json=rule)
             assert answer.status_code == 201, answer.text
 

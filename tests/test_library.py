@@ -119,7 +119,9 @@ def answering(process: "subprocess.Popen[str]", base: str) -> list[str]:
     assert process.stdout is not None
     # Output into a pipe comes in blocks; the service itself tells when the message is there.
     message_id = sent_to(base)
-    answered = httpx2.post(f"{base}/_sandbox/messages/{message_id}/reply", json={"content": "yes"})
+    answered = httpx2.post(
+        f"{base}/_sandbox/messages/{message_id}/reply", json={"content": "yes"}, auth=("demo", "demo")
+    )
     assert answered.status_code == 200, answered.text
     return process.stdout.read().splitlines()
 
@@ -128,7 +130,7 @@ def sent_to(base: str) -> str:
     """The id of the message that the program has sent, once it has looked at its responses."""
 
     def looks() -> list[str]:
-        requests = httpx2.get(f"{base}/_sandbox/requests").json()["requests"]
+        requests = httpx2.get(f"{base}/_sandbox/requests", auth=("demo", "demo")).json()["requests"]
         found = (
             re.fullmatch(r"/messages/([0-9A-F]+)/messageresponses", one["path"]) for one in requests[:-1]
         )

@@ -139,19 +139,18 @@ def test_what_left_the_manifest_and_the_service_is_forgotten(tmp_path: Path) -> 
     assert len(world.plan().recorded.entities) == 1
 
 
-def test_a_run_shows_the_first_thousand_mistakes_and_counts_all(tmp_path: Path) -> None:
-    """A wall of messages helps nobody; that there are more must still be said."""
+def test_a_run_counts_all_mistakes(tmp_path: Path) -> None:
+    """How many of them are shown is decided where they are printed (cli/output.py)."""
     world = World(tmp_path)
     for file in ("a.json", "b.json"):
         nobody = {f"p{number:03d}": {"workEmailAddress1": ""} for number in range(600)}
         world.write({"contacts": {f"{file[0]}{name}": body for name, body in nobody.items()}}, file)
 
-    with pytest.raises(ManifestError, match="1,200 mistakes; the first 1,000 are shown") as refused:
+    with pytest.raises(ManifestError, match="1,200 mistakes\\.") as refused:
         pipeline.validate(world.settings, {})
 
     shown = refused.value.problems
-    assert len(shown) == 1000
-    assert [one.file for one in shown] == ["manifests/a.json"] * 600 + ["manifests/b.json"] * 400
+    assert [one.file for one in shown] == ["manifests/a.json"] * 600 + ["manifests/b.json"] * 600
 
 
 def test_a_plan_needs_the_value_of_every_variable(tmp_path: Path) -> None:

@@ -117,10 +117,12 @@ def _shell(folder: Path) -> "Iterator[_Shell]":
 
 
 _CURL = """
-import sys, urllib.request
-silent, address, d, data = sys.argv[1:]
-assert (silent, d) == ("-s", "-d"), "only `curl -s ADDRESS -d DATA` is known here"
-print(urllib.request.urlopen(address, data.encode()).read().decode(), end="")
+import base64, sys, urllib.request
+silent, u, user, address, d, data = sys.argv[1:]
+assert (silent, u, d) == ("-s", "-u", "-d"), "only `curl -s -u USER:PASSWORD ADDRESS -d DATA` is known here"
+request = urllib.request.Request(address, data.encode())
+request.add_header("Authorization", "Basic " + base64.b64encode(user.encode()).decode())
+print(urllib.request.urlopen(request).read().decode(), end="")
 """
 
 

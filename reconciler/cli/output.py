@@ -108,13 +108,19 @@ def failure(error: ReconcilerError, *, as_json: bool) -> None:
         _send_lines(sys.stderr, error_lines(error))
 
 
+problems_max = 1000  # mistakes shown of one run; nobody reads more, and a terminal keeps no more
+
+
 def error_lines(error: ReconcilerError) -> "tuple[Line, ...]":
     """Problems first, in file order; then the sentence, its reasons and what to do."""
     from reconciler.report.lines import line, sentence  # noqa: PLC0415 - only an error pays for it
 
     shown: list[Line] = []
-    for problem in _problems(error):
+    problems = _problems(error)
+    for problem in problems[:problems_max]:
         shown += sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+    if len(problems) > problems_max:
+        shown.append(line(f"and {len(problems) - problems_max:,} more"))
     said = sentence("", str(error), "")
     if isinstance(error, UnsafePlan):
         said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
@@ -124,7 +130,10 @@ def error_lines(error: ReconcilerError) -> "tuple[Line, ...]":
 
 
 def error_json(error: ReconcilerError) -> str:
-    """`{"outcome", "exit_code", "error", "problems"}`: the form of every error with --format json."""
+    """`{"outcome", "exit_code", "error", "problems"}`: the form of every error with --format json.
+
+    Where there are more than 1,000 problems, `more` says how many are left out.
+    """
     about: dict[str, Any] = {"kind": type(error).__name__, "message": str(error), "next": error.next}
     if isinstance(error, ServiceError):
         about |= {"method": error.method, "path": error.path, "status": error.status, "code": error.code}
@@ -151,7 +160,14 @@ def usage(sentence: str, hint: str, *, as_json: bool) -> None:
 def _encoded(outcome: str, exit_code: int, about: Mapping[str, Any], problems: tuple[Problem, ...]) -> str:
     import msgspec  # noqa: PLC0415 - only an error in JSON pays for it
 
-    whole = {"outcome": outcome, "exit_code": exit_code, "error": about, "problems": problems}
+    whole: dict[str, Any] = {
+        "outcome": outcome,
+        "exit_code": exit_code,
+        "error": about,
+        "problems": problems[:problems_max],
+    }
+    if len(problems) > problems_max:
+        whole["more"] = len(problems) - problems_max
     return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
 
 

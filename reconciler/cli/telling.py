@@ -192,7 +192,7 @@ def only_teller(inbox: Path) -> Iterator[None]:
 
     path = inbox.with_name(f"{inbox.name}.lock")
     try:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
     except OSError as error:
         raise FileError(
             f"{path}: cannot be written: {(error.strerror or 'no reason given').lower()}.",

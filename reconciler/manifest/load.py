@@ -22,7 +22,7 @@ from reconciler.manifest.prune import NO_WORKSPACE, Steps, readable
 from reconciler.manifest.roster import Roster
 from reconciler.manifest.sources import Source, find, named, read
 from reconciler.manifest.subjects import entity
-from reconciler.manifest.table import Table, no_table, read_table
+from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
 from reconciler.manifest.tree import Tree, read_tree
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest
@@ -86,7 +86,9 @@ class _Loader:
         self.problems: list[Problem] = []
         self.unset: list[Unset] = []
         self.known = known_fields(self.extras)
-        self.tables: dict[tuple[str, ...], Table] = {}
+        self.tables: dict[tuple[str, ...], Table | Unreadable] = {}
+        self.payloads: dict[tuple[Path, str], Content | Unreadable] = {}
+        self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
 
     def manifest(self, source: Source) -> Manifest | None:
@@ -167,20 +169,38 @@ class _Loader:
     def _rows(self, tree: Tree, folder: Path, flattener: Flattener) -> Iterator[Document]:
         for index, entry in enumerate(tree.value.get("rosters", ())):
             table = self._table(tree, ["rosters", index, "file"], entry["file"], folder)
+            self.rows_left -= len(table.rows)
+            if self.rows_left < 0:
+                what = f"the rosters of all manifests have more than {ROWS_MAX:,} rows, which is the limit."
+                hint = "a roster counts each time it is named: name it once"
+                self.problems.append(tree.problem(["rosters", index, "file"], what, hint))
+                return
             roster = Roster(tree, ["rosters", index], table, flattener.lost_in_roster(index))
             yield from roster.documents()
             self.problems.extend(roster.problems)
 
     def _table(self, tree: Tree, path: list[str | int], written: str, folder: Path) -> Table:
+        table = self._read_once(folder, written)
+        if isinstance(table, Unreadable):
+            self.problems.append(tree.problem(path, f"the roster {table}", table.hint))
+            return no_table(tree.file)
+        return table
+
+    def _read_once(self, folder: Path, written: str) -> Table | Unreadable:
+        """Return the table of a file, or why there is none; read once however often it is named."""
         try:
             parts = place_below(self.root, folder, written)
-            if parts not in self.tables:
-                name = named(self.root.joinpath(*parts), self.root)
-                self.tables[parts] = read_table(read_below(self.root, parts, private=self.private), name)
         except Unreadable as error:
-            self.problems.append(tree.problem(path, f"the roster {error}", error.hint))
-            return no_table(tree.file)
-        self.problems.extend(self.tables[parts].problems)
+            return error
+        if parts not in self.tables:
+            try:
+                name = named(self.root.joinpath(*parts), self.root)
+                table = self.tables[parts] = read_table(
+                    read_below(self.root, parts, private=self.private), name
+                )
+                self.problems.extend(table.problems)
+            except Unreadable as error:
+                self.tables[parts] = error
         return self.tables[parts]
 
     def _payloads(self, tree: Tree, folder: Path) -> dict[str, Content]:
@@ -189,13 +209,27 @@ class _Loader:
         for name, body in bodies.items():
             if "content" in body:
                 path: list[str | int] = ["resources", name, "content"]
-                try:
-                    found[name] = payload(
-                        body["content"], root=self.root, folder=folder, private=self.private
-                    )
-                except Unreadable as error:
+                content = self._payload(body["content"], folder)
+                if isinstance(content, Unreadable):
                     front, _ = entity(tree.value, path)
-                    self.problems.append(tree.problem(path, f"{front}content: {error}", error.hint))
+                    self.problems.append(tree.problem(path, f"{front}content: {content}", content.hint))
+                else:
+                    found[name] = content
+        return found
+
+    def _payload(self, section: dict[str, Any], folder: Path) -> Content | Unreadable:
+        """Return what a `content` stands for; a file is read once however often it is named."""
+        key = (folder, section["file"]) if "file" in section else None
+        if key in self.payloads:
+            return self.payloads[key]
+        try:
+            found: Content | Unreadable = payload(
+                section, root=self.root, folder=folder, private=self.private
+            )
+        except Unreadable as error:
+            found = error
+        if key:
+            self.payloads[key] = found
         return found
 
 

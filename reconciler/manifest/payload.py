@@ -62,4 +62,7 @@ def rendered(rows: list[Any]) -> str:
 
 def _from_mappings(rows: list[dict[str, str]]) -> list[list[str]]:
     header = list(dict.fromkeys(key for row in rows for key in row))
+    if len(header) * len(rows) > BYTES_MAX:  # each cell takes a byte at least, also an empty one
+        what = f"{len(rows):,} rows of {len(header):,} columns are more than {BYTES_MAX:,} bytes."
+        raise Unreadable(what, "check the keys of the rows: each of them is a column")
     return [header, *([row.get(key, "") for key in header] for row in rows)]

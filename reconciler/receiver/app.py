@@ -2,8 +2,9 @@
 
 What happens to a request, in this order:
 
-1. its body is read, within a size and a time, and thrown away where the caller is not authentic;
-2. path and key are compared, both and always, in constant time; either wrong: 404, and nothing else;
+1. path and key are compared, both and always, in constant time; who has shown them gets a place that no
+   stranger can take, and 503 where all of those are taken;
+2. the body is read, within a size and a time; from others it is thrown away, then 404, and nothing else;
 3. the payload becomes a Reply, or 400;
 4. the reply is kept in the inbox, on disk; a repeat ends here;
 5. `create_receiver`: it is passed on to `on_reply`; when that has returned, the inbox notes it.
@@ -37,7 +38,10 @@ from reconciler.service.replies import parse_reply
 oversize_factor = 4
 beside_bytes = 65_536  # a larger body, which only a larger body_max lets in, is decoded in a thread
 
-Why = Literal["unknown caller", "too slow", "too large", "compressed", "unreadable", "not kept"]
+# In a scope: a function that says whether there is a place for a caller who has shown the key (server.py).
+admit_extension = "receiver.admit"
+
+Why = Literal["unknown caller", "too many", "too slow", "too large", "compressed", "unreadable", "not kept"]
 
 
 class ReceiverConfig(Struct, frozen=True):
@@ -155,6 +159,8 @@ class _Receiver:
         if method in ("GET", "HEAD"):
             return HTTPStatus.OK if here else self._refuse(_UNKNOWN)
         welcome = here and authentic and method == "POST"
+        if welcome and not scope.get("extensions", {}).get(admit_extension, _always)():
+            return self._refuse(_MANY)
         body = await self._body(receive, keep=welcome)
         if body is None:
             return 0
@@ -224,10 +230,15 @@ class _Receiver:
         return values[0] if len(values) == 1 else b""
 
 
+_MANY = Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many", "there are too many callers at once")
 _UNKNOWN = Refused(HTTPStatus.NOT_FOUND, "unknown caller", "path, method or key is not the right one")
 _SLOW = Refused(HTTPStatus.REQUEST_TIMEOUT, "too slow", "the body did not arrive in time")
 _LARGE = Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large", "the body is over the limit")
 _COMPRESSED = Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "compressed", "the body has a Content-Encoding")
+
+
+def _always() -> bool:
+    return True
 
 
 def _provable(key: Secret) -> bytes:

@@ -6,10 +6,10 @@ in a line (report/messages.py).
 
 import json
 import os
-import stat
 from pathlib import Path
 
 from reconciler.errors import FileError
+from reconciler.receiver.files import unfit
 
 # Bytes that are read of an existing file's end, to see which replies it holds already. Far more than a pipe
 # holds: what was written to a pipe and not read from it is all that a kill can leave to be told again.
@@ -20,9 +20,11 @@ class EventFile:
     """A file that grows by whole lines. A line that a crash tore stays, and the next begins behind it."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, or make it with mode 0600. Raises FileError."""
+        """Open it, or make it with mode 0600. Raises FileError, also for one that is not ours and private."""
         self._path = path
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+        self._require_fit(None)  # before it is opened: a device or a pipe may notice that
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        flags |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         try:
             self._descriptor = os.open(path, flags, 0o600)
         except OSError as error:
@@ -58,13 +60,17 @@ class EventFile:
 
     def _tail(self) -> bytes:
         about = os.fstat(self._descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            raise FileError(f"{self._path} is not a regular file.", next="name a file with --events")
+        self._require_fit(about)
         os.lseek(self._descriptor, max(0, about.st_size - _tail_max), os.SEEK_SET)
         tail = b""
         while part := os.read(self._descriptor, _tail_max):
             tail += part
         return tail
+
+    def _require_fit(self, about: os.stat_result | None) -> None:
+        wrong = unfit(self._path, "--events", about)
+        if wrong:
+            raise FileError(f"{self._path}: cannot be used: {wrong[0]}.", next=wrong[1])
 
     def _unusable(self, error: OSError, hint: str) -> FileError:
         reason = (error.strerror or type(error).__name__).lower()

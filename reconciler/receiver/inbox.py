@@ -18,6 +18,7 @@ from msgspec import Struct
 from reconciler.errors import StoreError
 from reconciler.model.encoding import decode, encode
 from reconciler.model.messages import Reply
+from reconciler.receiver.files import unfit
 from reconciler.store.folder import make_private
 from reconciler.store.sqlite import busy_timeout_s, meaning
 
@@ -25,6 +26,7 @@ from reconciler.store.sqlite import busy_timeout_s, meaning
 # later than this would be taken for new. What people wrote is kept no longer than that needs.
 keep_days = 31
 
+_BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside its file
 _id_digits = 32  # of the hexadecimal digest: 128 bits
 
 _application = 0x72636E62  # "rcnb": tells our file from a database of another program
@@ -167,7 +169,14 @@ def _text(moment: datetime) -> str:
 
 
 def _prepare(path: Path) -> None:
-    """Make sure that the file exists, private from its first moment; an existing one keeps its rights."""
+    """Make sure that the file exists, private from its first moment. Raises StoreError for one that is not.
+
+    SQLite follows links, and gives its files beside this one the rights of this one: they are looked at too.
+    """
+    for one in (path, *(Path(f"{path}{end}") for end in _BESIDE)):
+        wrong = unfit(one, "--inbox")
+        if wrong:
+            raise StoreError(f"the inbox {one}: cannot be used: {wrong[0]}.", next=wrong[1])
     try:
         make_private(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

@@ -11,26 +11,98 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 import h11
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from reconciler.receiver.app import admit_extension
+
 head_deadline_s = 5.0  # seconds from the connection to the end of a request's head
-connections_max = 512  # more are told 503 at once; below what a process may usually have open
+# Connections at once, together below what a process may usually have open. Whoever has not shown the key
+# takes a place of the strangers; where those are full, the one that came first is closed. Whoever has shown
+# it gives that place back for one of the others, which no stranger can take.
+strangers_max = 384
+callers_max = 128  # more of them are told 503, and come again
 head_bytes_max = 16_384  # bytes of a request's head
 # Seconds that requests in flight get to end when the server is told to stop: a whole stop takes less than 2.
 # What is not answered by then comes again.
 stop_wait_s = 1
 
 
+class Connection(Protocol):
+    """What can be turned away."""
+
+    def turn_away(self) -> None:
+        """Close it at once."""
+
+
+class Places:
+    """Who is connected: strangers in the order in which they came, and callers who have shown the key."""
+
+    def __init__(self, strangers: int = strangers_max, callers: int = callers_max) -> None:
+        self._strangers_max = strangers
+        self._callers_max = callers
+        self._strangers: dict[Connection, None] = {}
+        self._callers: set[Connection] = set()
+
+    def take(self, connection: Connection) -> None:
+        """A stranger has come; where there is no place, the one that came first is turned away."""
+        self._strangers[connection] = None
+        if len(self._strangers) > self._strangers_max:
+            first = next(iter(self._strangers))
+            self.leave(first)
+            first.turn_away()
+
+    def admit(self, connection: Connection) -> bool:
+        """It has shown the key: whether there is a place for it."""
+        if len(self._callers) >= self._callers_max:
+            return False
+        self._strangers.pop(connection, None)
+        self._callers.add(connection)
+        return True
+
+    def leave(self, connection: Connection) -> None:
+        """It has gone."""
+        self._strangers.pop(connection, None)
+        self._callers.discard(connection)
+
+
 class _Hurried(H11Protocol):
-    """A connection that is closed where no request has arrived on it in time. It carries one request."""
+    """A connection that is closed where no request has arrived on it in time. It carries one request.
+
+    The application finds in the scope how to say that its caller has shown the key.
+    """
+
+    places: Places  # those of the server; see _Server
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        app = self.app
+
+        async def admitting(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                scope["extensions"] = {
+                    **scope.get("extensions", {}),
+                    admit_extension: lambda: self.places.admit(self),
+                }
+            await app(scope, receive, send)
+
+        self.app = admitting
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
+        self.places.take(self)
         self.loop.call_later(head_deadline_s, self._hurry)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.places.leave(self)
+        super().connection_lost(exc)
+
+    def turn_away(self) -> None:
+        self.transport.abort()
 
     def _hurry(self) -> None:
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
@@ -40,11 +112,13 @@ class _Hurried(H11Protocol):
 class _Server(uvicorn.Server):
     """uvicorn, telling when it is ready, asking whether it is to stop, and leaving signals alone."""
 
-    def __init__(self, app: ASGIApp, on_ready: Callable[[], None], asked: Callable[[], bool]) -> None:
+    def __init__(
+        self, app: ASGIApp, on_ready: Callable[[], None], asked: Callable[[], bool], places: Places
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=_Hurried,
+                http=type("_Placed", (_Hurried,), {"places": places}),
                 log_config=None,
                 log_level=logging.ERROR,
                 access_log=False,  # it would hold the path, and the key where that is in the query
@@ -52,7 +126,6 @@ class _Server(uvicorn.Server):
                 ws="none",
                 lifespan="off",
                 proxy_headers=False,
-                limit_concurrency=connections_max,
                 h11_max_incomplete_event_size=head_bytes_max,
                 timeout_graceful_shutdown=stop_wait_s,
             )
@@ -100,10 +173,15 @@ def address(listening: socket.socket) -> str:
 
 
 def serve(
-    app: ASGIApp, listening: socket.socket, *, on_ready: Callable[[], None], asked: Callable[[], bool]
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    on_ready: Callable[[], None],
+    asked: Callable[[], bool],
+    places: Places | None = None,
 ) -> None:
     """Serve until `asked` says so, finish what is in flight, then return. The socket stays the caller's.
 
-    `asked` is called ten times a second: whether to stop.
+    `asked` is called ten times a second: whether to stop. `places` says how many may be connected.
     """
-    _Server(app, on_ready, asked).run(sockets=[listening])
+    _Server(app, on_ready, asked, places or Places()).run(sockets=[listening])

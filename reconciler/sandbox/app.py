@@ -14,10 +14,10 @@ from email.utils import format_datetime
 from http import HTTPStatus
 from inspect import isawaitable
 from typing import TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.applications import Starlette
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.sandbox import auth, control, openapi, sending, server
 from reconciler.sandbox.cache import Cache, stored_statuses
@@ -25,6 +25,7 @@ from reconciler.sandbox.calls import Call
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Course, straight
 from reconciler.sandbox.gateway import Gateway
+from reconciler.sandbox.guard import guarded
 from reconciler.sandbox.media import encoded, plain_json, refusal_type, require_body_type, require_types
 from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
 from reconciler.sandbox.routing import Place, Route, find_place
@@ -68,12 +69,18 @@ def serve(
 
     Port 0 is any free port. Raises OSError as it came for a port in use, DataFileError for the data file.
     """
-    server.serve_app(lambda: create_app(config), host=host, port=port, on_ready=on_ready)
+    server.serve_app(lambda: _guarded(config), host=host, port=port, on_ready=on_ready)
 
 
 def running(config: SandboxConfig) -> AbstractContextManager[str]:
     """A context in which the sandbox runs in a thread of its own; its value is the base address."""
-    return server.running_app(lambda: create_app(config))
+    return server.running_app(lambda: _guarded(config))
+
+
+def _guarded(config: SandboxConfig) -> ASGIApp:
+    """The service as it stands behind a port; a name that it writes into its links is one of its own."""
+    named = urlsplit(config.link_base).hostname if config.link_base else None
+    return guarded(create_app(config), frozenset({named} if named else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +261,8 @@ class Service:
 
     async def _control(self, incoming: Incoming) -> Outgoing:
         try:
+            if not (self._is_public(incoming) or auth.user_fits(self._config, incoming.headers)):
+                raise unauthorized()
             self._state.expire_resources()
             found = await _settled(
                 control.control(self._state, self._log, incoming.method, incoming.path, incoming.body or b"")
@@ -263,6 +272,10 @@ class Service:
         except DataFileError as cause:
             return self._refused(incoming, not_kept(cause), None)
         return Outgoing(found.status, found.content, found.content_type)
+
+    def _is_public(self, incoming: Incoming) -> bool:
+        """Is it the content of a public resource? The real service shows everybody that too."""
+        return incoming.method == "GET" and control.is_public(self._state, incoming.path)
 
     async def _read(self, scope: Scope, receive: Receive) -> Incoming:
         headers = {

@@ -1,4 +1,7 @@
-"""The sandbox's own addresses below /_sandbox/, unknown to the real service: no credentials, plain JSON.
+"""The sandbox's own addresses below /_sandbox/, unknown to the real service: plain JSON.
+
+They want user and password in the Basic scheme, or a token, and no key. Without them only the content of a
+public resource is shown.
 
     POST   /_sandbox/contacts/{cid}           {"jobTitle": "..."}         somebody edits it in the portal
     POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}   one push to the device
@@ -125,6 +128,15 @@ def control(
             return ControlAnswer(204)
         case _:
             raise not_found()
+
+
+def is_public(state: State, path: str) -> bool:
+    """Does this path lead to the content of a public resource?"""
+    match path.removeprefix(prefix).split("/"):
+        case ["resources", resource_id, "content"]:
+            return any(one.id == resource_id and one.scope == "public" for one in _resources(state))
+        case _:
+            return False
 
 
 async def _mail(state: State, parts: list[str], body: Body) -> ControlAnswer:

@@ -14,8 +14,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 loopback = "127.0.0.1"
@@ -48,7 +47,7 @@ class _Protocol(H11Protocol):
 class _Server(uvicorn.Server):
     """uvicorn, telling when it is ready, and returning after a signal instead of raising it once more."""
 
-    def __init__(self, app: Starlette, on_ready: Callable[[], None]) -> None:
+    def __init__(self, app: ASGIApp, on_ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -86,9 +85,7 @@ class _Server(uvicorn.Server):
         self.handle_exit(number, frame)
 
 
-def serve_app(
-    make: Callable[[], Starlette], *, host: str, port: int, on_ready: Callable[[str], None]
-) -> None:
+def serve_app(make: Callable[[], ASGIApp], *, host: str, port: int, on_ready: Callable[[str], None]) -> None:
     """Serves what `make` makes until SIGINT or SIGTERM. Raises OSError, before that, for a taken port."""
     listening = _listen(host, port)
     try:
@@ -98,7 +95,7 @@ def serve_app(
 
 
 @contextmanager
-def running_app(make: Callable[[], Starlette]) -> Iterator[str]:
+def running_app(make: Callable[[], ASGIApp]) -> Iterator[str]:
     """The application runs in its own thread on a free loopback port, and has stopped at the end."""
     app = make()
     ready = threading.Event()

@@ -22,6 +22,7 @@ from reconciler.service.found import Found, Page, Rows, links, remote_id
 from reconciler.service.media import BadBody, is_error
 from reconciler.service.profile import Profile
 
+spare_pages = 2  # more than a list counts rows: each page shows one at least, but for the end signs
 pages_max = 100_000  # pages of one walk: two million rows; more is a list that never ends
 
 # (what `status` says, what the collection key holds) -> what the page is; anything else is no page.
@@ -111,6 +112,17 @@ async def gather(pages: AsyncIterator[Page]) -> Rows:
     return Rows(rows, total=total, trouble=trouble)
 
 
+def bounded(bound: int, pages: int, page: Page) -> int:
+    """The most pages that a walk may see: no more than the first total that it is told, and two.
+
+    `bound` is the one before this page, and `pages` how many were seen with it. A total that grows with the
+    walk would otherwise never be reached.
+    """
+    if bound < pages_max or page.total is None:
+        return bound
+    return min(pages_max, max(pages, page.total + spare_pages))
+
+
 class _Check:
     """Watches a walk: which rows were seen, and whether the pages agree with each other."""
 
@@ -119,14 +131,18 @@ class _Check:
         self._seen: set[str] = set()
         self._before: tuple[str, ...] = ()
         self._pages = 0
+        self._bound = pages_max if total is None else min(pages_max, total + spare_pages)
         self._again = 0
         self._moved = ""
 
     def fresh(self, page: Page) -> Page:
         """The page without the rows that were shown before; raises BadBody where it shows nothing else."""
         self._pages += 1
-        if self._pages > pages_max or (self._total or 0) > pages_max * max(1, len(page.rows)):
+        if (self._total or 0) > pages_max * max(1, len(page.rows)):
             raise BadBody(f"the list has more than {pages_max} pages")
+        self._bound = bounded(self._bound, self._pages, page)
+        if self._pages > self._bound:
+            raise BadBody(f"the list has more than {self._bound} pages")
         rows = {row.remote_id: row for row in page.rows if row.remote_id not in self._seen}
         ids = tuple(row.remote_id for row in page.rows)
         if ids and (ids == self._before or (len(ids) > 1 and not rows)):

@@ -10,7 +10,7 @@ from typing import Any
 from reconciler.service import refusals
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
-from reconciler.service.paging import pages_max
+from reconciler.service.paging import bounded, pages_max
 
 stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
 
@@ -24,12 +24,17 @@ async def walk(
     against the first page as it is now: where they are alike, everything was shown; where they are
     not, new rows have pushed the old ones down, and the walk goes on. New rows come first, and none
     ever leaves, so none is missed. `named` rows have an id of their own; others are told by content.
+    Where a total is told all the same, it bounds the pages.
     """
     rows: dict[str, Found] = {}
+    bound = pages_max
     before: tuple[object, ...] = ()
     offset = stale = 0
-    for _ in range(pages_max):
+    for number in range(1, pages_max + 1):
         page = await fetch(offset)
+        bound = bounded(bound, number, page)
+        if number > bound:
+            break
         seen = _content(page, named=named)
         if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
             stale += 1
@@ -44,7 +49,7 @@ async def walk(
             return tuple(rows.values())
         before = seen
         offset += len(page.rows)
-    raise refusals.malformed(call, f"the list has more than {pages_max} pages")
+    raise refusals.malformed(call, f"the list has more than {bound} pages")
 
 
 def _content(page: Page, *, named: bool) -> tuple[object, ...]:

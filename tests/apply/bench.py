@@ -378,7 +378,9 @@ class Bench:
 
     async def push(self, device_id: str, result: str) -> None:
         """One push to a device, that its platform takes (`ok`) or refuses (`fail`)."""
-        async with httpx2.AsyncClient(transport=self.wire.inner, base_url=ORIGIN) as client:
+        async with httpx2.AsyncClient(
+            transport=self.wire.inner, base_url=ORIGIN, auth=("demo", "demo")
+        ) as client:
             answer = await client.post(f"/_sandbox/devices/{device_id}/push", json={"result": result})
             assert answer.status_code == 200
 

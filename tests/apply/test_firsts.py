@@ -150,7 +150,9 @@ def test_a_service_that_ignores_filters_is_compared_exactly(tmp_path: Path) -> N
     bench.apply(person())
 
     async def arm(_client: ServiceClient) -> None:
-        async with httpx2.AsyncClient(transport=bench.wire.inner, base_url="http://x") as control:
+        async with httpx2.AsyncClient(
+            transport=bench.wire.inner, base_url="http://x", auth=("demo", "demo")
+        ) as control:
             rule = {"fault": "ignored-filter", "method": "GET", "times": None}
             assert (await control.post("/_sandbox/faults", json=rule)).status_code == 201
 

@@ -321,3 +321,18 @@ def test_plain_lines_need_no_colour_library() -> None:
     program = "output.lines([line('x')]); import sys; print('rich' in sys.modules)"
 
     assert printed(program) == "x\nFalse\n"
+
+
+def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
+    """A wall of messages helps nobody; that there are more must still be said."""
+    problems = tuple(Problem("a.yaml", number, 0, "wrong.") for number in range(1, 1202))
+    error = InputError("the settings cannot be used.", problems=problems)
+
+    lines = shown(error).splitlines()
+    document = msgspec.json.decode(output.error_json(error))
+
+    assert [one for one in lines if one.startswith("a.yaml:")] == [
+        f"a.yaml:{n}: wrong." for n in range(1, 1001)
+    ]
+    assert lines[1000:] == ["and 201 more", "the settings cannot be used."]
+    assert (len(document["problems"]), document["more"]) == (1000, 201)

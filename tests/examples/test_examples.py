@@ -18,6 +18,7 @@ from copies import copied
 from waiting import patience_s
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+USER = ("demo", "demo")  # for its control interface
 SANDBOX = {"username": "demo", "password": "demo", "api_key": "demo-key"}
 
 # What each project declares, so that an example that quietly lost a file is noticed. A new one needs a line.
@@ -121,8 +122,8 @@ class Project:
     def requests(self) -> Counter[str]:
         """Return how many requests came since the last call of this, by method."""
         log = f"{self.address}/_sandbox/requests"
-        served = httpx2.get(log).json()["requests"]
-        httpx2.delete(log)
+        served = httpx2.get(log, auth=USER).json()["requests"]
+        httpx2.delete(log, auth=USER)
         return Counter(str(one["method"]) for one in served)
 
 
@@ -188,7 +189,8 @@ def _content_is_what_was_declared(project: Project, outcomes: list[dict[str, Any
     """Compare what the service holds with the payload files: no byte may change on the way."""
     files = {path.read_bytes() for path in project.root.rglob("payloads/*")}
     resources = [one["remote_id"] for one in outcomes if one["address"].startswith("resource/")]
-    held = {httpx2.get(f"{project.address}/_sandbox/resources/{one}/content").content for one in resources}
+    at = f"{project.address}/_sandbox/resources"
+    held = {httpx2.get(f"{at}/{one}/content", auth=USER).content for one in resources}
 
     assert files
     assert files <= held

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from manifest.project import Project
 
 from reconciler.core.resolve import ResolveRules
+from reconciler.manifest.load import _Loader
+from reconciler.manifest.sources import Source
 from reconciler.manifest.template import Template, UnknownColumn, compiled, slug
+from reconciler.manifest.variables import Variables
 from reconciler.model.address import NAME
 from reconciler.model.documents import Place
 from reconciler.model.settings import Identity
@@ -358,3 +361,61 @@ def test_braces_are_written_twice() -> None:
 
     assert isinstance(template, Template)
     assert template.render(["x"]) == "{x} {b}"
+
+
+def test_a_roster_is_read_once_however_often_it_is_named(project: Project) -> None:
+    """A file of 10 MiB that is named a thousand times once was read a thousand times."""
+    project.write("manifests/hr.csv", "ID,Name\n1,Jane\n")
+    entry = '- {file: hr.csv, name: "%s-{ID}", contacts: {firstName: "{Name}", lastName: Doe}}'
+    for file in ("a.yaml", "b.yaml"):
+        entries = "\n".join(f"  {entry % f'{file[0]}{number}'}" for number in range(3))
+        project.manifest(f"rosters:\n{entries}\n", file)
+
+    cells = {id(one.fields["firstName"]) for one in project.documents().values()}
+
+    assert len(project.documents()) == 6
+    assert len(cells) == 1
+
+
+def test_the_rows_of_all_rosters_together_have_a_limit(project: Project) -> None:
+    """A roster counts each time it is named: two short files would make any number of contacts."""
+    project.write("manifests/hr.csv", "ID,Name\n1,Jane\n2,Sam\n")
+    project.manifest(
+        """rosters:
+  - {file: hr.csv, name: "a-{ID}", contacts: {firstName: "{Name}", lastName: Doe}}
+  - {file: hr.csv, name: "b-{ID}", contacts: {firstName: "{Name}", lastName: Doe}}
+"""
+    )
+    loader = _Loader(project.root, Variables({}, []), (), frozenset())
+    loader.rows_left = 3
+
+    manifest = loader.manifest(Source(project.root / "manifests/ops.yaml", "ops.yaml"))
+
+    assert manifest is not None
+    assert [one.name for one in manifest.documents] == ["a-1", "a-2"]
+    (problem,) = loader.problems
+    assert (problem.line, problem.what) == (
+        5,
+        "the rosters of all manifests have more than 1,000,000 rows, which is the limit.",
+    )
+
+
+def test_a_payload_is_read_once_however_often_it_is_named(project: Project) -> None:
+    project.write("manifests/list.csv", "a,b\n")
+    body = "{file: list.csv}, name: list.csv, mimeType: text/csv, scope: private"
+    project.manifest("resources:\n" + "".join(f"  r{n}: {{content: {body}}}\n" for n in range(3)))
+
+    contents = {id(one.content) for one in project.documents().values()}
+
+    assert len(contents) == 1
+
+
+def test_rows_with_a_column_each_are_refused_before_they_are_written(project: Project) -> None:
+    """10 MiB of rows with a key of their own would become 10 billion cells."""
+    rows = ", ".join(f"{{k{number}: x}}" for number in range(2900))
+    body = f"{{rows: [{rows}]}}, name: list.csv, mimeType: text/csv, scope: private"
+    project.manifest(f"resources:\n  r: {{content: {body}}}\n")
+
+    (problem,) = project.problems()
+
+    assert "2,900 rows of 2,900 columns are more than 7,856,640 bytes" in problem.what

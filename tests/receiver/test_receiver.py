@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,11 +13,13 @@ from pathlib import Path
 import pytest
 from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
 
+from reconciler.cli.telling import only_teller
 from reconciler.errors import FileError, SettingsError, StoreError
 from reconciler.model.messages import Reply, Respondent
 from reconciler.model.settings import Secret
 from reconciler.receiver.app import ReceiverConfig, create_receiver, pass_on
 from reconciler.receiver.events import EventFile
+from reconciler.receiver.files import unfit
 from reconciler.receiver.inbox import Inbox, keep_days
 
 XML = b"""<?xml version="1.0"?>
@@ -189,6 +192,8 @@ def test_a_file_that_is_no_inbox_is_left_alone(tmp_path: Path) -> None:
     text.write_text("this is no database, and it stays as it is, however long it may be")
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE theirs (a)")
+    for path in (text, other):
+        path.chmod(0o600)
 
     for path in (text, other, tmp_path):
         with pytest.raises(StoreError) as told:
@@ -217,6 +222,7 @@ def test_a_reply_stands_once_in_the_event_file(tmp_path: Path) -> None:
     """After a kill the last ones are told again: the file holds them, with or without its last line end."""
     path, lines = tmp_path / "replies.jsonl", [f'{{"id": "{number}"}}' for number in range(4)]
     path.write_text("not JSON\n[1]\n" + "\n".join(lines[:3]))
+    path.chmod(0o600)
     with closing(EventFile(path)) as events:
         for number in (1, 2, 3):
             events.append(lines[number], str(number))
@@ -228,3 +234,102 @@ def test_an_event_file_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "gone" / "replies.jsonl", Path("/dev/null")):
         with pytest.raises(FileError):
             EventFile(path)
+
+
+def _open_events(path: Path) -> None:
+    EventFile(path).close()
+
+
+def _open_inbox(path: Path) -> None:
+    Inbox.open(path).close()
+
+
+def _listening(path: Path) -> None:
+    with only_teller(path):
+        pass
+
+
+def _link(path: Path, other: Path) -> None:
+    path.symlink_to(other)
+
+
+def _dangling(path: Path, other: Path) -> None:
+    path.symlink_to(other.with_name("nowhere"))
+
+
+def _hard_link(path: Path, other: Path) -> None:
+    os.link(other, path)
+
+
+def _pipe(path: Path, _other: Path) -> None:
+    os.mkfifo(path, 0o600)
+
+
+def _readable(path: Path, _other: Path) -> None:
+    path.touch()
+    path.chmod(0o640)
+
+
+FOREIGN = {
+    "a link": (_link, "a symbolic link"),
+    "a link to nothing": (_dangling, "a symbolic link"),
+    "a hard link": (_hard_link, "another name too"),
+    "a pipe": (_pipe, "not a regular file"),
+    "a file that others may read": (_readable, "(mode 0640)"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("opens", [_open_events, _open_inbox])
+def test_an_existing_file_has_to_be_ours_and_private(
+    name: str, opens: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """Somebody who may write in the folder could have put it there, to read or to spoil something."""
+    make, words = FOREIGN[name]
+    path, other = tmp_path / "replies", tmp_path / "other"
+    other.write_text("theirs")
+    other.chmod(0o600)
+    make(path, other)
+
+    with pytest.raises((FileError, StoreError)) as told:
+        opens(path)
+
+    assert words in str(told.value)
+    assert "--events" in told.value.next or "--inbox" in told.value.next or "chmod 600" in told.value.next
+    assert other.read_text() == "theirs"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    """Its owner could read what is appended, and change it."""
+    path = tmp_path / "replies"
+    path.touch(mode=0o600)
+    about = list(path.lstat())
+    about[stat.ST_UID] = os.geteuid() + 1
+
+    assert unfit(path, "--events") is None
+    assert unfit(path, "--events", os.stat_result(about)) == (
+        "it belongs to another user",
+        "name a file of yours with --events",
+    )
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_what_sqlite_keeps_beside_the_inbox_is_no_link(end: str, tmp_path: Path) -> None:
+    """It would write the replies through it before anybody looks."""
+    path = tmp_path / "inbox.db"
+    path.with_name(path.name + end).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(StoreError, match="symbolic link"):
+        Inbox.open(path)
+
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_lock_of_an_inbox_is_no_link(tmp_path: Path) -> None:
+    (tmp_path / "inbox.db.lock").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(FileError):
+        _listening(tmp_path / "inbox.db")
+
+    assert not (tmp_path / "elsewhere").exists()

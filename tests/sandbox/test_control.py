@@ -51,8 +51,8 @@ def test_the_memory_can_be_emptied() -> None:
     assert served(sandbox) == {"total": 0, "under_way": 0, "requests": []}
 
 
-def test_control_needs_no_credentials() -> None:
-    """It stands on loopback, and is no part of the service."""
+def test_control_needs_the_credentials() -> None:
+    """Another user of this machine, or a page in a browser, must not play the service's part."""
     sandbox = Sandbox()
     jane = sandbox.created("/contacts", JANE)
     pixel = last_segment(sandbox.created(f"{jane}/devices", PIXEL))
@@ -63,7 +63,30 @@ def test_control_needs_no_credentials() -> None:
         sandbox.post("/_sandbox/resources/expire", {}, headers=no_credentials),
     ]
 
-    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert [answer.status_code for answer in answers] == [401, 401, 401]
+    assert sandbox.get("/_sandbox/requests", headers={"x-api-key": ""}).status_code == 200
+
+
+def test_control_takes_a_token() -> None:
+    """As every other address of the service does."""
+    sandbox = Sandbox()
+    token = sandbox.post("/auth").json()["token"]
+
+    answer = sandbox.get("/_sandbox/requests", headers={"authorization": f"Bearer {token}"})
+
+    assert answer.status_code == 200
+    assert sandbox.get("/_sandbox/requests", headers={"authorization": "Bearer x"}).status_code == 401
+
+
+@pytest.mark.parametrize(("scope", "status"), [("public", 200), ("private", 401)])
+def test_only_the_content_of_a_public_resource_is_for_everybody(scope: str, status: int) -> None:
+    """The service gives such a file an address without credentials; that of others needs them."""
+    sandbox = Sandbox()
+    path = sandbox.created("/resources", resource_body(scope=scope))
+
+    answer = sandbox.get(f"/_sandbox{path}/content", headers=no_credentials)
+
+    assert answer.status_code == status
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,8 @@ def seen(
     with running(sandbox_config(contacts=people, faults=(rule,))) as base:
         settings = structs.replace(service(base), format=form)
         error, value, posts = with_client(None, main, clock=Clock(), settings=settings)
-        httpx2.delete(f"{base}/_sandbox/faults")
+        known = sandbox_config()
+        httpx2.delete(f"{base}/_sandbox/faults", auth=(known.username, known.password))
         there = with_client(None, lambda client: client.contacts.list(), settings=settings)
         return Seen(error, value, len(there), posts)
 
@@ -68,7 +69,9 @@ def _in_process(
     error, value, posts = with_client(wire, main, settings=settings)
 
     async def disarm() -> None:
-        async with httpx2.AsyncClient(transport=wire, base_url=BASE) as client:
+        known = sandbox_config()
+        control = (known.username, known.password)
+        async with httpx2.AsyncClient(transport=wire, base_url=BASE, auth=control) as client:
             await client.delete("/_sandbox/faults")
 
     in_no_time(disarm())

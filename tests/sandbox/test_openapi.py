@@ -146,7 +146,7 @@ class Service:
 
     @property
     def _callable(self) -> str:
-        return f"{self.base}/_sandbox/requests"
+        return f"{self.base}/openapi.json"
 
     def _furnish(self, prefix: str) -> dict[str, str]:
         contact = self._create(f"{prefix}/contacts", JANE)

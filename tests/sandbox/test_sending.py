@@ -554,7 +554,8 @@ def test_a_running_sandbox_calls_by_itself_and_comes_again() -> None:
             location = client.post("/messages", json=body, headers=usual_headers("/messages")).headers[
                 "location"
             ]
-            client.post(f"/_sandbox/messages/{last_segment(location)}/reply", json={"content": "Yes"})
+            path = f"/_sandbox/messages/{last_segment(location)}/reply"
+            client.post(path, json={"content": "Yes"}, headers=usual_headers(path))
             until(lambda: len(receiver.calls) >= 2, "the second call")
 
     assert [one["responseMessage"]["content"] for one in payloads(receiver)] == ["Yes", "Yes"]

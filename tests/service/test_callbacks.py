@@ -11,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from sandbox.receiving import receiving
-from service.support import BASE, ID, Clock, Wire, answer, failure, sandbox_config, service, with_client
+from service.support import (
+    BASE,
+    ID,
+    PASSWORD,
+    USER,
+    Clock,
+    Wire,
+    answer,
+    failure,
+    sandbox_config,
+    service,
+    with_client,
+)
 
 from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected, ServiceError, Throttled
 from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, Message, Reply, Respondent
@@ -648,7 +660,9 @@ class World:
         self.form = form
 
     async def control(self, path: str, **body: object) -> None:
-        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=self.app), base_url=BASE) as control:
+        async with httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app=self.app), base_url=BASE, auth=(USER, PASSWORD)
+        ) as control:
             told = await control.post(f"/_sandbox/{path}", json=body)
             assert told.status_code == 200, told.text
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from msgspec import structs
 from sandbox.receiving import receiving
-from service.support import BASE, Clock, sandbox_config, service
+from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
 from reconciler.model.messages import Callback, Message
 from reconciler.sandbox.app import create_app
@@ -74,7 +74,7 @@ def story(like: Like, form: str) -> dict[str, Any]:
     async def main(hook: str) -> dict[str, Any]:
         settings = structs.replace(service(), format=form)
         async with (
-            httpx2.AsyncClient(transport=wire, base_url=BASE) as control,
+            httpx2.AsyncClient(transport=wire, base_url=BASE, auth=(USER, PASSWORD)) as control,
             open_client(settings, timing=Clock().timing, connections=wire) as client,
         ):
             return await told(client, hook, control)

@@ -210,6 +210,41 @@ def test_an_endless_body_is_cut_at_the_cap() -> None:
     assert "larger than 16 MiB" in str(error)
 
 
+def _block(size: int) -> bytes:
+    """A piece of a gzip body: `size` bytes of stored blocks that hold nothing."""
+    return b"\x00\x00\x00\xff\xff" * (size // 5)
+
+
+ENDLESS = {
+    "bytes behind the end of gzip": (gzip.compress(b"{}"), b" ", 1),
+    "another gzip behind the first": (gzip.compress(b"{}"), gzip.compress(b"{}"), 1),
+    "blocks of gzip that hold nothing": (gzip.compress(b"")[:10], _block(1_000_000), 17),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_unpacks_to_nothing_is_read_no_further_than_the_cap(name: str) -> None:
+    """The bytes on the wire count too: such a body once was read until the deadline."""
+    head, piece, pieces_max = ENDLESS[name]
+    given: list[int] = []
+
+    class Endless(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield head
+            while len(given) < 100:
+                given.append(len(piece))
+                yield piece
+
+    async def endless(_request: httpx2.Request) -> httpx2.Response:
+        given.clear()
+        return httpx2.Response(200, headers={"content-encoding": "gzip"}, stream=Endless())
+
+    error = failure(Wire(endless), lambda client: client.contacts.list())
+
+    assert isinstance(error, Unavailable)
+    assert len(given) <= pieces_max
+
+
 @pytest.mark.parametrize(
     "date", [b"", b"yesterday", b"Wed, 99 Foo 2026", b"0", b"9" * 5000, b"\xd9\xa1", b"\xff"]
 )

@@ -17,6 +17,8 @@ from service.support import (
     BASE,
     ID,
     KEY,
+    PASSWORD,
+    USER,
     Clock,
     Wire,
     answer,
@@ -866,7 +868,9 @@ class World:
         self.wire = httpx2.ASGITransport(app=self.app)
 
     async def control(self, path: str, **body: object) -> None:
-        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=self.app), base_url=BASE) as control:
+        async with httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app=self.app), base_url=BASE, auth=(USER, PASSWORD)
+        ) as control:
             told = await control.post(f"/_sandbox/{path}", json=body)
             assert told.status_code == 200, told.text
 

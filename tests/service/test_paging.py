@@ -26,7 +26,8 @@ from simulation.virtualloop import pause
 from waiting import for_ever
 
 from reconciler.errors import Malformed, NotFound
-from reconciler.service import paging
+from reconciler.service import paging, unpaged
+from reconciler.service.answers import Call
 from reconciler.service.client import Found, Page, Rows, ServiceClient
 from reconciler.service.media import BadBody
 from reconciler.service.profile import load_profile
@@ -447,3 +448,50 @@ def test_the_relations_of_links_come_from_the_profile() -> None:
 
     assert profile.next_relations == {"next"}
     assert profile.previous_relations == {"prev", "previous"}
+
+
+def test_a_total_that_grows_with_the_walk_is_never_followed() -> None:
+    """A page more for each page that was read: 2 pages more than rows were counted first, and no further."""
+    asked: list[int] = []
+
+    async def work() -> int:
+        async def fetch(offset: int, _limit: int) -> Page:
+            asked.append(offset)
+            await asyncio.sleep(0)
+            return Page((row(offset),), offset + 10 if offset else None, last=False)
+
+        first = await fetch(0, 20)
+        with pytest.raises(BadBody, match="more than 13 pages"):  # the second page says 11
+            await paging.gather(paging.walk(first, fetch, limit=20, window=1))
+        return len(asked)
+
+    assert asyncio.run(work()) == 14  # the one that was one too many
+
+
+def test_two_rows_in_turns_are_read_no_further_than_the_total() -> None:
+    """Neither the page before nor a full page of known rows: only the number of pages tells."""
+    asked: list[int] = []
+
+    def turns(request: httpx2.Request) -> httpx2.Response:
+        offset = int(request.url.params["offset"])
+        asked.append(offset)
+        return answer(200, listing([contact(f"ID{offset % 2}")], f"{offset + 1} to {offset + 1} of 40"))
+
+    rows = with_client(app_wire(turns), lambda client: client.contacts.list())
+
+    assert not rows.complete
+    assert len(asked) <= 2 * (40 + paging.spare_pages)  # a list that is not complete is read twice
+
+
+def test_a_list_without_pages_is_read_no_further_than_its_total() -> None:
+    """Messages, states and responses: new rows at every page, and a total that grows with them."""
+    asked: list[int] = []
+
+    async def fetch(offset: int) -> Page:
+        asked.append(offset)
+        return Page((row(offset),), 5 + offset, last=False)
+
+    with pytest.raises(Malformed, match="more than 7 pages"):
+        asyncio.run(unpaged.walk(Call("GET", "/messages", "message"), fetch, named=True))
+
+    assert len(asked) == 8
