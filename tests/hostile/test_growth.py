@@ -13,7 +13,10 @@ import yaml
 from growth import RATIO_MAX, ratio
 from service.support import service
 
+from reconciler.core import ticket
 from reconciler.core.normalize import instant, live, scalar_of
+from reconciler.core.resolve import ResolveRules, resolve
+from reconciler.core.retry import retry_after_s
 from reconciler.core.suggest import nearest
 from reconciler.errors import Malformed, ReconcilerError
 from reconciler.manifest.load import load
@@ -271,6 +274,37 @@ YAML: dict[str, Shape] = {
     "directives": (lambda n: "%TAG !a! b\n" * n, 5000),
     "directives of many names": (lambda n: "".join(f"%TAG !a{at}! b\n" for at in range(n)) + "---\n", 1000),
     "variables": (lambda n: HEAD + "  c:\n    firstName: " + "${env:A}$${" * n, 20_000),
+    "custom fields of one contact": (
+        lambda n: (
+            HEAD
+            + "  c:\n    firstName: a\n    workEmailAddress1: a@example.com\n    custom:\n"
+            + "".join(f"      k{at}: v\n" for at in range(n))
+        ),
+        1000,
+    ),
+    "contacts with one identity": (
+        lambda n: HEAD + "".join(f"  c{at}: {{workEmailAddress1: a@example.com}}\n" for at in range(n)),
+        50,
+    ),
+    "former names": (
+        lambda n: (
+            HEAD
+            + "".join(
+                f"  c{at}: {{workEmailAddress1: a{at}@example.com, meta: {{renamedFrom: b}}}}\n"
+                for at in range(n)
+            )
+        ),
+        50,
+    ),
+    "fields to ignore": (
+        lambda n: (
+            HEAD
+            + "  c: {workEmailAddress1: a@example.com, meta: {ignore: ["
+            + ",".join(f"custom.k{at}" for at in range(n))
+            + "]}}\n"
+        ),
+        1000,
+    ),
     "a long key": (lambda n: HEAD + f"  {'k' * n}: a\n", 100),
     "unfit characters": (lambda n: HEAD + "\u202e\n" * n, 5000),
     "a key of accents": (lambda n: HEAD + f"  a{(chr(0x301) + chr(0x327)) * n}: a\n", 1000),
@@ -292,7 +326,8 @@ def test_reading_a_manifest_grows_with_its_size(
 
     def read(text: bytes) -> None:
         path.write_bytes(text)
-        load([path], root=tmp_path, environ={"A": "x"}, variables=["A"])
+        loaded = load([path], root=tmp_path, environ={"A": "x"}, variables=["A"])
+        resolve(loaded.manifests, ResolveRules(workspaces=frozenset({"ops"})))
 
     def written(size: int) -> bytes:
         return make(size).encode("utf-8", "surrogateescape")
@@ -340,6 +375,44 @@ def test_reading_a_roster_grows_with_its_size(make: Callable[[int], str], size: 
     def read(text: bytes) -> None:
         (tmp_path / "hr.csv").write_bytes(text)
         load([path], root=tmp_path, environ={}, variables=[])
+
+    assert ratio(read, _bytes(make), size) <= RATIO_MAX
+
+
+DETAILS: dict[str, Shape] = {
+    "recipients": (
+        lambda n: '{"messageStatuses":[' + ",".join(['{"name":"a","status":[{"type":"sms"}]}'] * n) + "]}",
+        300,
+    ),
+    "channels of one recipient": (
+        lambda n: (
+            '{"messageStatuses":[{"name":"a","status":['
+            + ",".join(['{"type":"sms","status":"SENT"}'] * n)
+            + "]}]}"
+        ),
+        1000,
+    ),
+    "blank channels of one recipient": (
+        lambda n: '{"messageStatuses":[{"name":"a","status":[' + ",".join(['{"type":"sms"}'] * n) + "]}]}",
+        1000,
+    ),
+    "times": (
+        lambda n: '{"messageStatuses":[{"name":"a","status":[{"sentTimestamp":"' + "1" * n + '"}]}]}',
+        50_000,
+    ),
+}
+
+
+@_case(DETAILS)
+def test_reading_what_became_of_a_message_grows_with_its_size(make: Callable[[int], str], size: int) -> None:
+    """One page may hold everybody, with any number of channels."""
+    call = Call("GET", "/messages/x/messagestatus", "messagestatus")
+
+    def read(body: bytes) -> None:
+        with suppress(Malformed):
+            page = message_shapes.rows(call, Answer(200, {}, body), "messageStatuses", 0, PROFILE)
+            for one in page.rows:
+                message_shapes.deliveries(call, one)
 
     assert ratio(read, _bytes(make), size) <= RATIO_MAX
 
@@ -394,6 +467,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "words of the service": refusals.shown,
     "a nearest name": lambda text: nearest(text, [text[::-1], f"{text}x", "firstName"]),
     "an address of ours": parse,
+    "the name of a ticket": ticket.read,
+    "how long to wait": lambda text: retry_after_s(text, text),
     "variables": lambda text: Variables({"a": "b"}, ["a"]).fill(text),
     "an accepted message": lambda text: _quietly(
         lambda text: message_shapes.accepted(CALL, Answer(202, {"location": text}, text.encode())), text

@@ -104,7 +104,8 @@ def listen(
     Nothing here speaks TLS: put a proxy in front, and name its address to the service.
 
     \b
-    Needs no settings. Writes the inbox and --events FILE (both 0600).
+    Needs no settings. Writes the inbox and --events FILE (both 0600). Existing ones have to be
+    regular files of yours, with that mode and without links.
     Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable,
     4 another command tells from this inbox, 64 usage.
 

@@ -101,7 +101,8 @@ def command(
     """Run the whole messaging service on this machine. No message leaves it.
 
     Callbacks go to loopback alone, unless --callback-targets says any. It prints its address when
-    it takes requests, and ends with Ctrl-C.
+    it takes requests, and ends with Ctrl-C. It answers no web page: Host has to be an address of
+    digits, localhost, or the host of --link-base.
 
     \b
     Writes --data FILE, if given. Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
