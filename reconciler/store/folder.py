@@ -3,6 +3,7 @@
 What is in there is people's data, and belongs into no commit. Nothing here opens what is in it.
 """
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,5 +22,9 @@ def make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
     if folder.name == NAME:
-        with suppress(OSError), (folder / ".gitignore").open("x", encoding="ascii") as file:
-            file.write(_IGNORE)
+        with suppress(OSError):
+            # Closed to others as all that lies here is: no exception to know about.
+            descriptor = os.open(folder / ".gitignore", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            (folder / ".gitignore").chmod(0o600)  # whatever the umask is
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(_IGNORE)

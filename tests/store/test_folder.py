@@ -43,6 +43,7 @@ def test_a_store_and_an_inbox_make_it_so(tmp_path: Path) -> None:
     for folder in (tmp_path / "a" / ".reconciler", tmp_path / "b" / ".reconciler"):
         assert mode(folder) == 0o700
         assert (folder / ".gitignore").read_text() == "*\n"
+        assert {mode(file) for file in folder.iterdir()} == {0o600}
 
 
 def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
