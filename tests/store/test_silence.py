@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+import effort
 import httpx2
 import pytest
 from msgspec import structs
@@ -29,6 +30,7 @@ def way(postgres_url: str) -> Iterator[Proxy]:
         yield made
 
 
+@effort.sample(1)  # each waits for as long as the driver has to, at the least: two seconds
 @pytest.mark.parametrize("create", [True, False])
 def test_a_server_that_accepts_and_never_answers_is_given_up(*, create: bool) -> None:
     with deaf() as server:
@@ -46,6 +48,7 @@ def locked(store: Store) -> None:
     store.lock_for("run-1").take()
 
 
+@effort.sample(1)
 @pytest.mark.parametrize("ask", [remembered, locked])
 def test_a_server_that_falls_silent_is_given_up_at_every_statement(
     way: Proxy, ask: Callable[[Store], object]
