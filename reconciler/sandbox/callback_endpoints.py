@@ -8,7 +8,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl
 
 from reconciler.sandbox import mailwire, sending
-from reconciler.sandbox.callbacks import read_callback, require_free_name, settled
+from reconciler.sandbox.callbacks import marked_failed, read_callback, require_free_name, settled
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.mail import Callback
 from reconciler.sandbox.message_endpoints import paged
@@ -62,28 +62,40 @@ def delete_callback(call: Call) -> Answer:
 
 
 def list_calls(call: Call) -> Answer:
-    """One page of the calls that were tried, oldest first; of one status only when asked for."""
+    """One page of the calls that were tried, oldest first; of one status, or these alone, when asked for."""
     callback = _callback(call)
     status = call.query.get("status", "").upper()
     if status not in ("", *attempted):
         raise malformed("status must be SUCCESS or FAILED")
-    found = [one for one in call.state.mail.calls_of(callback) if one.status and status in ("", one.status)]
+    wanted = _named_calls(call)
+    found = [
+        one
+        for one in call.state.mail.calls_of(callback)
+        if one.status and status in ("", one.status) and (not wanted or one.id in wanted)
+    ]
     return Answer(200, paged(call, "calls", [mailwire.call_row(call.writer, callback, one) for one in found]))
 
 
 def put_calls(call: Call) -> Answer:
-    """The calls that the query names are dealt with: they count as successes and are not tried again."""
+    """The calls that the query names are dealt with, and not tried again; or they count as failed."""
     callback = _callback(call)
-    if call.body().get("status") != "SUCCESS":
-        raise invalid("status must be SUCCESS")
-    wanted = dict.fromkeys(value for name, value in parse_qsl(call.query_text) if name == "id")
+    status = call.body().get("status")
+    if status not in attempted:
+        raise invalid("status must be SUCCESS or FAILED")
+    wanted = _named_calls(call)
     if not wanted:
         raise malformed("id: the query names no call")
     known = {one.id: one for one in call.state.mail.calls_of(callback) if one.status}
     if not wanted.keys() <= known.keys():
         raise not_found()
-    call.state.put_calls(settled(known[one]) for one in wanted)
+    mark = settled if status == "SUCCESS" else marked_failed
+    call.state.put_calls(mark(known[one]) for one in wanted)
     return no_content
+
+
+def _named_calls(call: Call) -> dict[str, None]:
+    """The ids in the query, each once, in their order."""
+    return dict.fromkeys(value for name, value in parse_qsl(call.query_text) if name == "id")
 
 
 def _callback(call: Call) -> Callback:

@@ -111,6 +111,11 @@ def settled(call: CallbackCall) -> CallbackCall:
     return msgspec.structs.replace(call, status="SUCCESS", due=None)
 
 
+def marked_failed(call: CallbackCall) -> CallbackCall:
+    """The call after its owner said that it failed: tried again only if it would have been anyway."""
+    return msgspec.structs.replace(call, status="FAILED")
+
+
 def _payload(
     config: SandboxConfig, message: Message, recipient: Recipient, words: Body, now: datetime
 ) -> Body:

@@ -62,6 +62,7 @@ class Message(msgspec.Struct, frozen=True):
     executed: datetime | None = None
     callback_id: str = ""
     parameters: dict[str, object] | None = None
+    scheduled: datetime | None = None  # not before this moment
 
 
 class Callback(msgspec.Struct, frozen=True):
@@ -112,6 +113,7 @@ class Mail:
         self.waiting: dict[str, CallbackCall] = {}  # the calls that will be tried again
         self.news = asyncio.Event()  # set when there may be something to send
         self.busy: set[str] = set()  # ids of callbacks that are being called right now
+        self.ends: dict[str, asyncio.Future[None]] = {}  # each of them -> done when its calls have ended
 
     def message(self, message_id: str, workspace: str) -> Message | None:
         """The message with this id, if it stands in this workspace."""

@@ -105,8 +105,13 @@ def fail(state: State, message_id: str, body: Body) -> Body:
 
 
 async def deliver(state: State) -> Body:
-    """The calls that are due are made now: how many ended how, and how many still wait."""
+    """The calls that are due are made now: how many ended how, and how many still wait.
+
+    Those that were under way by themselves have ended too when this answers; they are not counted.
+    """
+    await sending.under_way_ended(state)
     done = await sending.deliver_due(state)
+    await sending.under_way_ended(state)
     return {"success": done.success, "failed": done.failed, "waiting": len(state.mail.waiting)}
 
 

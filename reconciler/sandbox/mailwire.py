@@ -23,6 +23,16 @@ from reconciler.sandbox.wire import Writer, body_types
 CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status, in this order
 nothing = "N/A"  # what stands for the answer of somebody who gave none
 
+# What a message shows of the parts that nobody has written (recorded).
+_DLR: Body = {
+    **dict.fromkeys(("period", "rule", "type"), ""),
+    "publishToWeb": False,
+    **dict.fromkeys(("expiryDay", "expiryHour", "expiryMin"), 0),
+    "feedIds": "",
+    "bool": False,
+}
+_SOCIAL: Body = {"social": [{"id": "social"}, {"id": "social_long"}]}
+
 _RELATIONS = (
     ("summaryStatus", "messagestatus?view=summary"),
     ("detailedStatus", "messagestatus?view=detailed"),
@@ -53,7 +63,7 @@ def message_row(writer: Writer, message: Message, query_text: str) -> Body:
 def message_document(writer: Writer, message: Message) -> Body:
     """The whole message, with its seven links. Its sender is an MRI here, and a name in lists (recorded)."""
     uri = writer.address("messages", message.id)
-    more = {"label": "", "type": "defaultNoReply", "dlr": {}, "voice": {}, "social": {}, **message.fields}
+    more = {"label": "", "type": "default", "dlr": _DLR, "voice": {}, "social": _SOCIAL, **message.fields}
     if message.callback_id:
         more["callbackId"] = message.callback_id
     if message.parameters is not None:
@@ -149,7 +159,7 @@ def responder(recipient: Recipient) -> Body:
 def callback_document(writer: Writer, callback: Callback) -> Body:
     """The whole callback, its key included, as documented; lists show the same."""
     uri = writer.address("callbacks", callback.id)
-    types = body_types(writer.config.vendor, "api-callback")
+    types, history = (body_types(writer.config.vendor, kind) for kind in ("api-callback", "api-call"))
     auth = {"auth": {"type": callback.auth_type, "key": callback.key}} if callback.auth_type else {}
     return {
         "id": callback.id,
@@ -168,6 +178,8 @@ def callback_document(writer: Writer, callback: Callback) -> Body:
             link(uri, "self"),
             link(uri, "updateCallback", "PUT", types),
             link(uri, "deleteCallback", "DELETE"),
+            link(f"{uri}/calls", "retrieveCallbackHistory"),
+            link(f"{uri}/calls", "updateCallbackHistory", "PUT", history),
         ],
     }
 
@@ -191,7 +203,10 @@ def call_row(writer: Writer, callback: Callback, call: CallbackCall) -> Body:
             "statusCode": call.code,
             "statusMessage": call.reason,
         },
-        "link": [link(uri, "updateCall", "PUT", body_types(writer.config.vendor, "api-call"))],
+        "link": [
+            link(uri, "self"),
+            link(uri, "updateCall", "PUT", body_types(writer.config.vendor, "api-call")),
+        ],
     }
 
 

@@ -46,6 +46,7 @@ def new_message(state: State, shelf: Shelf, writer: Writer, written: Written, *,
         created=state.config.clock(),
         callback_id=written.callback_id,
         parameters=written.parameters,
+        scheduled=written.scheduled,
     )
     posting.accept(state, message)
     return message

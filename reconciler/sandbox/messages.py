@@ -14,7 +14,7 @@ import msgspec
 
 from reconciler.sandbox.mail import Message, Recipient
 from reconciler.sandbox.records import Body, Contact
-from reconciler.sandbox.refusals import invalid, malformed
+from reconciler.sandbox.refusals import Refusal, invalid, malformed
 
 to_max = 10_000  # characters of `to`, separators counted
 window = timedelta(days=7)  # what a list shows when nothing is said about dates
@@ -40,6 +40,7 @@ class Written:
     fields: Body
     callback_id: str
     parameters: Parameters | None
+    scheduled: datetime | None = None
 
 
 def read_message(body: Body) -> Written:
@@ -65,6 +66,7 @@ def read_message(body: Body) -> Written:
         fields={name: value for name, value in given.items() if name not in _OWN_PLACE},
         callback_id=str(texts["callbackId"]),
         parameters=_parameters(given.get("callbackParameters")),
+        scheduled=_scheduled(given),
     )
 
 
@@ -101,8 +103,12 @@ def executed(message: Message, now: datetime) -> Message:
 
 
 def is_due(message: Message, now: datetime, cycle_s: float) -> bool:
-    """Is the message queued, and has its cycle come?"""
-    return message.executed is None and (now - message.created).total_seconds() >= cycle_s
+    """Is the message queued, and has its cycle, or the time that it is scheduled for, come?"""
+    if message.executed is not None:
+        return False
+    if message.scheduled is not None:
+        return now >= message.scheduled
+    return (now - message.created).total_seconds() >= cycle_s
 
 
 def read_window(query: Mapping[str, str], now: datetime) -> tuple[datetime, datetime]:
@@ -126,6 +132,28 @@ def _moment(date: str, time: str) -> datetime:
         return datetime.strptime(f"{shape[0] if shape else ''} +0000", "%d/%m/%Y %H:%M %z")
     except ValueError:
         raise malformed("the criteria must be dates as dd/mm/yyyy and times as hh:mm") from None
+
+
+def _scheduled(given: Body) -> datetime | None:
+    """When a scheduled message is sent, as dd/mm/yyyy hh:mm in UTC or in ISO 8601; None for any other.
+
+    Refuses (422) a scheduled message without such a time. Repetitions are kept and not carried out.
+    """
+    if str(given.get("messageType", "")).upper() != "SCHEDULED":
+        return None
+    written = str(given.get("scheduleDate", "")).strip()
+    date, _, time = written.partition(" ")
+    try:
+        return _moment(date, time)
+    except Refusal:
+        pass
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise invalid("scheduleDate must be dd/mm/yyyy hh:mm, or a time in ISO 8601")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _parameters(given: object) -> Parameters | None:

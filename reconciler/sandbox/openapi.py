@@ -76,7 +76,7 @@ OPERATIONS: dict[str, Operation] = {
     "get_callback": Operation("Callback"),
     "put_callback": Operation("", "NewCallback", _DONE),
     "delete_callback": Operation(status=_DONE),
-    "list_calls": Operation("CallList", query=(*_PAGED, "status")),
+    "list_calls": Operation("CallList", query=(*_PAGED, "status", "ids")),
     "put_calls": Operation("", "CallUpdate", _DONE, query=("id",)),
 }
 """The name of the endpoint's function -> what it takes and answers."""
@@ -108,14 +108,16 @@ QUERY: dict[str, tuple[Body, str]] = {
     "status": (one_of(attempted), "Only calls that ended so."),
     "id": (
         {"type": "array", "items": text, "minItems": 1},
-        "The calls that are dealt with; one parameter for each.",
+        "The calls that are meant; one parameter for each.",
     ),
+    "ids": ({"type": "array", "items": text}, "Only these calls; one parameter for each."),
     **{
         name: (_DATE if name.endswith("Date") else _TIME, "One of four that work together.")
         for name in CRITERIA
     },
 }
 _REQUIRED = frozenset({"id"})
+_SHOWN_AS = {"ids": "id"}  # the same parameter, which a list does not need
 
 # The gateway answers for itself; the others come in the media types of the address.
 _GATEWAY: dict[int, tuple[str, Body]] = {
@@ -224,7 +226,7 @@ def _parameter(name: str) -> Body:
     schema, description = QUERY[name]
     exploded = {"style": "form", "explode": True} if schema["type"] in ("object", "array") else {}
     return {
-        "name": name,
+        "name": _SHOWN_AS.get(name, name),
         "in": "query",
         "required": name in _REQUIRED,
         "description": description,

@@ -19,9 +19,12 @@ def accept(state: State, message: Message) -> None:
 
 
 def execute_due(state: State, *, by_hand: bool = False) -> int:
-    """Every queued message whose cycle has come is sent; all of them, `by_hand`. How many these were."""
-    now, cycle_s = state.config.clock(), state.config.message_cycle_s
-    due = [one for one in state.mail.queued.values() if by_hand or messages.is_due(one, now, cycle_s)]
+    """Every queued message whose cycle has come is sent; `by_hand` it comes now. How many these were.
+
+    A scheduled message waits for its time.
+    """
+    now, cycle_s = state.config.clock(), 0 if by_hand else state.config.message_cycle_s
+    due = [one for one in state.mail.queued.values() if messages.is_due(one, now, cycle_s)]
     for message in due:
         after = messages.executed(message, now)
         lost = [one for one in after.recipients if one.failed == now and not one.channel]

@@ -213,6 +213,8 @@ SCHEMAS: dict[str, Body] = {
             "body": {"type": ["string", "null"]},
             "callbackId": {"type": ["string", "null"]},
             "callbackParameters": {"type": "object"},
+            "messageType": text,
+            "scheduleDate": text,
         },
     ),
     "Accepted": closed({"location": filled, "messageid": opaque}),
@@ -316,6 +318,6 @@ SCHEMAS: dict[str, Body] = {
         }
     ),
     "CallList": listing("calls", "Call"),
-    "CallUpdate": opened({"status": {"const": "SUCCESS"}}),
+    "CallUpdate": opened({"status": one_of(("SUCCESS", "FAILED"))}),
 }
 """Name -> schema. Those that begin with New, and the Updates, are sent; the others are answered."""

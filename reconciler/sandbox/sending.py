@@ -66,10 +66,18 @@ async def deliver_due(state: State) -> Delivered:
     lines: dict[str, list[CallbackCall]] = {}
     for call in _due(state):
         lines.setdefault(call.callback, []).append(call)
+    loop = asyncio.get_running_loop()
     state.mail.busy |= lines.keys()
+    state.mail.ends |= {name: loop.create_future() for name in lines}
     ended = await asyncio.gather(*(_deliver(state, name, calls) for name, calls in lines.items()))
     codes = [code for line in ended for code in line]
     return Delivered(success=codes.count(200), failed=len(codes) - codes.count(200))
+
+
+async def under_way_ended(state: State) -> None:
+    """Returns once no call is under way."""
+    while state.mail.ends:
+        await asyncio.wait(list(state.mail.ends.values()))
 
 
 async def ask(config: SandboxConfig, url: str) -> Outcome:
@@ -131,6 +139,7 @@ async def _deliver(state: State, callback_id: str, calls: list[CallbackCall]) ->
                 state.put_calls([after])
     finally:
         mail.busy.discard(callback_id)
+        mail.ends.pop(callback_id).set_result(None)
     return codes
 
 

@@ -24,6 +24,7 @@ def test_a_create_answers_201_with_the_whole_callback() -> None:
 
     uri = answer.headers["location"]
     types = f"{xml_type},{vendor_type('api-callback')}"
+    history = types.replace("api-callback", "api-call")
     expected = {
         "id": last_segment(uri),
         "name": "approvals",
@@ -38,6 +39,8 @@ def test_a_create_answers_201_with_the_whole_callback() -> None:
             {"uri": uri, "rel": "self", "method": "GET"},
             {"uri": uri, "rel": "updateCallback", "method": "PUT", "type": types},
             {"uri": uri, "rel": "deleteCallback", "method": "DELETE"},
+            {"uri": f"{uri}/calls", "rel": "retrieveCallbackHistory", "method": "GET"},
+            {"uri": f"{uri}/calls", "rel": "updateCallbackHistory", "method": "PUT", "type": history},
         ],
     }
     assert (answer.status_code, answer.json()) == (201, expected)
@@ -262,7 +265,10 @@ def test_calls_are_listed_with_their_last_attempt() -> None:
             "statusCode": 500,
             "statusMessage": "Internal Server Error",
         },
-        "link": [{"uri": uri, "rel": "updateCall", "method": "PUT", "type": types}],
+        "link": [
+            {"uri": uri, "rel": "self", "method": "GET"},
+            {"uri": uri, "rel": "updateCall", "method": "PUT", "type": types},
+        ],
     }
     assert (calls[1]["status"], calls[1]["callback"]["statusCode"]) == ("SUCCESS", 200)
     assert calls[1]["responseMessage"]["acknowledged"] == "14/08/26 01:20"
@@ -296,7 +302,7 @@ def test_calls_can_be_declared_dealt_with() -> None:
     ("query", "body", "status"),
     [
         ("", {"status": "SUCCESS"}, 400),
-        ("id={call}", {"status": "FAILED"}, 422),
+        ("id={call}", {"status": "DONE"}, 422),
         ("id={call}", {}, 422),
         ("id={call}&id=0123", {"status": "SUCCESS"}, 404),
     ],

@@ -339,6 +339,54 @@ def test_one_message_has_its_text_and_seven_links() -> None:
     assert "id" not in document
 
 
+def test_parts_that_nobody_wrote_are_shown_as_recorded() -> None:
+    """Recorded: type default, the delivery report with nine fields, two social entries. Written ones stay."""
+    sandbox = Sandbox()
+
+    plain = sandbox.get(f"/messages/{sent(sandbox)}").json()
+    written = sandbox.get(f"/messages/{sent(sandbox, type='defaultNoReply', dlr={'type': 'NoDlr'})}").json()
+
+    assert (plain["type"], plain["label"], plain["voice"]) == ("default", "", {})
+    assert plain["dlr"] == {
+        "period": "",
+        "rule": "",
+        "type": "",
+        "publishToWeb": False,
+        "expiryDay": 0,
+        "expiryHour": 0,
+        "expiryMin": 0,
+        "feedIds": "",
+        "bool": False,
+    }
+    assert plain["social"] == {"social": [{"id": "social"}, {"id": "social_long"}]}
+    assert (written["type"], written["dlr"]) == ("defaultNoReply", {"type": "NoDlr"})
+
+
+@pytest.mark.parametrize("date", ["14/08/2026 02:20", "2026-08-14T02:20:00Z", "2026-08-14T12:20:00+10:00"])
+def test_a_scheduled_message_waits_for_its_time(date: str) -> None:
+    """Neither its cycle nor a cycle that comes by hand sends it before."""
+    clock = Clock()
+    sandbox = Sandbox(clock=clock)
+    message = sent(sandbox, messageType="SCHEDULED", scheduleType="ONCE", scheduleDate=date)
+
+    clock.advance(3560)
+    assert sandbox.post("/_sandbox/messages/run").json() == {"executed": 0}
+    assert summary(sandbox, message)["Pending"] == (1, "100.0%")
+
+    clock.advance(60)
+    assert summary(sandbox, message)["Received"] == (1, "100.0%")
+    shown = sandbox.get(f"/messages/{message}").json()
+    assert (shown["messageType"], shown["scheduleDate"]) == ("SCHEDULED", date)
+
+
+@pytest.mark.parametrize("date", [None, "", "soon", "31/02/2026 10:00", "2026-08-14T25:00"])
+def test_a_scheduled_message_without_a_time_is_refused(date: str | None) -> None:
+    """It would never be sent, or at once: neither was meant."""
+    refused = Sandbox().post("/messages", message_body(messageType="SCHEDULED", scheduleDate=date))
+
+    assert (refused.status_code, "scheduleDate" in refused.json()["errorText"]) == (422, True)
+
+
 def test_every_link_of_a_message_leads_somewhere() -> None:
     """Clients that follow links must not end at a 404."""
     sandbox = Sandbox()

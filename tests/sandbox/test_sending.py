@@ -26,7 +26,7 @@ from sandbox.receiving import (
 )
 from waiting import patience_s, until
 
-from reconciler.sandbox import sending
+from reconciler.sandbox import mailcontrol, sending
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.service.replies import parse_reply
@@ -541,6 +541,26 @@ def test_due_calls_can_be_delivered_within_a_running_loop() -> None:
 
         assert asyncio.run(both()) == [sending.Delivered(success=1), sending.Delivered()]
     assert len(receiver.calls) == 1
+
+
+def test_deliver_answers_when_the_calls_under_way_have_ended() -> None:
+    """Whoever asks for it reads the outcome next; a call that the sandbox made by itself counts too."""
+
+    async def asked_meanwhile() -> list[str]:
+        state = sandbox.app.state.sandbox
+        by_itself = asyncio.create_task(sending.deliver_due(state))
+        await asyncio.sleep(0)  # now its call is under way
+        assert state.mail.busy
+        await mailcontrol.deliver(state)
+        seen = [one.status for one in state.mail.calls.values()]
+        await by_itself
+        return seen
+
+    with receiving() as receiver:
+        sandbox, _, message = with_callback(receiver.url)
+        replied(sandbox, message)
+
+        assert asyncio.run(asked_meanwhile()) == ["SUCCESS"]
 
 
 def test_a_running_sandbox_calls_by_itself_and_comes_again() -> None:
