@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from reconciler.model.messages import (
+        BulkResource,
         Callback,
         CallbackAuth,
         CallbackCall,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BulkResource",
     "Callback",
     "CallbackAuth",
     "CallbackCall",
@@ -111,7 +113,7 @@ _HOMES = {
         "Unavailable"
     ),
     "model.messages": (
-        "Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
+        "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),
     "model.plans": "Workspace",

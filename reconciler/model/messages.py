@@ -11,12 +11,21 @@ from msgspec import Struct
 from reconciler.model.settings import Secret
 
 
+class BulkResource(Struct, frozen=True):
+    """A resource, by the service's id, whose rows address the recipients: the columns of each channel."""
+
+    resource_id: str
+    sms: str = ""
+    email: str = ""
+    voice: str = ""
+
+
 class Message(Struct, frozen=True):
     """A message to send. `to` are numbers, addresses or MRIs; the service joins them with a separator.
 
     `callback_id` is the name of a callback of the account; `callback_parameters` come back with every
     reply, all of them as text: a list, an object or null as its JSON text. `more` are further fields of
-    the service, as it writes them.
+    the service, as it writes them. `resource` addresses everybody in its rows; `to` is empty then.
     """
 
     to: tuple[str, ...]
@@ -25,6 +34,7 @@ class Message(Struct, frozen=True):
     callback_id: str = ""
     callback_parameters: Mapping[str, Any] = {}
     more: Mapping[str, Any] = {}
+    resource: BulkResource | None = None
 
 
 class Sent(Struct, frozen=True):

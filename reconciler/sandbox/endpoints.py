@@ -32,7 +32,7 @@ def create_contact(call: Call) -> Answer:
     body = call.body()
     contacts.require_fields(body, strict=call.config.strict)
     written = contacts.read_contact(body)
-    _require_free_username(call, written.fields, owner=None)
+    require_free_username(call, written.fields, owner=None)
     contact_id, number = call.state.new_id("contact")
     contact = contacts.created(
         written,
@@ -56,7 +56,7 @@ def put_contact(call: Call) -> Answer:
     contact, body = _contact(call), call.body()
     contacts.require_name(body)
     written = contacts.read_contact(body)
-    _require_free_username(call, written.fields, owner=contact.id)
+    require_free_username(call, written.fields, owner=contact.id)
     after = contacts.replaced(contact, written, workspace_name=call.shelf.name, now=call.config.clock())
     call.state.put_contact(after)
     return no_content
@@ -220,7 +220,8 @@ def _read_resource(call: Call, resource_id: str) -> Resource:
     )
 
 
-def _require_free_username(call: Call, fields: Body, *, owner: str | None) -> None:
+def require_free_username(call: Call, fields: Body, *, owner: str | None) -> None:
+    """Refuses (422) a name of a portal account that another contact of the company has."""
     holder = call.state.usernames.get(str(fields.get("username") or ""))
     if holder is not None and holder != owner:
         raise invalid("username: this name already exists in the company")

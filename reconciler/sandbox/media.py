@@ -78,9 +78,9 @@ def require_types(headers: Mapping[str, str], config: SandboxConfig, kind: str) 
 
 
 def require_body_type(headers: Mapping[str, str], config: SandboxConfig, kind: str) -> Written:
-    """What the body is written in; refuses (415) every type but the kind's own two."""
+    """What the body is written in; refuses (415) every type but the kind's own."""
     sent = headers.get("content-type", "").partition(";")[0].strip().lower()
-    ours = {media_type(config.vendor, kind, one): one for one in BOTH}
+    ours = {media_type(config.vendor, word, one): one for word in spellings(kind) for one in BOTH}
     if sent not in ours:
         raise wrong_media_type(" or ".join(ours))
     return ours[sent]

@@ -4,7 +4,7 @@ Belongs here: fetch, apply the rules, keep, answer; a few lines each. Not here: 
 replies.py, posting.py), shapes (mailwire.py).
 """
 
-from reconciler.sandbox import mailwire, posting
+from reconciler.sandbox import bulk, mailwire, posting
 from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.mail import Message
 from reconciler.sandbox.messages import Written, read_message, read_window, resolve
@@ -22,7 +22,8 @@ accepted = "Your request has been accepted for processing"  # plain text, under 
 
 def send_message(call: Call) -> Answer:
     """The message is queued: 202, Location, and a document with the location and the id, or a plain text."""
-    written = read_message(call.body())
+    body = call.body()
+    written = read_message(body, bulk=bulk.addresses(body, call.shelf.resources))
     message = new_message(call.state, call.shelf, call.writer, written, user=call.config.username)
     if call.config.send_answer == "text":
         return Answer(202, location=message.location, text=accepted)

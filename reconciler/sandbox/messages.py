@@ -43,10 +43,17 @@ class Written:
     scheduled: datetime | None = None
 
 
-def read_message(body: Body) -> Written:
-    """What the body says; refuses (422) a missing or wrong field, by name. null counts as absent."""
+def read_message(body: Body, *, bulk: tuple[str, ...] = ()) -> Written:
+    """What the body says; refuses (422) a missing or wrong field, by name. null counts as absent.
+
+    `bulk`: whom a resource addresses, beside those in `to`, which may then be absent.
+    """
     given = {name: value for name, value in body.items() if value is not None and name not in _NOT_WRITTEN}
-    missing = [name for name in ("to", "subject") if given.get(name, "") == ""]
+    content = given.get("messageContent")
+    if isinstance(content, dict):  # where bulk messages have their texts
+        given = {**{name: content[name] for name in ("subject", "body") if name in content}, **given}
+    needed = ("subject",) if bulk else ("to", "subject")
+    missing = [name for name in needed if given.get(name, "") == ""]
     if missing:
         raise invalid(f"{', '.join(missing)}: required and missing")
     texts = {name: given.get(name, "") for name in ("to", "subject", "body", "callbackId")}
@@ -56,7 +63,8 @@ def read_message(body: Body) -> Written:
     to = str(texts["to"])
     if len(to) > to_max:
         raise invalid(f"to has {len(to)} characters; the limit is {to_max}")
-    addresses = tuple(dict.fromkeys(part.strip() for part in re.split("[;,]", to) if part.strip()))
+    written = (part.strip() for part in re.split("[;,]", to) if part.strip())
+    addresses = tuple(dict.fromkeys((*written, *bulk)))
     if not addresses:
         raise invalid("to names no recipient")
     return Written(

@@ -67,6 +67,7 @@ OPERATIONS: dict[str, Operation] = {
     "put_resource": Operation("", "NewResource", _DONE),
     "delete_resource": Operation(status=_DONE),
     "send_message": Operation("Accepted", "NewMessage", 202),
+    "create_import": Operation(takes="NewImport", status=202),
     "list_messages": Operation("MessageList", query=(*_PAGED, *CRITERIA, "viewType")),
     "get_message": Operation("Message"),
     "get_status": Operation("MessageStatus", query=("view", *_PAGED)),
@@ -285,7 +286,7 @@ def _success(config: SandboxConfig, kind: str, known: Operation) -> Body:
         is_text = known.answer == "Accepted" and config.send_answer == "text"
         shape = None if is_text else ref(known.answer)
         described["content"] = _content(config, kind, shape)
-    if known.status in (HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
+    if known.answer and known.status in (HTTPStatus.CREATED, HTTPStatus.ACCEPTED):
         header: Mapping[str, object] = {"required": True, "schema": text, "description": "Where it is."}
         described["headers"] = {"location": header}
     return described

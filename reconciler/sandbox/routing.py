@@ -7,7 +7,7 @@ Source: specification 4 and 9; docs/service.md, addresses.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox import callback_endpoints, endpoints, message_endpoints, workspaces
+from reconciler.sandbox import callback_endpoints, endpoints, import_endpoints, message_endpoints, workspaces
 from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.refusals import method_not_supported, not_found
 
@@ -64,6 +64,7 @@ ROUTES: dict[tuple[tuple[str, ...], int], Route] = {
     (("messages",), 1): Route(
         "message", {"GET": message_endpoints.list_messages, "POST": message_endpoints.send_message}
     ),
+    (("imports",), 1): Route("importcontact", {"POST": import_endpoints.create_import}),
     (("messages",), 2): Route("message", {"GET": message_endpoints.get_message}),
     (("messages", "messagestatus"), 3): Route("messagestatus", {"GET": message_endpoints.get_status}),
     (("messages", "messageresponses"), 3): Route("messageresponse", {"GET": message_endpoints.get_responses}),

@@ -9,6 +9,7 @@ else is closed: a field that is not named here does not occur.
 
 from collections.abc import Iterable
 
+from reconciler.sandbox.bulk import MAPPINGS, MODES
 from reconciler.sandbox.callbacks import AUTH_TYPES, email_max, key_max, name_max
 from reconciler.sandbox.devices import STATUSES as DEVICE_STATUSES
 from reconciler.sandbox.fields import CONTACT_FIELDS, DEVICE_FIELDS, NEVER_SHOWN, RESOURCE_FIELDS
@@ -207,21 +208,39 @@ SCHEMAS: dict[str, Body] = {
             "derefUri": {**filled, "contentEncoding": "base64", "pattern": base64_text},
         }
     ),
-    "NewMessage": opened(
-        {"to": {**filled, "maxLength": to_max, "pattern": "^[^;,\\s]"}, "subject": filled},
-        {
+    "NewMessage": {
+        "type": "object",
+        "anyOf": [{"required": ["to", "subject"]}, {"required": ["resource"]}],
+        "properties": {
+            "to": {**filled, "maxLength": to_max, "pattern": "^[^;,\\s]"},
+            "subject": filled,
+            "resource": {"anyOf": [filled, ref("BulkResource")]},
+            "messageContent": opened({}, {"subject": filled, "body": text}),
             "body": {"type": ["string", "null"]},
             "callbackId": {"type": ["string", "null"]},
             "callbackParameters": {"type": "object"},
             "messageType": text,
             "scheduleDate": text,
         },
+    },
+    "BulkResource": opened({"resourceId": filled}, dict.fromkeys(MAPPINGS, text)),
+    "NewImport": opened(
+        {"resourceId": filled, "importType": {"const": "contact"}},
+        {
+            "importOptions": opened(
+                {},
+                {
+                    "fieldMapping": {"type": "object", "additionalProperties": filled},
+                    "importMode": one_of(MODES),
+                },
+            )
+        },
     ),
     "Accepted": closed({"location": filled, "messageid": opaque}),
     "MessageRow": closed(_MESSAGE_ROW),
     "MessageList": listing("messages", "MessageRow", rows=None),
     "Message": opened(
-        {"to": filled, **_MESSAGE_ROW, **{name: {} for name in _REPEATS}},
+        {"to": text, **_MESSAGE_ROW, **{name: {} for name in _REPEATS}},
         {"id": opaque, "callbackParameters": {"type": "object"}},
     ),
     "StatusCategory": closed(

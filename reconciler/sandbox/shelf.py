@@ -4,6 +4,7 @@ Belongs here: order, lookup, the walk of a search, fast at 100,000 contacts. Not
 """
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from operator import attrgetter
 
 from reconciler.sandbox.records import Contact, Resource
@@ -31,6 +32,10 @@ class Shelf:
     def contact(self, contact_id: str) -> Contact | None:
         """The contact with this id, if it stands here."""
         return self._contacts.get(contact_id)
+
+    def contacts(self) -> Iterator[Contact]:
+        """All contacts, in the order of creation."""
+        return iter(self._order)
 
     def put_contact(self, contact: Contact) -> None:
         """The contact stands here afterwards: in its old place, or behind the others when it is new."""

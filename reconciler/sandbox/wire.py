@@ -23,11 +23,16 @@ def media_type(vendor: str, kind: str, form: str = "json") -> str:
 
 
 def spellings(kind: str) -> tuple[str, ...]:
-    """The words of this kind in a media type: the usual one, then the plural that some sources write."""
-    return (kind, *_PLURALS.get(kind, ()))
+    """The words of this kind in a media type: the usual one, then others that some sources write."""
+    return (kind, *_OTHERS.get(kind, ()))
 
 
-_PLURALS = {"messagestatus": ("messagestatuses",), "messageresponse": ("messageresponses",)}
+_OTHERS = {
+    "message": ("bulkmessage",),
+    "messagestatus": ("messagestatuses",),
+    "messageresponse": ("messageresponses",),
+    "importcontact": ("import",),
+}
 
 
 def body_types(vendor: str, kind: str) -> str:

@@ -100,6 +100,7 @@ FORMS: dict[str, Form] = {
         Many("call", CALL, space=frames, wrapped=False),
         Many("link", space=frames, wrapped=False),
     ),
+    "importcontact": Form("importcontact", Node({"importOptions": Node({"fieldMapping": Node()})})),
     # What is sent to a callback's own address; no answer of the service has this kind.
     "deliveryResponse": Form("deliveryResponse", Node({"customParameters": Pairs()})),
 }

@@ -23,6 +23,7 @@ from reconciler.service.auth import credential_hash
 from reconciler.service.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.connections import Connections, open_connections
 from reconciler.service.found import Done, Found, Page, Rows
+from reconciler.service.imports import Imports
 from reconciler.service.limiter import Pace
 from reconciler.service.messages import Messages, ReadMessages
 from reconciler.service.pairs import LookAgain
@@ -312,6 +313,7 @@ class ServiceClient(Reader):
     workspaces: Workspaces
     messages: Messages
     callbacks: Callbacks
+    imports: Imports
 
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         super().__init__(transport, profile, window=window, timing=timing)
@@ -323,6 +325,7 @@ class ServiceClient(Reader):
         self.workspaces = Workspaces(transport, profile, window=window)
         self.messages = Messages(transport, profile, timing=timing)
         self.callbacks = Callbacks(transport, profile)
+        self.imports = Imports(transport)
 
     def may_repeat(self) -> bool:
         """Whether a throttled write may be sent again, after a look (table A8, "look first"); then it counts.

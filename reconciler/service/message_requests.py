@@ -11,6 +11,7 @@ from typing import Any
 
 from reconciler.errors import InputError
 from reconciler.model.messages import Message
+from reconciler.service import urls
 
 separator = ";"  # between recipients; public sources show `;` and `,`, so neither may stand in one
 zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; none is further from UTC
@@ -18,9 +19,9 @@ zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; n
 
 def body_of(message: Message) -> dict[str, Any]:
     """The body that sends `message`. Raises InputError for what the service could misread."""
-    _check_recipients(message.to)
+    _check_recipients(message)
     parameters = {name: _parameter(value) for name, value in message.callback_parameters.items()}
-    body: dict[str, Any] = {"to": separator.join(message.to), "subject": message.subject}
+    body: dict[str, Any] = {**_recipients(message), "subject": message.subject}
     if message.body:
         body["body"] = message.body
     if message.callback_id:
@@ -50,8 +51,31 @@ def _parameter(value: Any) -> str | int | float | bool:
     return value if isinstance(value, str | int | float) else written
 
 
-def _check_recipients(recipients: tuple[str, ...]) -> None:
+def _recipients(message: Message) -> dict[str, Any]:
+    """`to`, or the resource whose rows address everybody."""
+    bulk = message.resource
+    if bulk is None:
+        return {"to": separator.join(message.to)}
+    columns = {"smsMappingField": bulk.sms, "emailMappingField": bulk.email, "voiceMappingField": bulk.voice}
+    return {
+        "resource": {
+            "resourceId": bulk.resource_id,
+            **{name: column for name, column in columns.items() if column},
+        }
+    }
+
+
+def _check_recipients(message: Message) -> None:
     """One that holds a separator would be two people, and nobody would have meant the second."""
+    recipients, bulk = message.to, message.resource
+    if bulk is not None:
+        if recipients or not (bulk.sms or bulk.email or bulk.voice):
+            raise InputError(
+                "a message to a resource has recipients of its own, or no column that addresses somebody.",
+                next="leave `to` empty, and name at least one of the columns sms, email and voice.",
+            )
+        urls.checked(bulk.resource_id)
+        return
     if not recipients:
         raise InputError("the message has no recipient.", next="name at least one number, address or MRI.")
     for place, each in enumerate(recipients, 1):

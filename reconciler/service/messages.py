@@ -251,12 +251,10 @@ class Messages(ReadMessages):
         Raises Rejected, Throttled (a limit on requests) or Unavailable where it did not, and InputError
         for a message that cannot be meant.
         """
-        call = Call(
-            "POST",
-            self._path(workspace),
-            "message",
-            body=self._transport.encode("message", message_requests.body_of(message)),
-        )
+        # Public sources give messages to a resource a type of their own (docs/service.md, messages).
+        kind = "message" if message.resource is None else "bulkmessage"
+        body = self._transport.encode(kind, message_requests.body_of(message))
+        call = Call("POST", self._path(workspace), kind, body=body)
         try:
             message_id = await self._transport.once(
                 call, lambda answer: message_shapes.accepted(call, answer)

@@ -162,6 +162,12 @@ _CALL = Shape(
     },
     links=True,
 )
+_IMPORT = Shape(
+    single=_words("resourceId importType"),
+    objects={
+        "importOptions": Shape(single=_words("importMode"), objects={"fieldMapping": Shape()}),
+    },
+)
 
 
 def _listed(root: str, shape: Shape, collection: str, item: str = "") -> Form:
@@ -177,6 +183,8 @@ FORMS: Mapping[str, Form] = {
     "resource": _listed("resource", _RESOURCE, "resources"),
     "workspace": _listed("workspace", _WORKSPACE, "workspaces"),
     "message": _listed("message", _MESSAGE, "messages"),
+    "bulkmessage": _listed("message", _MESSAGE, "messages"),
+    "importcontact": Form("importcontact", _IMPORT),
     "messagestatus": _listed("", _STATUS, "messageStatuses", "messageStatus"),
     "messageresponse": _RESPONSES,
     "messageresponses": _RESPONSES,

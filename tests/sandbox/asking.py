@@ -26,6 +26,7 @@ KINDS = {
     "messagestatus": "messagestatus",
     "messageresponses": "messageresponse",
     "callbacks": "api-callback",
+    "imports": "importcontact",
     "calls": "api-call",
 }
 

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi import checks
 from reconciler.sandbox import openapi
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.schemas import SCHEMAS
+from reconciler.sandbox.schemas import SCHEMAS, closed
 
 SHIPPED = Path(__file__).parents[2] / "schemas" / "openapi.json"
 DOCUMENT: Any = openapi.document(SandboxConfig())
@@ -128,15 +128,26 @@ class Service:
         self.base = base
         self.client = client
         self.headers = {name: usual_headers("/")[name] for name in ("authorization", "x-api-key")}
+        self.people = [
+            self._create(f"{prefix}/resources", resource_body(b"firstName\nKim\n")).rsplit("/", 1)[1]
+            for prefix in ("", f"/workspaces/{named}")
+        ]
         self.ids = {prefix: self._furnish(prefix) for prefix in ("", f"/workspaces/{named}")}
         token = self._send("POST", "/auth").json()["token"]
         self.bearer = {**self.headers, "authorization": f"Bearer {token}"}
 
     def description(self) -> Any:
-        """What is served, with one change: callbacks call the sandbox itself and nobody else."""
+        """What is served, with two changes: callbacks call the sandbox itself, imports read our people."""
         found = deepcopy(self._send("GET", "/openapi.json").json())
         for name in ("NewCallback", "Callback"):
             found["components"]["schemas"][name]["properties"]["url"] = {"enum": [self._callable]}
+        # Chance would never guess the id of a resource that has rows, nor the names of its columns.
+        for prefix, people in zip(("", "/workspaces/{workspaceId}"), self.people, strict=True):
+            whole: dict[str, object] = {"resourceId": {"const": people}, "importType": {"const": "contact"}}
+            content = found["paths"][f"{prefix}/imports"]["post"]["requestBody"]["content"]
+            for described in content.values():
+                if "schema" in described:
+                    described["schema"] = closed(whole)
         return found
 
     def parameters(self, path: str) -> dict[str, str]:

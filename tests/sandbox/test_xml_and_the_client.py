@@ -19,6 +19,7 @@ WRITTEN_BY_CLIENTS = (
     "resource",
     "workspace",
     "message",
+    "importcontact",
     "api-callback",
     "api-call",
 )

@@ -102,6 +102,11 @@ ENTITIES: dict[str, Documents] = {
     "messageresponse": a(
         type=texts, responseCount=texts, responseMessage=reply, **{"from": parts.filter(bool)}, link=links
     ),
+    "importcontact": a(
+        resourceId=texts,
+        importType=texts,
+        importOptions=st.fixed_dictionaries({"importMode": texts}, optional={"fieldMapping": parts}),
+    ),
     "api-callback": callback,
     "api-call": a(
         status=texts,

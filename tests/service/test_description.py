@@ -5,6 +5,7 @@ them know is found here.
 """
 
 import asyncio
+import base64
 import json
 import re
 from copy import deepcopy
@@ -20,7 +21,7 @@ from sandbox.receiving import receiving
 from service.support import BASE, Clock, sandbox_config, service
 
 from reconciler.errors import NotFound, Rejected
-from reconciler.model.messages import Callback, CallbackAuth, Message
+from reconciler.model.messages import BulkResource, Callback, CallbackAuth, Message
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.xml import read_xml
@@ -114,7 +115,7 @@ class Validated(httpx2.AsyncBaseTransport):
         schema = content[kind.replace("xml", "json")].get("schema", {})
         schema = {"$ref": "#/components/schemas/Error"} if what[0] in "45" else schema
         word = "error" if what[0] in "45" else word
-        document = json.loads(body) if form == "json" else read_xml(word, body)
+        document = json.loads(body) if form == "json" else read_xml(word.removeprefix("bulk"), body)
         self._judge(f"{what} {path}", schema, document, form)
 
     def _judge(self, what: str, schema: Any, value: Any, form: str) -> None:
@@ -166,6 +167,7 @@ async def everything(client: ServiceClient, control: httpx2.AsyncClient, hook: s
         await client.resources.replace(resource.remote_id, {**file, "scope": "public"}, **where)
         await client.resources.get(resource.remote_id, **where)
     await client.resources.list(**where)
+    await uses(client, workspace)
     await client.resources.delete(resource.remote_id, **where)
     await messages(client, control, hook, workspace)
     await client.devices.delete(device.remote_id, **there)
@@ -173,6 +175,17 @@ async def everything(client: ServiceClient, control: httpx2.AsyncClient, hook: s
     with pytest.raises(NotFound):
         await client.contacts.get(made.remote_id, **where)
     await client.workspaces.list()
+
+
+async def uses(client: ServiceClient, workspace: str) -> None:
+    """A message to a resource, and its import."""
+    content = base64.b64encode(b"name,phone\nKim,+447700900001\n").decode()
+    file = {"name": "kim.csv", "scope": "private", "mimeType": "text/csv", "derefUri": content}
+    resource = await client.resources.create(file, workspace=workspace)
+    bulk = BulkResource(resource.remote_id, sms="phone")
+    await client.messages.send(Message((), "Shift", resource=bulk), workspace=workspace)
+    fields = {"firstName": "name", "workMobilePhone1": "phone"}
+    await client.imports.contacts(resource.remote_id, fields=fields, workspace=workspace)
 
 
 async def messages(client: ServiceClient, control: httpx2.AsyncClient, hook: str, workspace: str) -> None:

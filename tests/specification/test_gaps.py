@@ -54,7 +54,7 @@ def test_every_gap_is_answered_under_a_heading_with_a_table() -> None:
 
 
 @pytest.mark.spec("8/rule-3-scenarios", "1/gap")
-@pytest.mark.parametrize("path", ["/scenarios", f"/workspaces/{named}/scenarios", "/imports", "/templates"])
+@pytest.mark.parametrize("path", ["/scenarios", f"/workspaces/{named}/scenarios", "/templates"])
 def test_what_is_only_mentioned_is_not_played(path: str) -> None:
     """Scenarios come without a single address: nothing pretends to have them."""
     sandbox = Sandbox(workspaces=(("Night Shift", named),))

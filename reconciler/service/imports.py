@@ -1,0 +1,57 @@
+"""Imports: contacts out of a resource, added or updated by the service itself.
+
+Belongs here: the one call that there is. Not here: uploading the resource (client.py), what reconciler owns:
+a plan never imports. Source: docs/service.md, imports.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from reconciler.errors import InDoubt
+from reconciler.service import media, refusals, shapes, urls
+from reconciler.service.answers import Answer, Call
+from reconciler.service.transport import Transport
+
+ImportMode = Literal["replace", "ignore", "duplicate"]
+
+
+class Imports:
+    """Imports of the account."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def contacts(
+        self,
+        resource_id: str,
+        *,
+        fields: Mapping[str, str] | None = None,
+        mode: ImportMode = "replace",
+        workspace: str = "",
+    ) -> None:
+        """The rows of this resource are accepted for import; when they are contacts nobody tells.
+
+        `fields`: contact field -> column; None where the columns have the names of fields.
+        Raises Rejected for a resource that is not there, and InDoubt where the import may have begun.
+        """
+        options = {**({"fieldMapping": dict(fields)} if fields else {}), "importMode": mode}
+        body = {
+            "resourceId": urls.checked(resource_id),
+            "importType": "contact",
+            "importOptions": options,
+        }
+        path = urls.path("/workspaces/{wid}/imports" if workspace else "/imports", {"wid": workspace})
+        encoded = self._transport.encode("importcontact", body)
+        call = Call("POST", path, "importcontact", body=encoded)
+        try:
+            await self._transport.once(call, lambda answer: _accepted(call, answer))
+        except InDoubt as error:
+            error.next = "list the contacts before anything is imported again."
+            raise
+
+
+def _accepted(call: Call, answer: Answer) -> None:
+    """202, with a sentence or nothing; whatever looks like a document must be no error."""
+    if answer.body.strip()[:1] in (b"{", b"<") and media.is_error(shapes.decoded(call, answer)):
+        what = "its status says yes and its body is an error message"
+        raise refusals.malformed(call, what, status=answer.status)
