@@ -18,7 +18,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec import structs
 from sandbox.receiving import receiving
-from service.support import BASE, Clock, sandbox_config, service
+from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
 from reconciler.errors import NotFound, Rejected
 from reconciler.model.messages import BulkResource, Callback, CallbackAuth, Message
@@ -226,7 +226,7 @@ def test_every_request_and_every_answer_of_the_client_is_described(form: str) ->
     async def main(hook: str) -> None:
         settings = structs.replace(service(), format=form)
         async with (
-            httpx2.AsyncClient(transport=wire, base_url=BASE) as control,
+            httpx2.AsyncClient(transport=wire, base_url=BASE, auth=(USER, PASSWORD)) as control,
             open_client(settings, timing=Clock().timing, connections=validated) as client,
         ):
             for workspace in ("", WITHIN):
