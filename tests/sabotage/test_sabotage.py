@@ -6,7 +6,7 @@ import effort
 import pytest
 import tally
 from sabotage.defects import DEFECTS, Defect
-from sabotage.workshop import Workshop, caught
+from sabotage.workshop import THOROUGHLY, Workshop, caught
 
 parts = 12  # in which the tests run without a defect, so that all workers of a run share them
 
@@ -37,7 +37,7 @@ def test_without_a_defect_the_tests_are_green(workshop: Workshop, part: int) -> 
 def test_a_planted_defect_is_caught(workshop: Workshop, defect: Defect) -> None:
     """A suite that stays green over a broken promise proves nothing of the promise."""
     with workshop.planted(defect):
-        result = workshop.run(defect.tests)
+        result = workshop.run(defect.tests, *THOROUGHLY)
 
     tally.count("sabotages missed", "any", 0)
     if not caught(result):

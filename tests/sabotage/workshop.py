@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 _COPIED = ("reconciler", "tests", "schemas", "examples", "docs", "README.md", "pyproject.toml")
 # No test needs a plugin, and looking for those that are installed takes longer than most tests here.
 _QUICKLY = ("--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
-_THOROUGHLY = ("--effort", "full")  # the example that notices a defect may be one of the later ones
+THOROUGHLY = ("--effort", "full")  # the example that notices a defect may be one of the later ones
 minutes_max = 5  # a defect that makes a test hang is a row to be written otherwise
 _tests_failed = 1  # pytest's own exit code; everything above is not a verdict of a test
 
@@ -40,10 +40,10 @@ class Workshop:
         self._package = Package(folder)
         self._python = interpreter(folder)
 
-    def run(self, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    def run(self, tests: Sequence[str], *effort: str) -> "subprocess.CompletedProcess[str]":
         """Run these tests of the copy against the package of the copy."""
         return subprocess.run(
-            [self._python, "-m", "pytest", "-x", "-q", "--no-header", *_QUICKLY, *_THOROUGHLY, *tests],
+            [self._python, "-m", "pytest", "-x", "-q", "--no-header", *_QUICKLY, *effort, *tests],
             cwd=self.folder,
             capture_output=True,
             text=True,
