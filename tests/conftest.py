@@ -28,8 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Everything at once is a quick run, unless a level is asked for. Workers are told by their options."""
-    if _is_whole(config) and not config.option.effort and not hasattr(config, "workerinput"):
+    """Everything at once is a quick run, unless a level is asked for."""
+    if hasattr(config, "workerinput"):
+        config.option.effort = config.workerinput["effort"]
+    elif _is_whole(config) and not config.option.effort:
         config.option.effort = "quick"
     effort.begin(config.option.effort)
     os.umask(0o022)  # what files others may write is a claim of some tests, and no setting of who runs them
@@ -42,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("fixed", derandomize=True, max_examples=examples, **common)
     settings.register_profile("random", print_blob=True, **common)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker the level: of the options it knows only those of the command line."""
+    node.workerinput["effort"] = node.config.option.effort
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -23,6 +23,13 @@ OTHER = "def test_other():\n    pass\n"
 
 def ran(folder: Path, expected: int, *arguments: str) -> list[str]:
     """Run a small suite under our conftest, and return the tests that ran, in order."""
+    lines = [line.partition(" ") for line in output(folder, expected, *arguments) if "::test_" in line]
+    assert all("PASSED" in rest for _, _, rest in lines), lines
+    return [name.partition("::")[2] for name, _, _ in lines]
+
+
+def output(folder: Path, expected: int, *arguments: str) -> list[str]:
+    """Run a small suite under our conftest, and return the lines that are printed."""
     tests = folder / "tests"
     tests.mkdir()
     for name in ("conftest.py", "effort.py", "tally.py"):
@@ -38,9 +45,7 @@ def ran(folder: Path, expected: int, *arguments: str) -> list[str]:
         check=False,
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
-    lines = [line.partition(" ") for line in done.stdout.splitlines() if "::test_" in line]
-    assert all("PASSED" in rest for _, _, rest in lines), done.stdout
-    return [name.partition("::")[2] for name, _, _ in lines]
+    return done.stdout.splitlines()
 
 
 SEEDS = [f"test_seed[{number}]" for number in range(9)]
@@ -48,6 +53,14 @@ SEEDS = [f"test_seed[{number}]" for number in range(9)]
 
 def test_everything_at_once_is_quick_and_leaves_out_what_is_for_the_proofs_only(tmp_path: Path) -> None:
     assert ran(tmp_path, 3) == ["test_seed[0]", "test_seed[4]", "test_once", "test_other"]
+
+
+def test_workers_take_the_same_cases_as_one_process(tmp_path: Path) -> None:
+    """A worker parses the command line itself, where nothing is said of what everything at once means."""
+    lines = output(tmp_path, 3, "-n", "2")
+
+    assert "2 workers [4 items]" in lines, lines
+    assert " 4 passed in " in lines[-1]
 
 
 def test_who_names_tests_gets_every_case(tmp_path: Path) -> None:
