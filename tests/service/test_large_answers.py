@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from threading import Event, current_thread
+from threading import Event, current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -33,8 +33,8 @@ def _within(work: Coroutine[Any, Any, None]) -> None:
 
 
 def _waiting(event: Event) -> Callable[[Answer], bool]:
-    """Reading that takes until `event`, as a hostile body would take for ever."""
-    return lambda _answer: event.wait(patience_s)
+    """Reading that takes until `event`, as a hostile body would. On the loop it reads nothing."""
+    return lambda _answer: current_thread() is not main_thread() and event.wait(patience_s)
 
 
 def test_the_loop_goes_on_while_a_large_answer_is_decoded() -> None:
