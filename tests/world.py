@@ -128,7 +128,8 @@ class World:
             now=self.clock,
             token=self.tokens.__next__,
             run_id=lambda: f"00000000-0000-4000-8000-{next(self.runs):012d}",
-            timing=Timing(monotonic=self._monotonic, sleep=self._sleep, random=lambda: 0.5),
+            # A sleep of one write is the time of all of them here, and lies between a look and its write.
+            timing=Timing(monotonic=self._monotonic, sleep=self._sleep, random=lambda: 0.5, gap_s=3_600.0),
             connections=self.wire,
         )
 

@@ -7,6 +7,7 @@ is said (report/ renders, the commands decide). Text may hold live data, so ever
 
 import os
 import re
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -185,21 +186,34 @@ def can_ask() -> bool:
 
 def confirm(question: str) -> bool:
     """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
-    with _interruptible():
+    with _interruptible() as signals:
         _send(sys.stderr, without_orders(inert(question)) + " [yes/no] ")
+        # A signal that comes right before a read, or to another thread, does not end the read. The octet that
+        # it leaves in the pipe is there whenever it came.
+        if sys.platform != "win32" and signals in select.select([sys.stdin, signals], [], [])[0]:
+            raise KeyboardInterrupt
         return sys.stdin.readline().strip().lower() == "yes"
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let signals end a wait for a person: an event loop's own handlers run only when it runs."""
+def _interruptible() -> Iterator[int]:
+    """Let signals end a wait for a person: an event loop's own handlers run only when it runs.
+
+    What is yielded can be read from as soon as there was a signal.
+    """
     numbers = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
+    readable, filled = os.pipe()
+    os.set_blocking(filled, False)
+    heard_by = signal.set_wakeup_fd(filled, warn_on_full_buffer=False)
     before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
-        yield
+        yield readable
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(heard_by, warn_on_full_buffer=False)
+        os.close(readable)
+        os.close(filled)
 
 
 def _nothing() -> None:

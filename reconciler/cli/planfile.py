@@ -50,7 +50,7 @@ def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, 
         data = decrypted(data, shown=str(path), identity=identity, environ=environ or {})
     try:
         head = msgspec.json.decode(data, type=_Head)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InputError(f"{path}: this is not a plan file.", next=_AGAIN) from None
     if head.plan is not None:
         raise InputError(

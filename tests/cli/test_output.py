@@ -7,7 +7,7 @@ import sys
 
 import msgspec
 import pytest
-from waiting import patience_s
+from waiting import patience_s, readable
 
 from reconciler.cli import output
 from reconciler.errors import (
@@ -20,6 +20,7 @@ from reconciler.errors import (
 )
 from reconciler.report.lines import Style
 
+ends_within_s = 25.0  # promised are 2; a busy machine takes longer, and what nobody ends takes for ever
 HOSTILE = "Jane\x1b[2J\r\x07 [bold]x[/bold] [/x] \u202e\u200b\x9b\U000e0041"
 
 
@@ -336,3 +337,40 @@ def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
     ]
     assert lines[1000:] == ["and 201 more", "the settings cannot be used."]
     assert (len(document["problems"]), document["more"]) == (1000, 201)
+
+
+ASKING = """
+import os, signal, sys, threading
+from reconciler.cli.output import confirm
+def take():
+    os.read({told}, 1)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+threading.Thread(target=take, daemon=True).start()
+try:
+    confirm("Carry out this plan?")
+except KeyboardInterrupt:
+    os._exit(130)
+"""
+
+
+def test_a_signal_that_ends_no_read_ends_the_question() -> None:
+    """Another thread got it, or it came between the question and the read: a person would wait for ever."""
+    told, tell = os.pipe()
+    screen, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", ASKING.format(told=told)],
+        stdin=terminal,
+        stderr=terminal,
+        pass_fds=[told],
+    ) as process:
+        try:
+            shown = b""
+            while b"[yes/no] " not in shown:
+                assert readable(screen)
+                shown += os.read(screen, 4096)
+            os.write(tell, b"x")
+            assert process.wait(ends_within_s) == 130
+        finally:
+            process.kill()
+            for number in (told, tell, screen, terminal):
+                os.close(number)

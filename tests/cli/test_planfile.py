@@ -198,3 +198,12 @@ def test_a_refusal_shows_nobody_what_is_in_the_file(tmp_path: Path) -> None:
     error = refusal(path)
     assert "canary" not in f"{error} {error.next}"
     assert "Otto" not in f"{error} {error.next}"
+
+
+def test_octets_that_are_no_text_are_refused_wherever_they_stand(tmp_path: Path) -> None:
+    """The reader of JSON tells a bad octet in some places by another error than any other damage."""
+    path = written(tmp_path)
+    data = path.read_bytes()
+    for at in range(0, len(data), 2):
+        path.write_bytes(data[:at] + b"\xc3" + data[at:])
+        assert isinstance(refusal(path), InputError), at
