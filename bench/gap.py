@@ -12,15 +12,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from measure import SECRETS, sandbox
 
-LATENCY_MS = 20
-SECRETS = {"DEMO_USER": "demo", "DEMO_PASSWORD": "demo", "DEMO_KEY": "demo-key"}
+LATENCY = ("--latency-ms", "20")
 SETTINGS = """\
 version: 1
 manifests: [manifests/]
@@ -34,24 +32,10 @@ lock: {{in_service: never}}
 ROWS = [(rate, at_once, throttled) for throttled in (False, True) for rate in (10, 0) for at_once in (8, 64)]
 
 
-@contextmanager
-def sandbox() -> Iterator[str]:
-    """Run a sandbox, and give its address."""
-    command = [sys.executable, "-m", "reconciler", "sandbox", "--port", "0", "--latency-ms", str(LATENCY_MS)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        lines = process.stdout or ()
-        address = next(line for line in lines if "http://127.0.0.1:" in line)
-        port = address.split("http://127.0.0.1:")[1].split("/")[0].split()[0]
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-
-
 def measured(rate: int, at_once: int, *, throttled: bool) -> dict[str, Any]:
     """Return the report of one apply."""
     count = 40 if rate else 100 if throttled else 400
-    with tempfile.TemporaryDirectory() as name, sandbox() as base_url:
+    with tempfile.TemporaryDirectory() as name, sandbox(0, *LATENCY) as base_url:
         folder = Path(name)
         (folder / "manifests").mkdir()
         (folder / "reconciler.yaml").write_text(

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
+beside_bytes = 64 * 1024  # a larger body is decoded in a thread; a page of 20 rows has some 20 thousand
 
 
 async def aside(work: Callable[[], T]) -> T:

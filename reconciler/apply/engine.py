@@ -19,6 +19,7 @@ from reconciler.apply.settle import settle
 from reconciler.apply.step import step
 from reconciler.apply.stop import Halt, StopFlag
 from reconciler.apply.workers import work_through
+from reconciler.aside import aside
 from reconciler.core.gaps import gap_of
 from reconciler.core.order import waves
 from reconciler.model.address import Address
@@ -28,7 +29,7 @@ from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded
 from reconciler.service.client import ServiceClient
 from reconciler.service.timing import Timing
-from reconciler.store.aside import Offload, aside
+from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 

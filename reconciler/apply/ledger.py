@@ -13,10 +13,11 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from reconciler.aside import aside
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.journal import Intent
 from reconciler.model.plans import Workspace
-from reconciler.store.aside import Offload, aside, within
+from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch

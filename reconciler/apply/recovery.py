@@ -22,6 +22,7 @@ from reconciler.apply.look import ContactGone, Several
 from reconciler.apply.session import RESUME, ApplyOptions, NotDone, Session, by_contact, known_contacts
 from reconciler.apply.stop import StopFlag
 from reconciler.apply.workers import work_through
+from reconciler.aside import aside
 from reconciler.core.guard import Consent
 from reconciler.core.recover import Unfinished, recover, wait_s
 from reconciler.core.undo import desired_of
@@ -36,7 +37,7 @@ from reconciler.model.plans import Options, Plan, Target
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
 from reconciler.service.client import ServiceClient
 from reconciler.service.timing import Timing
-from reconciler.store.aside import Offload, aside, within
+from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch

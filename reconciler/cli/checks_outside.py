@@ -7,7 +7,6 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from reconciler.apply.exclusion import used
 from reconciler.cli.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.storing import now, open_store
 from reconciler.cli.surroundings import Surroundings, alone, unchecked
+from reconciler.core.recover import Standing
 from reconciler.errors import (
     CorruptRecord,
     NotFound,
@@ -111,10 +111,11 @@ def _service_lock(settings: Settings, store: Store) -> tuple[Finding, ...]:
 
 
 def _last_run(store: Store) -> tuple[Finding, ...]:
-    running, left = None, store.unfinished()
-    with suppress(CorruptRecord):  # where the lock cannot be read, its own line says so
+    try:
         standing = store.standing()
-        running, left = standing.running, standing.left
+    except CorruptRecord:  # where the lock cannot be read, its own line says so
+        standing = Standing(None, store.unfinished())
+    running, left = standing.running, standing.left
     if running is not None and not left:
         return (Finding("last run", "ok", f"under way: {running.how_far}"),)
     if not left:

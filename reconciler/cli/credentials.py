@@ -7,7 +7,6 @@ there are (settings.py). No message holds a value, nor anything that a command p
 import os
 import re
 import shlex
-import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -114,18 +113,15 @@ def _from_environment(name: str, environ: Mapping[str, str]) -> str:
 def _from_file(path: Path, name: str, who: trust.Who) -> bytes:
     hint = f"put the secret, and nothing else, into {name}"
     try:
-        # Non-blocking, or a pipe without a writer would make us wait for ever.
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise SecretRefused(f"{name} is not a regular file", hint)
-            found = trust.doubt(path, about, who)
-            if found is not None:
-                raise SecretRefused(f"{name} is not used: {found.what}", found.next)
-            return file.read(secret_bytes_max + 1)
+        found = trust.read(path, who, secret_bytes_max + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
         raise SecretRefused(f"{name} cannot be read: {reason.lower()}", hint) from error
+    if found is None:
+        raise SecretRefused(f"{name} is not a regular file", hint)
+    if isinstance(found, trust.Doubt):
+        raise SecretRefused(f"{name} is not used: {found.what}", found.next)
+    return found
 
 
 def _environ(source: Source, environ: Mapping[str, str]) -> dict[str, str]:

@@ -186,11 +186,11 @@ def can_ask() -> bool:
 
 def confirm(question: str) -> bool:
     """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
-    with _interruptible() as signals:
+    with _interruptible() as pipe:
         _send(sys.stderr, without_orders(inert(question)) + " [yes/no] ")
         # A signal that comes right before a read, or to another thread, does not end the read. The octet that
         # it leaves in the pipe is there whenever it came.
-        if sys.platform != "win32" and signals in select.select([sys.stdin, signals], [], [])[0]:
+        if sys.platform != "win32" and pipe in select.select([sys.stdin, pipe], [], [])[0]:
             raise KeyboardInterrupt
         return sys.stdin.readline().strip().lower() == "yes"
 

@@ -5,7 +5,6 @@ Belongs here: finding and reading the file and putting one layer over the other.
 """
 
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -97,27 +96,23 @@ def _read(file: Path, shown: str, who: trust.Who) -> Tree:
 def _believed(file: Path, shown: str, who: trust.Who) -> bytes:
     """Return what the file says, where nobody else on this machine could have written it."""
     try:
-        # What was judged is what is read. Non-blocking, or a pipe without a writer would be waited for.
-        with os.fdopen(os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:
-            about = os.fstat(opened.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise SettingsError(
-                    f"{shown}: the settings cannot be read: it is not a regular file.", next="name a file"
-                )
-            found = trust.doubt(file, about, who)
-            data = opened.read() if found is None else b""
+        found = trust.read(file, who)
     except OSError as error:
         reason = (error.strerror or "it cannot be opened").lower()
         raise SettingsError(
             f"{shown}: the settings cannot be read: {reason}.", next="check the name and its rights"
         ) from error
-    if found is not None:
+    if found is None:
+        raise SettingsError(
+            f"{shown}: the settings cannot be read: it is not a regular file.", next="name a file"
+        )
+    if isinstance(found, trust.Doubt):
         raise SettingsError(
             f"{shown}: these settings are not read: {found.what}. "
             "Settings decide where the credentials go and which command is run to get them.",
             next=found.next,
         )
-    return data
+    return found
 
 
 def _plain_secrets(tree: Tree) -> Iterator[Problem]:

@@ -66,6 +66,20 @@ def doubt(path: Path, about: os.stat_result, who: Who) -> Doubt | None:
     return None
 
 
+def read(path: Path, who: Who, most: int = -1) -> bytes | Doubt | None:
+    """Return the first `most` bytes of a file, or why it is not believed; None where it is no regular file.
+
+    What is judged is what is read: the descriptor, whatever its name leads to a moment later. Raises OSError,
+    and ValueError for what is no path.
+    """
+    # Non-blocking, or a pipe without a writer would make us wait for ever.
+    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            return None
+        return doubt(path, about, who) or file.read(most)
+
+
 def of_file(about: os.stat_result, who: Who, is_private: Callable[[int, int], bool]) -> Doubt | None:
     """Judge a file by its owner and mode. `is_private` says whether a user is alone in a group."""
     if about.st_uid not in who.owners:
@@ -83,7 +97,7 @@ def of_folder(about: os.stat_result, who: Who) -> Doubt | None:
     if about.st_uid not in who.owners:
         return _of_another(about, who, "its folder")
     mode = stat.S_IMODE(about.st_mode)
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+    if _anybody_may_replace(mode):
         return Doubt(
             f"everybody on this machine may put another file in its place (mode {mode:04o} of its folder)",
             _advice("o-w"),
@@ -110,11 +124,15 @@ def program_doubt(path: Path) -> Doubt | None:
         return None
     real = path.resolve()
     mode, above = real.stat().st_mode, real.parent.stat().st_mode
-    if mode & stat.S_IWOTH or (above & stat.S_IWOTH and not above & stat.S_ISVTX):
+    if mode & stat.S_IWOTH or _anybody_may_replace(above):
         return Doubt(
             "everybody on this machine may write it or its folder", f"chmod o-w {real} {real.parent}"
         )
     return None
+
+
+def _anybody_may_replace(mode_of_folder: int) -> bool:
+    return bool(mode_of_folder & stat.S_IWOTH) and not mode_of_folder & stat.S_ISVTX
 
 
 def _advice(change: str) -> str:

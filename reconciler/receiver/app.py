@@ -26,7 +26,7 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reconciler.aside import aside
+from reconciler.aside import aside, beside_bytes
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.messages import Reply
 from reconciler.model.settings import Secret
@@ -36,7 +36,6 @@ from reconciler.service.replies import parse_reply
 # Past its limit a body is read on for a while and thrown away, so that its sender sees the refusal and
 # no broken connection.
 oversize_factor = 4
-beside_bytes = 65_536  # a larger body, which only a larger body_max lets in, is decoded in a thread
 
 # In a scope: a function that says whether there is a place for a caller who has shown the key (server.py).
 admit_extension = "receiver.admit"
@@ -174,7 +173,7 @@ class _Receiver:
 
     async def _take(self, body: bytes, content_type: str) -> int:
         try:
-            if len(body) > beside_bytes:
+            if len(body) > beside_bytes:  # only a larger body_max lets one in
                 reply = await aside(lambda: parse_reply(body, content_type))
             else:
                 reply = parse_reply(body, content_type)

@@ -33,14 +33,7 @@ def create_contact(call: Call) -> Answer:
     contacts.require_fields(body, strict=call.config.strict)
     written = contacts.read_contact(body)
     require_free_username(call, written.fields, owner=None)
-    contact_id, number = call.state.new_id("contact")
-    contact = contacts.created(
-        written,
-        contact_id=contact_id,
-        number=number,
-        workspace=(call.shelf.id, call.shelf.name),
-        now=call.config.clock(),
-    )
+    contact = new_contact(call, written)
     call.state.put_contact(contact)
     document = call.writer.contact(contact, custom=wants_custom(call.query), all_links=True)
     return Answer(201, document, call.writer.address("contacts", contact.id))
@@ -216,6 +209,18 @@ def _read_resource(call: Call, resource_id: str) -> Resource:
         resource_id=resource_id,
         workspace=call.shelf.id,
         bytes_max=call.config.resource_bytes_max,
+        now=call.config.clock(),
+    )
+
+
+def new_contact(call: Call, written: contacts.Written) -> Contact:
+    """A contact of this workspace that nobody keeps yet."""
+    contact_id, number = call.state.new_id("contact")
+    return contacts.created(
+        written,
+        contact_id=contact_id,
+        number=number,
+        workspace=(call.shelf.id, call.shelf.name),
         now=call.config.clock(),
     )
 

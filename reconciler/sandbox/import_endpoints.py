@@ -5,7 +5,7 @@ Belongs here: fetch, apply the rules, keep, answer. Not here: the rules (bulk.py
 
 from reconciler.sandbox import bulk, contacts
 from reconciler.sandbox.calls import Answer, Call
-from reconciler.sandbox.endpoints import require_free_username
+from reconciler.sandbox.endpoints import new_contact, require_free_username
 from reconciler.sandbox.records import Body, Contact
 
 
@@ -15,14 +15,12 @@ def create_import(call: Call) -> Answer:
     asked = bulk.read_import(body)
     resource = bulk.named_resource(body.get("resourceId"), call.shelf.resources)
     rows = bulk.contact_bodies(asked, resource)
-    for row in rows:
-        contacts.require_name(row)
-        contacts.read_contact(row)
+    written = [_read(row) for row in rows]
     known = bulk.directory(call.shelf.contacts())
-    for row in rows:
+    for row, said in zip(rows, written, strict=True):
         there = None if asked.mode == "duplicate" else _known(row, known)
         if there is None:
-            kept = _created(call, row)
+            kept = new_contact(call, said)
         elif asked.mode == "replace":
             kept = contacts.edited(there, row, now=call.config.clock())
         else:
@@ -33,16 +31,10 @@ def create_import(call: Call) -> Answer:
     return Answer(202)
 
 
+def _read(row: Body) -> contacts.Written:
+    contacts.require_name(row)
+    return contacts.read_contact(row)
+
+
 def _known(row: Body, known: dict[tuple[str, str], Contact]) -> Contact | None:
     return next((known[key] for key in bulk.known_as(row) if key in known), None)
-
-
-def _created(call: Call, row: Body) -> Contact:
-    contact_id, number = call.state.new_id("contact")
-    return contacts.created(
-        contacts.read_contact(row),
-        contact_id=contact_id,
-        number=number,
-        workspace=(call.shelf.id, call.shelf.name),
-        now=call.config.clock(),
-    )

@@ -9,6 +9,7 @@ the control addresses, which are no part of the service.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
@@ -153,7 +154,7 @@ def document(config: SandboxConfig, *, server: str = "/") -> Body:
         "security": [{"user": [], "key": []}, {"user": [], "keyInQuery": []}, {"token": [], "key": []}],
         "paths": dict(_paths(config)),
         "components": {
-            "schemas": SCHEMAS if config.limit_zero == "20" else dict(_unlimited()),
+            "schemas": SCHEMAS if config.limit_zero == "20" else _unlimited(SCHEMAS),
             "responses": dict(_refusals(config)),
             "securitySchemes": {
                 "user": {"type": "http", "scheme": "basic"},
@@ -165,11 +166,11 @@ def document(config: SandboxConfig, *, server: str = "/") -> Body:
     }
 
 
-def _unlimited() -> Iterator[tuple[str, Body]]:
+def _unlimited(node: Any) -> Any:
     """The schemas, in which a page may hold any number of rows: limit=0 gives all of them."""
-    for name, schema in SCHEMAS.items():
-        text_of = msgspec.json.encode(schema).replace(f',"maxItems":{rows_max}'.encode(), b"")
-        yield name, msgspec.json.decode(text_of)
+    if isinstance(node, dict):
+        return {name: _unlimited(one) for name, one in node.items() if (name, one) != ("maxItems", rows_max)}
+    return [_unlimited(one) for one in node] if isinstance(node, list | tuple) else node
 
 
 def addresses() -> Iterator[tuple[str, Route]]:

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 import httpx2
 
-from reconciler.aside import aside
+from reconciler.aside import aside, beside_bytes
 from reconciler.core import retry
 from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.model.settings import Limits, Service
@@ -43,9 +43,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
-beside_bytes = (
-    64 * 1024
-)  # an answer that is larger is decoded in a thread; a page of 20 rows has some 20 thousand
 connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
 
 # How old a write may be when it leaves. Seconds: whoever asked for it wrote that down before, and may have

@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from reconciler.aside import aside
 from reconciler.errors import StoreError
-
-__all__ = ["Offload", "answer_max_s", "aside", "within"]
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, Select, bindparam, select
+from sqlalchemy import Connection, LargeBinary, Row, Select, bindparam, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -187,7 +187,7 @@ def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tu
 
     Raises CorruptRecord where one that was looked at is not as it was written, or is missing.
     """
-    query = select(*_LINE).where(*_of(owner)).order_by(AUDIT.c.number.desc())
+    query = select(*_LINE).where(*sealed.of(AUDIT, owner)).order_by(AUDIT.c.number.desc())
     start = beginning(owner.origin, owner.stack)
     found: list[AuditEntry] = []
     held = (head(connection, owner) or start) if limit > 0 else start
@@ -215,12 +215,8 @@ def _damaged(number: int, what: str) -> CorruptRecord:
 
 def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged]:
     """Yield every line from the first on, as it is stored; not all of them at once."""
-    query = select(*_LINE).where(*_of(owner)).order_by(AUDIT.c.number)
+    query = select(*_LINE).where(*sealed.of(AUDIT, owner)).order_by(AUDIT.c.number)
     return map(_entry, _streamed(connection, query))
-
-
-def _of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
-    return (AUDIT.c.origin == owner.origin, AUDIT.c.stack == owner.stack)
 
 
 def _streamed(

@@ -33,6 +33,7 @@ from reconciler.store.connection import Database, open_database
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
+from reconciler.store.schema import ENTITIES, JOURNAL
 from reconciler.store.sealed import Seals, writing
 
 if TYPE_CHECKING:
@@ -294,7 +295,8 @@ class Store:
         if self._empty:
             return {}
         with self._database.reading() as connection:
-            known = {*recorded.known(connection, self._owner), *journal.known(connection, self._owner)}
+            owned = recorded.known(connection, ENTITIES, self._owner)
+            known = {*owned, *recorded.known(connection, JOURNAL, self._owner)}
         return {self.entity_hash(address): address for address in known}
 
     def use_plan(self, salt: str) -> bool:

@@ -4,7 +4,7 @@ One row for each run and address; a second try takes the place of the first. Wha
 after a crash is decided in core/recover.py.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from sqlalchemy import Connection, Row, Select, select
@@ -124,16 +124,6 @@ def entries(connection: Connection, owner: Owner) -> tuple[Entry, ...]:
     found = tuple(map(_entry, rows))
     sealed.check(connection, JOURNAL, owner, rows)
     return found
-
-
-def known(connection: Connection, owner: Owner) -> Iterator[Address]:
-    """Yield every address that a run wrote down and that is kept; a damaged one is left out."""
-    table = JOURNAL.c
-    query = select(table.address).where(table.origin == owner.origin, table.stack == owner.stack)
-    for row in connection.execute(query.distinct()):
-        address = addresses.parse(row.address) if isinstance(row.address, str) else None
-        if address is not None:
-            yield address
 
 
 def is_open(connection: Connection, owner: Owner, run: str) -> bool:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, convert, structs
-from sqlalchemy import ColumnElement, Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.running import Running
@@ -129,7 +129,7 @@ class Lock:
             counter=row.counter + 1 if row is not None else 1,
         )
         values = {**self._owner.key(), **mine.columns()}
-        made = LOCKS.insert() if row is None else LOCKS.update().where(*_scope(self._owner))
+        made = LOCKS.insert() if row is None else LOCKS.update().where(*sealed.of(LOCKS, self._owner))
         connection.execute(made.values(values))
         seals.put(LOCKS, Seal(mine.counter))
         return mine
@@ -145,7 +145,7 @@ class Lock:
 
     def _renew(self, connection: Connection) -> None:
         expires = _text(self._time(connection) + timedelta(seconds=lease_s))
-        connection.execute(LOCKS.update().where(*_scope(self._owner)).values(expires=expires))
+        connection.execute(LOCKS.update().where(*sealed.of(LOCKS, self._owner)).values(expires=expires))
 
     def _time(self, connection: Connection) -> datetime:
         """Return the store's time, and remember when that was by our own clock."""
@@ -214,7 +214,7 @@ def unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime)
 def _free(connection: Connection, owner: Owner, nonce: str) -> None:
     # The row stays: its counter only ever rises.
     nobody = {"nonce": "", "run": "", "holder": "", "seat": "", "pid": 0, "since": "", "expires": ""}
-    connection.execute(LOCKS.update().where(*_scope(owner), LOCKS.c.nonce == nonce).values(nobody))
+    connection.execute(LOCKS.update().where(*sealed.of(LOCKS, owner), LOCKS.c.nonce == nonce).values(nobody))
 
 
 def _row(connection: Connection, owner: Owner) -> Holder | None:
@@ -238,10 +238,6 @@ def _sealed_row(connection: Connection, owner: Owner) -> Holder | None:
     if counter != sealed.seal(connection, LOCKS, owner).number:
         sealed.broken(LOCKS, owner, "it does not hold the lock that was taken last")
     return row
-
-
-def _scope(owner: Owner) -> tuple[ColumnElement[bool], ...]:
-    return (LOCKS.c.origin == owner.origin, LOCKS.c.stack == owner.stack)
 
 
 def gone(holder: Holder) -> bool:

@@ -19,9 +19,9 @@ from msgspec import Struct, structs
 from sqlalchemy import Connection, Float, cast, extract, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
+from reconciler.aside import aside
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
-from reconciler.store.aside import aside
 from reconciler.store.connection import Database
 from reconciler.store.schema import PACES
 

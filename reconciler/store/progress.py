@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select
 from reconciler.model.changes import ACTIONS
 from reconciler.model.encoding import decode
 from reconciler.model.running import Running
+from reconciler.store import sealed
 from reconciler.store.owner import Owner
 from reconciler.store.schema import JOURNAL, RUNS
 
@@ -19,7 +20,7 @@ PLANNED = "planned"
 
 def progress(connection: Connection, owner: Owner, running: Running) -> Running:
     """Return the same run with its command and its counts, as far as it has written any down."""
-    mine = (RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack, RUNS.c.run == running.run)
+    mine = (*sealed.of(RUNS, owner), RUNS.c.run == running.run)
     found = connection.execute(select(RUNS.c.command, RUNS.c.outcome, RUNS.c.counts).where(*mine))
     row = found.one_or_none()
     if row is None:
@@ -33,9 +34,8 @@ def progress(connection: Connection, owner: Owner, running: Running) -> Running:
 
 
 def _ended(connection: Connection, owner: Owner, run: str) -> int:
-    journal = JOURNAL.c
-    mine = (journal.origin == owner.origin, journal.stack == owner.stack, journal.run == run)
-    query = select(func.count()).select_from(JOURNAL).where(*mine, journal.ending != "")
+    mine = (*sealed.of(JOURNAL, owner), JOURNAL.c.run == run, JOURNAL.c.ending != "")
+    query = select(func.count()).select_from(JOURNAL).where(*mine)
     return connection.execute(query).scalar_one()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NoReturn
 
 import msgspec
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Table, select
 
 from reconciler.errors import CorruptRecord
 from reconciler.model import address as addresses
@@ -67,10 +67,9 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
     return found
 
 
-def known(connection: Connection, owner: Owner) -> Iterator[Address]:
-    """Yield every address that is owned, in whatever workspace; a damaged one is left out."""
-    table = ENTITIES.c
-    query = select(table.address).where(table.origin == owner.origin, table.stack == owner.stack)
+def known(connection: Connection, table: Table, owner: Owner) -> Iterator[Address]:
+    """Yield every address in the owner's rows of a table, in any workspace; a damaged one is left out."""
+    query = select(table.c.address).where(*sealed.of(table, owner))
     for row in connection.execute(query.distinct()):
         address = addresses.parse(row.address) if isinstance(row.address, str) else None
         if address is not None:

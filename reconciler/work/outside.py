@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from reconciler.aside import aside
 from reconciler.model.context import Context
 from reconciler.service.client import Connections
 from reconciler.service.timing import Timing
-from reconciler.store.aside import Offload, aside
+from reconciler.store.aside import Offload
 
 
 @dataclass(frozen=True, slots=True)

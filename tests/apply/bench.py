@@ -17,6 +17,7 @@ from msgspec import structs
 
 from reconciler.apply.engine import ApplyOptions, StopFlag, apply
 from reconciler.apply.recovery import Settling, settle_unfinished
+from reconciler.aside import aside
 from reconciler.core.guard import Consent
 from reconciler.core.merge import create_body
 from reconciler.core.plan import Moment, Rules, make_plan
@@ -34,7 +35,7 @@ from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.timing import Timing
-from reconciler.store.aside import Offload, aside
+from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 from jsonschema import Draft202012Validator
 from msgspec import structs
+from sandbox.asking import PIXEL
 from sandbox.receiving import receiving
 from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
@@ -139,15 +140,7 @@ async def everything(client: ServiceClient, control: httpx2.AsyncClient, hook: s
         "messagingoptions": [{"channel": "sms", "enabled": "true", "primary": "WorkMobilePhone1"}],
         "customFields": [{"fieldName": "Badge", "fieldValue": "7", "searchKey": "custom_badge"}],
     }
-    pixel = {
-        "deviceName": "Pixel of Jane",
-        "appId": "com.example.oncall",
-        "platform": "GCM",
-        "deviceOS": "Android 15",
-        "deviceModel": "Pixel 9",
-        "status": "active",
-        "pushToken": "token-1",
-    }
+    pixel = {**PIXEL, "status": "active"}
     where: Any = {"workspace": workspace}
     made = await client.contacts.create(jane, **where)
     for number in range(24):

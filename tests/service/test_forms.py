@@ -6,6 +6,7 @@ from typing import Any, get_args
 import httpx2
 import pytest
 from msgspec import structs
+from sandbox.asking import PIXEL
 from sandbox.receiving import receiving
 from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
@@ -17,15 +18,6 @@ from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.replies import parse_reply
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workMobilePhone1": "+61491570156"}
-PIXEL = {
-    "deviceName": "Pixel of Jane",
-    "appId": "com.example.oncall",
-    "platform": "GCM",
-    "deviceOS": "Android 15",
-    "deviceModel": "Pixel 9",
-    "status": "ACTIVE",
-    "pushToken": "token-1",
-}
 STAFF = {"name": "staff.csv", "scope": "private", "mimeType": "text/csv", "derefUri": "YSxiCg=="}
 
 

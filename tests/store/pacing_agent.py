@@ -13,9 +13,9 @@ from typing import Any
 
 from service.support import service
 
+from reconciler.aside import aside
 from reconciler.service.client import open_client, paced
 from reconciler.service.timing import Timing
-from reconciler.store.aside import aside
 from reconciler.store.connection import Database, open_database
 from reconciler.store.pace import SharedPace
 

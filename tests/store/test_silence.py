@@ -16,8 +16,9 @@ from store.silence import Proxy, deaf, proxy
 from store.support import WORKSPACES, record, store_at
 from world import Counting, World
 
+from reconciler.aside import aside
 from reconciler.errors import StoreError
-from reconciler.store.aside import aside, within
+from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.store.patient import NoAnswer, _timed
 
