@@ -24,13 +24,16 @@ class Secret:
     __str__ = __repr__
 
 
+SendKey = Literal["header", "query", "both"]
+
+
 class Auth(Struct, frozen=True):
-    """The credentials, and how the key travels."""
+    """The credentials, and how the key travels: in a header, in the query, or in both at once."""
 
     username: Secret
     password: Secret
     api_key: Secret
-    send_key: Literal["header", "query"] = "header"
+    send_key: SendKey = "header"
 
 
 class Limits(Struct, frozen=True):

@@ -38,17 +38,17 @@ class Credentials:
                 "service.auth.username holds a colon, which the Basic scheme cannot carry.",
                 next="check that the user name is not the whole `user:password`.",
             )
-        if auth.send_key == "header" and not key.isascii():
+        in_header, in_query = auth.send_key != "query", auth.send_key != "header"
+        if in_header and not key.isascii():
             raise SettingsError(
                 "service.auth.api_key holds a character that no header can carry.",
                 next="check the secret; a key has ASCII letters, digits and signs.",
             )
         basic = b64encode(f"{username}:{password}".encode()).decode()
-        in_query = auth.send_key == "query"
         self.key_in_query = f"apikey={quote(key, safe='')}" if in_query else ""
         self.headers: tuple[tuple[str, str], ...] = (
             ("Authorization", f"Basic {basic}"),
-            *(() if in_query else (("x-api-key", key),)),
+            *((("x-api-key", key),) if in_header else ()),
         )
         secrets = (key, password, basic)
         self._forms = _forms(secrets)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE, Kind
-from reconciler.model.settings import Auth, Limits, Secret, Service
+from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.service import caches, media, paging, refusals, shapes, urls
 from reconciler.service.answers import Call
 from reconciler.service.auth import credential_hash
@@ -352,7 +352,7 @@ class ServiceClient(Reader):
         api_key: str,
         format: Literal["json", "xml"] = "json",  # noqa: A002 - the name of the setting
         profile: str = "service",
-        send_key: Literal["header", "query"] = "header",
+        send_key: SendKey = "header",
         limits: Limits | None = None,
         timing: Timing | None = None,
         connections: Connections | None = None,

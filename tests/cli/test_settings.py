@@ -348,7 +348,7 @@ REFUSED = {
     "form": ("version: 1\nservice: {format: yaml}", "service.format must be json or xml. It is 'yaml'."),
     "a key in the body": (
         "version: 1\nservice: {auth: {send_key: body}}",
-        "service.auth.send_key must be header or query. It is 'body'.",
+        "service.auth.send_key must be header, query or both. It is 'body'.",
     ),
     "no requests at a time": (
         "version: 1\nservice: {limits: {concurrency: 0}}",

@@ -12,7 +12,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 import httpx2
@@ -37,6 +37,7 @@ from waiting import patience_s, readable
 
 from reconciler.errors import ServiceError
 from reconciler.model.messages import Callback
+from reconciler.model.settings import SendKey
 from reconciler.service.client import ServiceClient, open_client
 
 ADDRESSES = [case.text for case in corpora.cases("links") if len(case.text) < 1000]
@@ -90,9 +91,9 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("send_key", ["header", "query"])
+@pytest.mark.parametrize("send_key", get_args(SendKey))
 @pytest.mark.parametrize("place", PLACES)
-def test_no_request_and_no_credential_leaves_our_origin(place: str, send_key: str) -> None:
+def test_no_request_and_no_credential_leaves_our_origin(place: str, send_key: SendKey) -> None:
     """Every hostile address, in this place, at a list and at one call of each method."""
     settings = service(send_key=send_key)
     for address in ADDRESSES:

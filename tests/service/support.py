@@ -10,7 +10,7 @@ import httpx2
 from simulation.virtualloop import in_no_time
 
 from reconciler.errors import ServiceError
-from reconciler.model.settings import Auth, Limits, Secret, Service
+from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.timing import Timing
@@ -25,9 +25,9 @@ T = TypeVar("T")
 Play = httpx2.Response | Exception | Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 
 
-def service(base_url: str = BASE, *, send_key: str = "header", key: str = KEY, **limits: Any) -> Service:
+def service(base_url: str = BASE, *, send_key: SendKey = "header", key: str = KEY, **limits: Any) -> Service:
     """Settings with canary credentials and no spacing between requests."""
-    auth = Auth(Secret(USER), Secret(PASSWORD), Secret(key), "query" if send_key == "query" else "header")
+    auth = Auth(Secret(USER), Secret(PASSWORD), Secret(key), send_key)
     return Service(base_url, auth, limits=Limits(**{"requests_per_second": 0, **limits}))
 
 

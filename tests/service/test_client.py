@@ -1,7 +1,7 @@
 """Claims about the client against the sandbox: every call of every kind, in both kinds of workspace."""
 
 import asyncio
-from typing import Any
+from typing import Any, get_args
 
 import httpx2
 import pytest
@@ -27,7 +27,7 @@ from service.support import (
 
 from reconciler.errors import InDoubt, NotFound, Rejected, SettingsError, Unauthorized
 from reconciler.model.plans import Workspace
-from reconciler.model.settings import Auth, Limits, Secret, Service
+from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import create_app, running
 from reconciler.service.client import Collection, Done, ReadCollection, ServiceClient, open_client
 from reconciler.service.profile import Capabilities, load_profile, parse_profile
@@ -179,8 +179,8 @@ def test_wrong_credentials_say_which_settings_to_check(
     assert word in error.next
 
 
-@pytest.mark.parametrize("send_key", ["header", "query"])
-def test_the_sandbox_accepts_the_key_in_either_place(send_key: str) -> None:
+@pytest.mark.parametrize("send_key", get_args(SendKey))
+def test_the_sandbox_accepts_the_key_in_either_place_and_in_both(send_key: SendKey) -> None:
     rows = with_client(
         sandbox(contacts=3), lambda client: client.contacts.list(), settings=service(send_key=send_key)
     )

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import get_args
 from urllib.parse import quote, quote_plus
 
 import httpx2
@@ -31,7 +32,7 @@ from service.support import (
 )
 
 from reconciler.errors import ReconcilerError, ServiceError
-from reconciler.model.settings import Auth, Secret
+from reconciler.model.settings import Auth, Secret, SendKey
 from reconciler.sandbox.app import running
 from reconciler.service.auth import Credentials, hidden
 from reconciler.service.client import ServiceClient, open_client
@@ -98,10 +99,10 @@ def leaks(*texts: str) -> list[str]:
     return [form for form in FORMS if any(form in text for text in texts)]
 
 
-@pytest.mark.parametrize("send_key", ["header", "query"])
+@pytest.mark.parametrize("send_key", get_args(SendKey))
 @pytest.mark.parametrize("method", CALLS)
 @pytest.mark.parametrize("name", FAILURES)
-def test_no_failure_shows_a_secret(name: str, method: str, send_key: str) -> None:
+def test_no_failure_shows_a_secret(name: str, method: str, send_key: SendKey) -> None:
     with everything_logged() as records:
         error = failure(Wire(FAILURES[name]), CALLS[method], settings=service(send_key=send_key))
 
@@ -109,8 +110,8 @@ def test_no_failure_shows_a_secret(name: str, method: str, send_key: str) -> Non
     assert leaks(*(record.getMessage() for record in records)) == []
 
 
-@pytest.mark.parametrize("send_key", ["header", "query"])
-def test_no_log_line_of_a_real_connection_shows_a_secret(send_key: str) -> None:
+@pytest.mark.parametrize("send_key", get_args(SendKey))
+def test_no_log_line_of_a_real_connection_shows_a_secret(send_key: SendKey) -> None:
     """The library logs whole URLs at INFO and every header of an answer at DEBUG."""
 
     async def work(base_url: str) -> None:
@@ -233,15 +234,16 @@ def test_a_secret_of_three_letters_does_not_tear_up_every_text() -> None:
         ("user:name", "key", "header", False),
         ("user", "k\u00e9y", "header", False),
         ("user", "k\u00e9y", "query", True),
+        ("user", "k\u00e9y", "both", False),
         ("us\u00e9r", "key", "header", True),
         ("user", "key with spaces", "header", True),
     ],
 )
 def test_credentials_that_cannot_be_carried_are_refused_before_anything_is_sent(
-    username: str, key: str, send_key: str, *, works: bool
+    username: str, key: str, send_key: SendKey, *, works: bool
 ) -> None:
     make: Callable[[], Credentials] = lambda: Credentials(  # noqa: E731 - called twice below
-        Auth(Secret(username), Secret("p"), Secret(key), "query" if send_key == "query" else "header")
+        Auth(Secret(username), Secret("p"), Secret(key), send_key)
     )
     if works:
         assert make().headers[0][0] == "Authorization"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import httpx2
 import pytest
@@ -410,6 +411,20 @@ def test_the_key_travels_in_the_query_when_the_settings_say_so() -> None:
     query = dict(sent.url.params.multi_items())
     assert query.pop("offset").isdigit()
     assert query == {"customFields": "true", "apikey": KEY}
+
+
+@pytest.mark.spec("5/apikey")
+@pytest.mark.parametrize("method", CALLS)
+def test_the_key_travels_in_both_places_when_the_settings_say_so(method: str) -> None:
+    """One source of the service's wants it in the header and in the query, of every request."""
+    wire = Wire(good_get)
+
+    with suppress(ServiceError):  # an answer that fits a GET need not fit the others
+        with_client(wire, CALLS[method], settings=service(send_key="both"))
+
+    assert wire.sent
+    assert {sent.headers["x-api-key"] for sent in wire.sent} == {KEY}
+    assert {tuple(sent.url.params.get_list("apikey")) for sent in wire.sent} == {(KEY,)}
 
 
 @pytest.mark.parametrize(
