@@ -12,7 +12,7 @@ from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.config import workspace_id
 from reconciler.sandbox.paging import page_document
 from reconciler.sandbox.records import Body, Contact, Device, Resource, device_of, with_device, without_device
-from reconciler.sandbox.refusals import invalid, not_found, unauthorized
+from reconciler.sandbox.refusals import Refusal, invalid, not_found, unauthorized
 from reconciler.sandbox.search import read_added, read_question, wants_custom
 from reconciler.sandbox.tokens import new_token
 
@@ -229,4 +229,9 @@ def require_free_username(call: Call, fields: Body, *, owner: str | None) -> Non
     """Refuses (422) a name of a portal account that another contact of the company has."""
     holder = call.state.usernames.get(str(fields.get("username") or ""))
     if holder is not None and holder != owner:
-        raise invalid("username: this name already exists in the company")
+        raise username_taken()
+
+
+def username_taken() -> Refusal:
+    """The refusal (422) of a name that another contact's portal account has."""
+    return invalid("username: this name already exists in the company")

@@ -54,8 +54,14 @@ class State:
 
     def put_contact(self, contact: Contact) -> None:
         """The contact is kept, in the place of its former value if there was one."""
-        self._save([_contact_row(contact)])
-        self._place_contact(contact)
+        self.put_contacts([contact])
+
+    def put_contacts(self, contacts: Iterable[Contact]) -> None:
+        """All of these are kept, each in the place of its former value if there was one; or none is."""
+        kept = list(contacts)
+        self._save(map(_contact_row, kept))
+        for contact in kept:
+            self._place_contact(contact)
 
     def drop_contact(self, contact: Contact) -> None:
         """The contact and its devices are gone."""
@@ -132,7 +138,9 @@ class State:
         shelf.put_contact(contact)
 
     def _forget(self, contact: Contact) -> None:
-        self.usernames.pop(str(contact.fields.get("username")), None)
+        name = str(contact.fields.get("username"))
+        if self.usernames.get(name) == contact.id:  # another contact of the same import may have it by now
+            del self.usernames[name]
         for device in contact.devices:
             self._homes.pop(device.id, None)
 

@@ -169,6 +169,44 @@ def test_an_import_that_cannot_be_is_refused_and_changes_nothing(change: dict[st
 
 
 @pytest.mark.parametrize(
+    "people_of_file",
+    [
+        b"firstName,username\nAda,ada\nKim,jane\n",
+        b"firstName,username\nAda,ada\nKim,kim\nLee,kim\n",
+        b"firstName,username,workEmailAddress1\nAda,ada,\nZoe,jane,zoe@example.com\n",
+    ],
+    ids=["of somebody who is there", "of another row", "of an update"],
+)
+def test_an_import_with_a_username_that_is_taken_changes_nobody(people_of_file: bytes) -> None:
+    """The row that cannot be is not the first one: those before it are not kept either."""
+    sandbox = Sandbox()
+    sandbox.created("/contacts", {"firstName": "Jane", "username": "jane"})
+    sandbox.created("/contacts", {"firstName": "Zoe", "workEmailAddress1": "zoe@example.com"})
+    body = {"resourceId": uploaded(sandbox, people_of_file), "importType": "contact"}
+
+    assert ask(sandbox, body) == 422
+
+    assert [name for name, _, _ in people(sandbox)] == ["Jane", "Zoe"]
+    assert sandbox.post("/contacts", {"firstName": "Ada", "username": "ada"}).status_code == 201
+
+
+def test_an_import_may_hand_a_username_on() -> None:
+    """Jane gives up the name that Kim gets in the same file; what counts is how it is afterwards."""
+    sandbox = Sandbox()
+    sandbox.created("/contacts", {**JANE, "username": "night"})
+    rows = (
+        "firstName,username,workEmailAddress1\n"
+        f"Kim,night,kim@example.com\nJane,day,{JANE['workEmailAddress1']}\n"
+    )
+    resource = uploaded(sandbox, rows.encode())
+
+    assert ask(sandbox, {"resourceId": resource, "importType": "contact"}) == 202
+
+    taken = [sandbox.post("/contacts", {"firstName": "Lee", "username": name}) for name in ("night", "day")]
+    assert [one.status_code for one in taken] == [422, 422]
+
+
+@pytest.mark.parametrize(
     ("content", "mime_type"),
     [
         (b"<x/>", "application/xml"),
