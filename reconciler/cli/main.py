@@ -27,6 +27,7 @@ COMMANDS = {
     "lock": "Show who holds the lock of this stack.",
     "unlock": "Take the lock away from a run that is gone for good.",
     "doctor": "Check that everything is there, reachable and allowed.",
+    "contacts": "Search the contacts of the service.",
     "messages": "Send messages; see what became of them.",
     "callbacks": "Receive replies; manage where they go.",
     "workspaces": "List the workspaces of the account.",

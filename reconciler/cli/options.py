@@ -62,6 +62,17 @@ def format_option(command: Command) -> Command:
     )(command)
 
 
+def workspace_option(command: Command) -> Command:
+    """`workspace`: an alias of the settings."""
+    return click.option(
+        "--workspace",
+        default="default",
+        show_default=True,
+        metavar="ALIAS",
+        help="A workspace of the settings.",
+    )(command)
+
+
 def selection_options(command: Command) -> Command:
     """`only` and `excluded`: tuples of selectors."""
     return _together(

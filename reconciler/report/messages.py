@@ -24,11 +24,8 @@ from reconciler.model.outcomes import WORDS
 from reconciler.model.plans import Workspace
 from reconciler.report.inert import inert, is_hidden
 from reconciler.report.json import REPORT_VERSION
-from reconciler.report.lines import BLANK, Line, Style, count, cut, line, pad, width
-
-cell_columns = 40  # columns of one cell of a table; ids and addresses fit, subjects are cut
-
-Cells = tuple[str, ...]
+from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
+from reconciler.report.tables import table
 
 
 def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
@@ -94,7 +91,7 @@ def message_table(rows: Sequence[MessageRow]) -> tuple[Line, ...]:
         (row.message_id, row.created, row.direction.lower(), _number(row.responses), row.subject)
         for row in rows
     ]
-    return _table(
+    return table(
         ("message", "created", "direction", "responses", "subject"), cells, count(len(rows), "message")
     )
 
@@ -113,7 +110,7 @@ def detail_lines(detail: MessageDetail) -> tuple[Line, ...]:
 def status_lines(states: Sequence[StatusCount]) -> tuple[Line, ...]:
     """Show how many recipients are in which state."""
     rows = [(one.name, f"{one.recipients:,}", _percent(one.percent)) for one in states]
-    return _table(("status", "recipients", "of all"), rows, "")
+    return table(("status", "recipients", "of all"), rows, "")
 
 
 def delivery_lines(deliveries: Sequence[Delivery]) -> tuple[Line, ...]:
@@ -127,7 +124,7 @@ def delivery_lines(deliveries: Sequence[Delivery]) -> tuple[Line, ...]:
     summary = count(made, "delivery", "deliveries")
     if made < len(rows):
         summary += f", {count(len(rows) - made, 'recipient')} without one"
-    return _table(head, rows, summary)
+    return table(head, rows, summary)
 
 
 def response_lines(counts: Sequence[ResponseCount]) -> tuple[Line, ...]:
@@ -136,13 +133,13 @@ def response_lines(counts: Sequence[ResponseCount]) -> tuple[Line, ...]:
     whole = sum(one.percent for one in counts)
     total = sum(one.recipients for one in counts)
     summary = f"{count(total, 'recipient')}, {_percent(whole)} accounted for" if counts else "no recipients"
-    return _table(("response", "recipients", "of all"), rows, summary)
+    return table(("response", "recipients", "of all"), rows, summary)
 
 
 def answer_lines(responses: Sequence[Response]) -> tuple[Line, ...]:
     """Show what each recipient answered, in full."""
     rows = [(who(one.sender), one.category, one.channel, one.acknowledged) for one in responses]
-    lines = _table(("from", "response", "channel", "acknowledged"), rows, count(len(rows), "recipient"))
+    lines = table(("from", "response", "channel", "acknowledged"), rows, count(len(rows), "recipient"))
     said = [line("  ", who(one.sender), ": ", one.content) for one in responses if one.content]
     return (*lines, BLANK, *said) if said else lines
 
@@ -161,7 +158,7 @@ def callback_lines(callbacks: Sequence[Callback]) -> tuple[Line, ...]:
         for one in callbacks
     ]
     head = ("callback", "name", "type", "key", "called on", "url")
-    return _table(head, rows, count(len(rows), "callback"), last=0)
+    return table(head, rows, count(len(rows), "callback"), last=0)
 
 
 def call_lines(calls: Sequence[CallbackCall]) -> tuple[Line, ...]:
@@ -172,13 +169,13 @@ def call_lines(calls: Sequence[CallbackCall]) -> tuple[Line, ...]:
     ]
     failed = sum(1 for one in calls if one.status.upper() == "FAILED")
     summary = count(len(rows), "call") + (f", {failed:,} failed" if failed else "")
-    return _table(("call", "message", "status", "http", "attempted", "reason"), rows, summary)
+    return table(("call", "message", "status", "http", "attempted", "reason"), rows, summary)
 
 
 def workspace_lines(workspaces: Sequence[Workspace]) -> tuple[Line, ...]:
     """List workspaces with the alias that the settings give them, if any."""
     rows = [(one.id, one.alias or "-", one.name) for one in workspaces]
-    return _table(("id", "alias", "name"), rows, count(len(rows), "workspace"))
+    return table(("id", "alias", "name"), rows, count(len(rows), "workspace"))
 
 
 def progress_lines(
@@ -232,24 +229,6 @@ def who(sender: Respondent) -> str:
 def _events(callback: Callback) -> str:
     named = (("reply", callback.on_reply), ("undeliverable", callback.on_undeliverable))
     return "+".join(word for word, wanted in named if wanted) or "nothing"
-
-
-def _table(head: Cells, rows: Sequence[Cells], summary: str, *, last: int = cell_columns) -> tuple[Line, ...]:
-    """Return a table with a heading and a last line. The last column is cut at `last` (0: never)."""
-    shown = [
-        tuple(_cell(cell, last if at == len(head) - 1 else 0) for at, cell in enumerate(row)) for row in rows
-    ]
-    wide = [max(width(row[at]) for row in (head, *shown)) for at in range(len(head))]
-    lines = [line(("  ".join(pad(cell, wide[at]) for at, cell in enumerate(head)), "dim"))]
-    lines += [line("  ".join(pad(cell, wide[at]) for at, cell in enumerate(row)).rstrip()) for row in shown]
-    if not rows:
-        lines = []
-    return (*lines, *((line(summary),) if summary else ()))
-
-
-def _cell(text: str, columns: int) -> str:
-    shown = inert(text) or "-"
-    return cut(shown, columns) if columns else shown
 
 
 def _number(number: int) -> str:

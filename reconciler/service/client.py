@@ -28,6 +28,7 @@ from reconciler.service.limiter import Pace
 from reconciler.service.messages import Messages, ReadMessages
 from reconciler.service.pairs import LookAgain
 from reconciler.service.profile import Profile, load_profile
+from reconciler.service.queries import Queries
 from reconciler.service.timing import Timing
 from reconciler.service.transport import Transport, per_second
 from reconciler.service.workspaces import ReadWorkspaces, Workspaces
@@ -51,7 +52,6 @@ __all__ = [
 ]
 
 _NOTHING: Mapping[str, str] = {}
-_RESERVED = frozenset({"limit", "offset", "sortorder", "sortfields", "fields", "customfields", "apikey"})
 
 
 class ReadCollection:
@@ -62,6 +62,7 @@ class ReadCollection:
         self._transport = transport
         self._profile = profile
         self._window = window
+        self._queries = Queries(kind, profile)
 
     async def page(
         self,
@@ -79,17 +80,17 @@ class ReadCollection:
 
         `filters` are field names and the text they must contain (`custom.<name>` for a custom field);
         the service may answer more than asked for. `fields` are added to brief rows; `custom` asks for
-        custom fields. `sort` is a field, with `-` before it for descending.
+        custom fields. `sort` are fields, separated by commas, with one `-` before all of them for descending.
         """
         if self.kind is DEVICE:
             return await self._devices(workspace, parent)
         query = (
             ("limit", str(limit or self._profile.page_max)),
             ("offset", str(offset)),
-            *self._filters(filters),
-            *((("fields", ",".join(map(self._theirs, fields))),) if fields else ()),
+            *self._queries.filters(filters),
+            *self._queries.fields(fields),
             *((("customFields", "true"),) if custom and self.kind is CONTACT else ()),
-            *_sorting(sort),
+            *self._queries.sorting(sort),
         )
         call = Call("GET", self._path(workspace), self.kind.media, query, "fields" if fields else "")
         page = await self._transport.call(
@@ -107,9 +108,11 @@ class ReadCollection:
         fields: tuple[str, ...] = (),
         custom: bool = True,
         sort: str = "",
+        window: int = 0,
     ) -> AsyncGenerator[Page, None]:
         """All pages in order of offset, read in parallel; `first`, if given, is the one at offset 0.
 
+        `window` is how many requests may be under way, for who may need few pages; 0: as many as allowed.
         A row never comes twice. Where rows may have been missed, the last page says so in `trouble`.
         """
 
@@ -129,7 +132,8 @@ class ReadCollection:
             first = await fetch(0, 0)
         limit = self._profile.page_max
         try:
-            async with aclosing(paging.walk(first, fetch, limit=limit, window=self._window)) as walked:
+            width = min(window or self._window, self._window)
+            async with aclosing(paging.walk(first, fetch, limit=limit, window=width)) as walked:
                 async for page in walked:
                     yield page
         except media.BadBody as error:
@@ -213,26 +217,11 @@ class ReadCollection:
         template = shapes.template(self.kind, named=bool(workspace), one=remote_id is not None)
         return urls.path(template, {"wid": workspace, "parent": parent, "id": remote_id or ""})
 
-    def _filters(self, filters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        return tuple((self._query_name(name), value) for name, value in filters.items())
-
     def _ours(self, found: Found) -> Found:
         """The same with this program's names of fields."""
         if self.kind is not CONTACT or not self._profile.field_names:
             return found
         return replace(found, body=self._profile.read(found.body))
-
-    def _theirs(self, name: str) -> str:
-        return self._profile.field_names.get(name, name) if self.kind is CONTACT else name
-
-    def _query_name(self, name: str) -> str:
-        given = f"custom_{name.removeprefix('custom.')}" if name.startswith("custom.") else name
-        if not given.isprintable() or not given or given.casefold() in _RESERVED:
-            raise SettingsError(
-                f"{name[:40]!a} is no field that can be searched.",
-                next="check identity in the settings: it names fields of an entity.",
-            )
-        return self._profile.searched(given) if self.kind is CONTACT else given
 
 
 class Collection(ReadCollection):
@@ -440,9 +429,3 @@ async def _opened(
     finally:
         if given is None:
             await connections.aclose()
-
-
-def _sorting(sort: str) -> tuple[tuple[str, str], ...]:
-    if not sort:
-        return ()
-    return (("sortFields", sort.removeprefix("-")), ("sortOrder", "desc" if sort.startswith("-") else "asc"))

@@ -43,6 +43,11 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "lock": (("lock",),),
     "unlock": (("unlock", "--force", "0123456789ab"),),
     "doctor": (("doctor",), ("doctor", *JSON)),
+    "contacts": (
+        ("contacts", "search", f"password={canaries.CONTACT_PASSWORD}"),
+        ("contacts", "search", "--field", "workMobilePhone1", "--field", "workEmailAddress1"),
+        ("contacts", "search", "--field", "secretQuestion", *JSON),
+    ),
     "messages": (
         ("messages", "send", "--to", PERSON, "--subject", "a", "--body", "b"),
         ("messages", "list", *JSON),

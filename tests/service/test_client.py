@@ -199,7 +199,7 @@ def test_filters_fields_custom_and_order_reach_the_query_as_the_service_names_th
 
     async def work(client: ServiceClient) -> None:
         await client.contacts.page(filters=filters, fields=("mri", "jobTitle"), sort="-lastName", offset=40)
-        await client.contacts.page(custom=False, sort="lastName", limit=5)
+        await client.contacts.page(custom=False, sort="lastName,custom.employeeId", limit=5)
         await client.resources.page(filters={"name": "x"})
 
     with_client(wire, work)
@@ -221,7 +221,7 @@ def test_filters_fields_custom_and_order_reach_the_query_as_the_service_names_th
             "sortFields": "lastName",
             "sortOrder": "desc",
         },
-        {"limit": "5", "offset": "0", "sortFields": "lastName", "sortOrder": "asc"},
+        {"limit": "5", "offset": "0", "sortFields": "lastName,custom_employeeId", "sortOrder": "asc"},
         {"limit": "20", "offset": "0", "name": "x"},
     ]
 

@@ -1,0 +1,124 @@
+"""`reconciler contacts`: looks contacts up in the service, whether a manifest declares them or not."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli import options, output
+
+if TYPE_CHECKING:
+    from reconciler.model.contacts import ContactQuery, ContactsFound
+    from reconciler.model.settings import Settings
+    from reconciler.service.client import Reader
+
+limit_default = 100
+limit_max = 100_000
+
+
+@click.group(name="contacts", no_args_is_help=False, short_help="Search the contacts of the service.")
+def command() -> None:
+    """Search the contacts that the service has now. Nothing is written.
+
+    \b
+    Exit codes: 0 done, also where nobody was found; 1 failed, 3 input invalid, 64 usage,
+    130 interrupted.
+
+    \b
+    Example:
+        reconciler contacts search lastName=Doe
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+
+
+def _filters(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+    """Return fields and texts. A text is never repeated in an error: somebody may search for a secret."""
+    found: dict[str, str] = {}
+    for number, given in enumerate(written, 1):
+        field, equals, text = given.partition("=")
+        if not equals or not field or not text.strip():
+            raise click.BadParameter(f"filter {number} is not FIELD=TEXT, as in lastName=Doe.")
+        if field in found:
+            raise click.BadParameter(f"filter {number} names a field that was given before.")
+        found[field] = text
+    return found
+
+
+@command.command(short_help="Search contacts by any field.")
+@click.argument("filters", nargs=-1, metavar="[FIELD=TEXT]...", callback=_filters)
+@click.option(
+    "--field",
+    "shown",
+    multiple=True,
+    metavar="NAME",
+    help="Show this field too, besides id, address, username and names. Repeatable.",
+)
+@click.option("--sort", multiple=True, metavar="NAME", help="Sort by this field. Repeatable.")
+@click.option(
+    "--order",
+    type=click.Choice(("asc", "desc")),
+    default="asc",
+    show_default=True,
+    help="The order of --sort.",
+)
+@click.option(
+    "--limit",
+    type=options.Count(min=1, max=limit_max),
+    default=limit_default,
+    show_default=True,
+    metavar="N",
+    help="Show at most N contacts; as many pages are read as that takes.",
+)
+@options.workspace_option
+@options.settings_options
+@options.format_option
+def search(
+    *,
+    filters: dict[str, str],
+    shown: tuple[str, ...],
+    sort: tuple[str, ...],
+    order: str,
+    limit: int,
+    workspace: str,
+    format: str,  # noqa: A002 - the option's name
+    **given: Any,
+) -> int:
+    """Find the contacts of a workspace whose fields contain the texts given; without any, list all.
+
+    Letter case does not matter, and all filters have to fit. A field is named as in a manifest, a
+    custom field custom.NAME. `status` is compared whole. Passwords and secret answers are not shown
+    by the service, and cannot be searched. `address` is that of the manifest for whoever the store
+    knows.
+
+    \b
+    Reads settings, the store and the service; writes nothing.
+    Exit codes: 0 shown, also where nobody was found; 1 failed, 3 input invalid, 64 usage.
+
+    \b
+    Examples:
+        reconciler contacts search lastName=Doe
+        reconciler contacts search jobTitle=nurse status=A --field workMobilePhone1 --sort lastName
+        reconciler contacts search custom.employeeId=4711 --workspace ops --format json
+    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    if order == "desc" and not sort:
+        raise click.UsageError("--order needs --sort.")
+    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
+    from reconciler.cli.finding import checked_query, find_contacts, with_addresses  # noqa: PLC0415 - the same
+    from reconciler.model.contacts import ContactQuery  # noqa: PLC0415 - the same
+    from reconciler.report.contacts import contact_lines, contact_values  # noqa: PLC0415 - the same
+    from reconciler.report.messages import report_json  # noqa: PLC0415 - the same
+
+    asked = ContactQuery(filters, shown, sort, order == "desc", limit)
+
+    async def find(
+        reader: "Reader", settings: "Settings"
+    ) -> "tuple[ContactQuery, ContactsFound, str, Settings]":
+        query = checked_query(settings, asked)
+        where = await workspace_id(reader, settings, workspace)
+        return query, await find_contacts(reader.contacts, query, workspace=where), where, settings
+
+    query, rows, where, settings = reading(given, find)
+    found = with_addresses(rows, settings, workspace, where)
+    if format == "json":
+        output.json(report_json(contact_values(found)))
+    else:
+        output.lines(contact_lines(found, query.shown, workspace))
+    return 0

@@ -1,0 +1,130 @@
+"""`contacts search`: walks the list of contacts until enough were found, and adds their addresses.
+
+Belongs here: which calls are made, and when they end. Whoever a list shows too briefly is read alone.
+Not here: who fits (core/searching.py), what is shown (report/contacts.py).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from msgspec import structs
+
+from reconciler.cli import output
+from reconciler.cli.storing import open_store
+from reconciler.core import searching
+from reconciler.errors import NotFound, StoreError
+from reconciler.manifest.ignores import known_fields
+from reconciler.model.contacts import ContactQuery, ContactRow, ContactsFound
+from reconciler.model.documents import Scalar
+from reconciler.model.plans import Workspace
+from reconciler.model.settings import Settings
+from reconciler.service.client import Page, ReadCollection
+from reconciler.service.found import Found
+from reconciler.service.profile import load_profile
+
+Fields = Mapping[str, Scalar]
+
+
+def checked_query(settings: Settings, asked: ContactQuery) -> ContactQuery:
+    """Return the query with fields of a contact of this deployment. Raises InputError, SettingsError."""
+    profile = load_profile(settings.service.profile)
+    aliases = {
+        theirs: ours
+        for names in (profile.field_names, profile.search_names)
+        for ours, theirs in names.items()
+    }
+    declarable = known_fields({})["contact"].union(settings.contact_fields)
+    return searching.checked(asked, searching.searchable(declarable), aliases)
+
+
+def with_addresses(
+    found: ContactsFound, settings: Settings, workspace: str, workspace_id: str
+) -> ContactsFound:
+    """Return the same with the addresses under which the store knows them.
+
+    A store that cannot be read takes nothing away from what was found: a note says that there are none.
+    """
+    try:
+        with open_store(settings, create=False) as store:
+            records = store.recorded((Workspace(workspace, workspace_id),)).entities
+    except StoreError as error:
+        output.note(f"addresses are not shown: {error}\n  next: {error.next}")
+        return found
+    known = {one.remote_id: address for address, one in records.items() if address.kind == "contact"}
+    rows = tuple(structs.replace(row, address=known.get(row.contact_id, "")) for row in found.contacts)
+    return structs.replace(found, contacts=rows)
+
+
+async def find_contacts(contacts: ReadCollection, query: ContactQuery, *, workspace: str) -> ContactsFound:
+    """Return the first contacts of a workspace that fit, up to the limit of the query; no addresses yet.
+
+    A list that changed while it was read is read once more. Raises what the client raises.
+    """
+    found = await _walk(contacts, query, workspace)
+    return await _walk(contacts, query, workspace) if found.trouble else found
+
+
+async def _walk(contacts: ReadCollection, query: ContactQuery, workspace: str) -> ContactsFound:
+    rows: list[ContactRow] = []
+    trouble = ""
+    async with aclosing(_pages(contacts, query, workspace)) as pages:
+        async for page in pages:
+            trouble = trouble or page.trouble
+            fitting = await _fitting(contacts, page, query, workspace)
+            room = query.limit - len(rows)
+            rows += fitting[:room]
+            if len(fitting) > room or (len(rows) == query.limit and not page.last):
+                return ContactsFound(tuple(rows), more=True)
+    return ContactsFound(tuple(rows), trouble=trouble)
+
+
+async def _pages(contacts: ReadCollection, query: ContactQuery, workspace: str) -> AsyncGenerator[Page, None]:
+    """All pages of the search. No more are under way at once than fill the limit, if everybody fits."""
+    sort = ("-" if query.descending else "") + ",".join(query.sort) if query.sort else ""
+    fields, custom = searching.list_fields(query), searching.wants_custom(query)
+    first = await contacts.page(
+        workspace=workspace, filters=query.filters, fields=fields, custom=custom, sort=sort
+    )
+    left = -(-query.limit // max(1, len(first.rows))) - 1
+    walk = contacts.pages(
+        first,
+        workspace=workspace,
+        filters=query.filters,
+        fields=fields,
+        custom=custom,
+        sort=sort,
+        window=max(1, left),
+    )
+    async with aclosing(walk) as pages:
+        async for page in pages:
+            yield page
+
+
+async def _fitting(
+    contacts: ReadCollection, page: Page, query: ContactQuery, workspace: str
+) -> list[ContactRow]:
+    """Return who of a page fits, in its order."""
+    known: list[tuple[Found, Fields]] = [(row, searching.values(row.body)) for row in page.rows]
+    if not searching.tells([row.body for row in page.rows], query):
+        likely = [row for row, fields in known if searching.fits(query, fields, searching.BRIEF)]
+        known = await _alone(contacts, likely, workspace)
+    return [
+        ContactRow(row.remote_id, "", {name: fields[name] for name in query.shown if name in fields})
+        for row, fields in known
+        if searching.fits(query, fields)
+    ]
+
+
+async def _alone(contacts: ReadCollection, rows: list[Found], workspace: str) -> list[tuple[Found, Fields]]:
+    """Return each of these as it is when it is read alone; who has gone meanwhile is left out."""
+
+    async def one(row: Found) -> Found | None:
+        try:
+            return await contacts.get(row.remote_id, workspace=workspace)
+        except NotFound:
+            return None
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(row)) for row in rows]
+    return [(found, searching.values(found.body)) for task in tasks if (found := task.result())]

@@ -1,0 +1,123 @@
+"""Looking contacts up: which fields may be named, what a list is asked for, and whether somebody fits.
+
+Belongs here: these decisions. Not here: calls (cli/finding.py), columns (report/contacts.py).
+
+The service searches by "contains" without letter case (docs/service.md, lists). One that ignores a filter
+answers everybody, so every contact is compared here again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from reconciler.core import normalize
+from reconciler.core.composed import normalized
+from reconciler.core.suggest import nearest
+from reconciler.errors import InputError, Problem
+from reconciler.model.contacts import ContactQuery
+from reconciler.model.documents import Scalar
+from reconciler.model.kinds import CONTACT
+
+# Shown of everybody: who it is, and nothing by which somebody is reached.
+ALWAYS = ("username", "firstName", "lastName")
+# Fields that the service writes, and that are one text each.
+READ_ONLY = frozenset({"type", "mri", "lastModifiedTime"})
+# A field of every whole contact that brief rows lack: a row that shows it has honoured `fields=`.
+WITNESS = "mri"
+# What any list row of a contact tells, however brief.
+BRIEF = frozenset({"firstName", "lastName", "status", "lastModifiedTime"})
+
+_CUSTOM, _CUSTOM_ASKED = "custom.", "custom_"  # our path, and the service's query parameter
+_FILTER = "FIELD=TEXT"  # how the command line writes a filter
+
+
+def searchable(declarable: Iterable[str]) -> frozenset[str]:
+    """Return the fields that may be named: those that a manifest may declare and those that are read only.
+
+    Without what is never shown, and without `custom` and `messagingOptions`, which are no single field.
+    """
+    whole = {"custom", *(path for path in declarable if path.startswith("messagingOptions"))}
+    return (frozenset(declarable) | READ_ONLY) - CONTACT.write_only - whole
+
+
+def checked(query: ContactQuery, known: frozenset[str], aliases: Mapping[str, str]) -> ContactQuery:
+    """Return the query with fields as this program names them.
+
+    `aliases` map other names of fields to ours: the service's query parameters. Raises InputError that
+    names every field that there is not, and never a value: what is searched for may be a secret.
+    """
+    problems: list[Problem] = []
+
+    def name(given: str, where: str) -> str:
+        field = _CUSTOM + given.removeprefix(_CUSTOM_ASKED) if given.startswith(_CUSTOM_ASKED) else given
+        field = aliases.get(field, field)
+        if field not in known and not (field.startswith(_CUSTOM) and len(field) > len(_CUSTOM)):
+            problems.append(_problem(given, where, known))
+        return field
+
+    filters: dict[str, str] = {}
+    for given, text in query.filters.items():
+        field = name(given, _FILTER)
+        if field in filters:
+            problems.append(Problem(_FILTER, 0, 0, f"{given} is given twice.", "give each field once"))
+        filters[field] = str(normalize.scalar_of("contact", field, text))
+    shown = tuple(dict.fromkeys((*ALWAYS, *(name(one, "--field") for one in query.shown))))
+    sort = tuple(dict.fromkeys(name(one, "--sort") for one in query.sort))
+    if problems:
+        raise InputError("nothing was searched.", problems=tuple(problems))
+    return ContactQuery(filters, shown, sort, query.descending, query.limit)
+
+
+def _problem(given: str, where: str, known: frozenset[str]) -> Problem:
+    if given in CONTACT.write_only:
+        what = f"{given} is never shown by the service, and cannot be searched."
+        return Problem(where, 0, 0, what, "name another field")
+    close = nearest(given, known)
+    hint = f"did you mean {close}?" if close else _OTHERWISE
+    return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint)
+
+
+_OTHERWISE = (
+    "a custom field is written custom.NAME; name a field that only your deployment has in `fields.contacts` "
+    "of the settings"
+)
+
+
+def wanted(query: ContactQuery) -> frozenset[str]:
+    """Return every field that has to be read."""
+    return frozenset(query.shown) | query.filters.keys()
+
+
+def list_fields(query: ContactQuery) -> tuple[str, ...]:
+    """Return what a list is asked for with `fields=`: what is read, and the witness; custom fields apart."""
+    return tuple(sorted({path for path in wanted(query) if not path.startswith(_CUSTOM)} | {WITNESS}))
+
+
+def wants_custom(query: ContactQuery) -> bool:
+    """Whether custom fields have to be read."""
+    return any(path.startswith(_CUSTOM) for path in wanted(query))
+
+
+def values(body: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return what a contact's body says, flat and normalized; nothing that is write-only."""
+    read_only = {key: value for key in READ_ONLY if isinstance(value := body.get(key), str) and value}
+    return {**normalize.live("contact", body), **read_only}
+
+
+def tells(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:
+    """Whether the rows of a page tell what is wanted. Brief ones do not: then each contact is read alone."""
+    return wanted(query) <= BRIEF or any(WITNESS in body for body in bodies)
+
+
+def fits(query: ContactQuery, found: Mapping[str, Scalar], told: frozenset[str] | None = None) -> bool:
+    """Whether every filter fits; `told` are the only fields that are known, None: all of them are."""
+    return all(
+        _contains(field, found.get(field, ""), text)
+        for field, text in query.filters.items()
+        if told is None or field in told
+    )
+
+
+def _contains(field: str, value: Scalar, text: str) -> bool:
+    if field in CONTACT.folds:  # one letter, so "contains" would find `A` in `Disabled`
+        return value == text
+    return normalized("NFC", text).casefold() in normalized("NFC", str(value)).casefold()

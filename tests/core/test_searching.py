@@ -1,0 +1,99 @@
+"""Which contacts a search means: fields, filters, and what is read of a list."""
+
+import pytest
+
+from reconciler.core import searching
+from reconciler.errors import InputError
+from reconciler.model.contacts import ContactQuery
+
+KNOWN = searching.searchable(
+    {"firstName", "lastName", "status", "workEmailAddress1", "password", "secretAnswer", "username"}
+    | {"custom", "messagingOptions", "messagingOptions.sms.primary", "badgeNumber"}
+)
+ALIASES = {"workEmailAddressPrimary": "workEmailAddress1"}
+
+
+def query(*shown: str, sort: tuple[str, ...] = (), **filters: str) -> ContactQuery:
+    """The query as it is checked."""
+    return searching.checked(ContactQuery(filters, shown, sort), KNOWN, ALIASES)
+
+
+def test_a_field_may_be_named_as_the_service_names_it_in_a_query() -> None:
+    """The specification names workEmailAddressPrimary and custom_NAME (4.2)."""
+    found = query("custom_shift", workEmailAddressPrimary="doe", custom_employeeId="7", badgeNumber="9")
+
+    assert found.filters == {"workEmailAddress1": "doe", "custom.employeeId": "7", "badgeNumber": "9"}
+    assert found.shown == ("username", "firstName", "lastName", "custom.shift")
+    assert searching.wants_custom(found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("firstname", "did you mean firstName?"),
+        ("jobb", searching._OTHERWISE),
+        ("custom.", searching._OTHERWISE),
+        ("custom", searching._OTHERWISE),
+        ("messagingOptions", searching._OTHERWISE),
+        ("password", "name another field"),
+        ("secretAnswer", "name another field"),
+        ("passwort", searching._OTHERWISE),
+    ],
+)
+def test_an_unknown_field_is_named_with_the_nearest_one_and_without_its_text(wrong: str, hint: str) -> None:
+    """A service ignores a filter that it does not know, and answers everybody. The text may be a secret."""
+    for given in (
+        ContactQuery({wrong: "canary"}),
+        ContactQuery({}, (wrong,)),
+        ContactQuery({}, (), (wrong,)),
+    ):
+        with pytest.raises(InputError) as refused:
+            searching.checked(given, KNOWN, ALIASES)
+
+        (problem,) = refused.value.problems
+        assert (wrong in problem.what, problem.next) == (True, hint)
+        assert "canary" not in f"{problem} {refused.value}"
+
+
+def test_every_unknown_field_is_named_at_once() -> None:
+    """And a field that is given under two names counts as given twice."""
+    with pytest.raises(InputError) as refused:
+        query("lastname", firstname="x", workEmailAddress1="a", workEmailAddressPrimary="b")
+
+    assert [one.what.split()[0] for one in refused.value.problems] == [
+        "firstname",
+        "workEmailAddressPrimary",
+        "lastname",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filters", "fields", "fit"),
+    [
+        ({"lastName": "doe"}, {"lastName": "McDoelan"}, True),
+        ({"lastName": "doe"}, {"lastName": "Roe"}, False),
+        ({"lastName": "doe"}, {}, False),
+        ({"lastName": "e\u0301"}, {"lastName": "René"}, True),
+        ({"lastName": "doe", "firstName": "j"}, {"lastName": "Doe", "firstName": "Kim"}, False),
+        ({"status": "active"}, {"status": "A"}, True),
+        ({"status": "A"}, {"status": "D"}, False),
+        ({"status": "A"}, {"status": "On leave"}, False),
+    ],
+)
+def test_a_contact_fits_that_contains_every_text(
+    filters: dict[str, str],
+    fields: dict[str, str],
+    fit: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    """Without letter case and in any normal form; a status is compared whole."""
+    asked = searching.checked(ContactQuery(filters), KNOWN, ALIASES)
+
+    assert searching.fits(asked, searching.values(fields)) is fit
+    assert searching.fits(asked, {}, frozenset()), "what a brief row does not tell rules nobody out"
+
+
+def test_secrets_of_a_contact_are_in_no_value() -> None:
+    """A service that shows them against its rules shows them to nobody here."""
+    shown = searching.values({"firstName": "Jane", "password": "canary", "secretAnswer": "x", "mri": "j.1"})
+
+    assert shown == {"firstName": "Jane", "mri": "j.1"}
