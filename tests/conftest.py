@@ -4,9 +4,11 @@ A change must not fail because of an example that has nothing to do with it. `HY
 script/test` looks for new ones; what it finds becomes an `@example`, a golden folder or a named case.
 """
 
+import gc
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -34,6 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
     elif _is_whole(config) and not config.option.effort:
         config.option.effort = "quick"
     effort.begin(config.option.effort)
+    # Compiling everything anew in every worker and every command was a quarter of the work of a run.
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.umask(0o022)  # what files others may write is a claim of some tests, and no setting of who runs them
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # nohup, and a shell's background jobs
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -60,6 +65,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.shuffle:
         Random(config.option.shuffle).shuffle(kept)
     items[:] = kept
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of the way of the garbage collector, which goes through it for ever."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
