@@ -6,7 +6,8 @@ thread alone, without the collector, and the least of several measures: neither 
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -31,13 +32,39 @@ def ratio(work: Callable[[T], object], make: Callable[[int], T], size: int) -> f
     return longest / max(shortest, _FLOOR_S)
 
 
+@contextmanager
+def bounded(seconds_max: float) -> Iterator[None]:
+    """Hold what is done inside to a bound: of what hangs, and no measure of speed.
+
+    At least a hundred times what the work takes. A process of many tests has a gigabyte that the collector
+    goes through, and other threads; neither counts.
+    """
+    spent = _Spent()
+    with spent.measured():
+        yield
+    assert spent.seconds < seconds_max
+
+
 def _seconds(work: Callable[[T], object], given: T) -> float:
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        began = time.thread_time()
+    spent = _Spent()
+    with spent.measured():
         work(given)
-        return time.thread_time() - began
-    finally:
-        if collecting:
-            gc.enable()
+    return spent.seconds
+
+
+class _Spent:
+    """Processor time of this thread, without the collector."""
+
+    seconds = 0.0
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        collecting = gc.isenabled()
+        gc.disable()
+        began = time.thread_time()
+        try:
+            yield
+        finally:
+            self.seconds = time.thread_time() - began
+            if collecting:
+                gc.enable()

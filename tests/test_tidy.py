@@ -290,21 +290,23 @@ MAY_SLEEP = {
     "tests/simulation/network.py": "in the loop of the simulation, where it costs nothing",
     "tests/simulation/universe.py": "the same",
     "tests/simulation/virtualloop.py": "the same",
+    "tests/growth.py": "compares two measures of one thread",
     "tests/lies/proxy.py": "the latency of the line that it plays",
     "tests/lies/test_runs.py": "waits out the settle window, which is as long as it says",
     "tests/store/test_silence.py": "lets time pass; more of it is as good",
     "tests/store/test_promises.py": "lets a write reach its wait; where it did not, the promise holds too",
 }
 _ENDS = {"wait", "join", "settimeout"}
+_TIMED = {"time.sleep", "select.select", "time.process_time", "time.thread_time"}
 
 
 def hurries(module: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield each sleep, each select, and each end after a number of seconds, with its line.
+    """Yield each sleep, each select, each end after a number of seconds, and each measure of the processor.
 
     `asyncio.sleep(0)` lets others go first. Who hangs awaits `waiting.for_ever`; whoever needs time to pass
     uses a loop in which that costs nothing (`simulation/virtualloop.py`, `service/socket_server.py`).
     """
-    yield from ((line, used) for line, used in uses(module) if used in ("time.sleep", "select.select"))
+    yield from ((line, used) for line, used in uses(module) if used in _TIMED)
     for node in ast.walk(module):
         if not isinstance(node, ast.Call):
             continue
@@ -321,7 +323,7 @@ def hurries(module: ast.Module) -> Iterator[tuple[int, str]]:
 def test_no_test_depends_on_how_busy_the_machine_is() -> None:
     """A sleep is a guess; thirty seconds for a command are too few on a machine that does something else."""
     found = [
-        f"{name(path)}:{line}: {used}: wait for what you need (tests/waiting.py)"
+        f"{name(path)}:{line}: {used}: see tests/waiting.py and tests/growth.py"
         for path in modules("tests")
         if name(path) not in MAY_SLEEP
         for line, used in hurries(tree(path))
@@ -335,6 +337,7 @@ def test_no_test_depends_on_how_busy_the_machine_is() -> None:
     [
         "import time\ntime.sleep(0.5)",
         "from time import sleep\nsleep(x)",
+        "import time\nassert time.process_time() - began < 1",
         "import select\nselect.select([a], [], [], 1)",
         "process.communicate(timeout=30)",
         "process.wait(30)",

@@ -14,7 +14,6 @@ and the like, and then the whole line. What YAML cannot hold, or nobody wants to
     {encode: "..", as: utf-16}       the text in another encoding
 """
 
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import growth
 import pytest
 import tally
 import yaml
@@ -31,8 +31,7 @@ from reconciler.errors import InputError, ReconcilerError
 
 FOLDER = Path(__file__).parent / "corpus"
 
-seconds_max = 2.0  # of our own processor time for one input
-measuring = 3.0  # how much slower everything is while its memory is measured
+seconds_max = 10.0  # of our own processor time for one input; most of it is the measuring
 memory_max = 96 * 1024 * 1024  # bytes, six times the largest file or body that is read at all
 line_max = 2_000  # characters of a sentence: a wall of text is no message
 
@@ -121,14 +120,13 @@ def claim(case: Case, kind: str, said: Callable[[], str]) -> None:
 @contextmanager
 def bounded() -> Iterator[None]:
     """Hold what is done inside to its time and its memory."""
-    began = time.process_time()
-    tracemalloc.start()
-    try:
-        yield
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert time.process_time() - began < seconds_max * measuring
+    with growth.bounded(seconds_max):
+        tracemalloc.start()
+        try:
+            yield
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
     assert peak < memory_max
 
 

@@ -1,4 +1,3 @@
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -452,16 +451,12 @@ def test_an_intent_that_is_no_text_is_said_so_too(tmp_path: Path) -> None:
             store.recorded(WORKSPACES)
 
 
-def test_a_thousand_intents_in_one_commit_are_quick(store: Store) -> None:
+def test_a_thousand_intents_in_one_commit_are_few_statements(store: Store) -> None:
     """They share a wave; each statement of its own would be a second of waiting."""
     people = [contact("ops", f"person-{number}") for number in range(1_000)]
     with watched(store) as statements:
-        began = time.process_time()
         store.record([Batch(intents=(intent(one),)) for one in people], ())
-        middle = time.process_time()
         store.record([Batch(remember=(record(one),), ended=(ended(one),)) for one in people], WORKSPACES)
-        took = time.process_time() - began
     assert len(statements.seen) <= 19
-    assert took < 4.0, (middle - began, took)
     assert [entry.ending for entry in entries(store)] == ["applied"] * 1_000
     assert len(recover(store.unfinished()[0]).settled) == 1_000
