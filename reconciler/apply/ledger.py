@@ -44,7 +44,7 @@ class Ledger:
         self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
 
-    async def beside(self, work: Callable[[], None]) -> None:
+    async def beside(self, work: Callable[[], object]) -> None:
         """Do `work`, which takes no part of the store, where the store's work is done: beside the loop."""
         await self._offload(work)
 

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt, StopFlag
-from reconciler.core.normalize import digests
 from reconciler.core.plan import Rules
+from reconciler.core.proofs import texts
 from reconciler.core.records import traced
-from reconciler.core.stretch import guessable
+from reconciler.core.stretch import stretched
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Update, action
 from reconciler.model.journal import Intent
@@ -175,9 +175,9 @@ class Session:
 
     async def stretch(self, address: Address) -> None:
         """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
-        values = guessable(self.desired.entities, (address,))
-        if values:
-            await self.ledger.beside(partial(digests, values, self.salt))
+        entity = self.desired.entities.get(address)
+        for text in texts(entity, self.salt) if entity else ():
+            await self.ledger.beside(partial(stretched, text, self.salt))
 
     async def before_call(self, change: Change, parent_id: str, at: datetime) -> None:
         """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""

@@ -86,7 +86,7 @@ class _Comparison:
     def field(self, path: str, value: Scalar) -> FieldChange | None:
         """Decide one declared field (rule D2; D3 for what cannot be read back)."""
         known = path in self.sent
-        as_sent = known and self.sent[path] == self._stored(path, value)
+        as_sent = known and self._as_sent(path, value)
         if path in self.kind.write_only:
             cause: Cause = "declared" if known else "unknown"
             return None if as_sent or (value == "" and not known) else self._change(path, value, cause)
@@ -109,8 +109,11 @@ class _Comparison:
         """Clear a field that we set and that nobody declares any more."""
         return self._change(path, None, "no longer declared")
 
-    def _stored(self, path: str, value: Scalar) -> Scalar:
-        return digest(self.kind.name, path, value, self.salts.store)
+    def _as_sent(self, path: str, value: Scalar) -> bool:
+        sent = self.sent[path]
+        if not sent or not value:  # "" stands for itself, and needs no digest of the other one
+            return sent == value
+        return sent == digest(self.kind.name, path, value, self.salts.store)
 
     def _change(self, path: str, value: Scalar | None, cause: Cause) -> FieldChange:
         before = self.live.get(path)

@@ -7,7 +7,7 @@ service's side; on ours it means "clear it" and is kept.
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
+SLOW = f"{SECRET}scrypt:"
 WITHHELD = f"{SECRET}withheld"
 
 _TRUTH: Mapping[str, Scalar] = {"true": True, "false": False}
@@ -95,12 +96,6 @@ def remembered(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
     }
 
 
-def digests(values: Iterable[str], salt: str) -> None:
-    """The slow digests of these values, as they are declared, are known from now on."""
-    for value in values:
-        slow_mask(scalar_of("contact", "password", value), salt)
-
-
 def digest(kind: str, path: str, value: Scalar, salt: str) -> Scalar:
     """Return one value as a store may hold it: a secret as a digest, a slow one where it can be guessed."""
     if path not in KINDS[kind].secret:
@@ -122,7 +117,7 @@ def slow_mask(value: Scalar, salt: str) -> Scalar:
     """Return `secret:scrypt:` and 32 hexadecimal digits that take milliseconds to compute; "" as it is."""
     if not isinstance(value, str) or not value:
         return value
-    return f"{SECRET}scrypt:{stretched(str(mask(value, salt)), salt)}"
+    return f"{SLOW}{stretched(str(mask(value, salt)), salt)}"
 
 
 def identity_key(path: str, value: Scalar) -> str:

@@ -24,12 +24,12 @@ def record_of(
     when the entity is `created`; later it keeps what `before` says of it. A `lent` path is not remembered.
     """
     kind = entity.address.kind
-    sent = remembered(kind, declared(kind, entity.fields), salt)
+    left = () if created else [path for path in entity.fields if ignored(entity, path)]
+    fields = {path: value for path, value in entity.fields.items() if path not in left}
+    sent = remembered(kind, declared(kind, fields), salt)
     live = remembered(kind, row.fields, salt)
     shown = {path: live[path] for path in sent if path in live}
-    for path in () if created else [path for path in sent if ignored(entity, path)]:
-        del sent[path]
-        shown.pop(path, None)
+    for path in left:
         if before and path in before.sent:
             sent[path] = before.sent[path]
             shown |= {path: before.shown[path]} if path in before.shown else {}

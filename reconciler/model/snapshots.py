@@ -104,16 +104,21 @@ class RecordedEntity(Struct, frozen=True):
     earlier: tuple[str, ...] = ()
 
 
+# By the workspace's alias and the number of a part: see core/proofs.py.
+Proofs = Mapping[tuple[str, int], str]
+
+
 class Recorded(Struct, frozen=True):
     """What earlier runs left for this service origin, stack and workspaces.
 
     `salt` keys the digests of secrets. `doubts` holds the addresses whose create is in doubt, each with
     the time (ISO 8601, UTC) until which it was expected to land. None of them is created again before a
     run that holds the lock has waited and looked, whatever a clock says. `under_way` are those of them that
-    a run which is alive is creating right now.
+    a run which is alive is creating right now. `proofs` spare the comparison of passwords one by one.
     """
 
     entities: Mapping[Address, RecordedEntity]
     salt: str = ""
     doubts: Mapping[Address, str] = {}
     under_way: frozenset[Address] = frozenset()
+    proofs: Proofs = {}

@@ -60,6 +60,9 @@ class Source(Protocol):
     def begins(self, connection: Connection) -> None:
         """Prepare a writing transaction that has just begun. Raises StoreError for a replaced store."""
 
+    def scrub(self, engine: Engine) -> None:
+        """Remove what was deleted earlier and still stands in the file. In no transaction."""
+
     def ends(self, connection: Connection) -> None:
         """Note how far the store has come, as the last part of a writing transaction."""
 
@@ -94,6 +97,10 @@ class _Collided(StoreError):
 
 class _Busy(StoreError):
     """A run of an older version is under way: what it goes on to write would not fit newer tables."""
+
+
+class _Unscrubbed(Exception):
+    """An older version wrote the store; what it deleted may still stand in the file."""
 
 
 class Database:
@@ -151,6 +158,11 @@ class Database:
     def now(self, connection: Connection) -> datetime:
         """Return the store's time, in UTC: where it is shared its own, so that machines need not agree."""
         return self._source.now(connection) or self._now()
+
+    def scrub(self) -> None:
+        """Remove what an older version has deleted and still stands in the store. Raises StoreError."""
+        with self.explained():
+            self._source.scrub(self._engine(writing=True))
 
     def confirm(self, connection: Connection) -> None:
         """Return where the store is still the one that was opened, in this version. Raises StoreError."""
@@ -249,7 +261,7 @@ def open_database(
         return Database(source, None, now=now)
     with _opened(source, now, writing=create) as database:
         if create:
-            database.salt = database.write(lambda connection: _made(database, connection, token))
+            database.salt = _make(database, token)
             database.mark()
         else:
             with database.reading() as connection:
@@ -279,8 +291,19 @@ def _opened(source: Source, now: Callable[[], datetime], *, writing: bool) -> It
         raise
 
 
-def _made(database: Database, connection: Connection, token: Callable[[], str]) -> str:
+def _make(database: Database, token: Callable[[], str]) -> str:
     """Return the store's salt, after having brought the tables to where they have to be."""
+    try:
+        return database.write(lambda connection: _made(database, connection, token, scrubbed=False))
+    except _Unscrubbed:
+        # Before the tables change, so that a kill in between leaves the older version, and it is done again.
+        database.scrub()
+        return database.write(lambda connection: _made(database, connection, token))
+
+
+def _made(
+    database: Database, connection: Connection, token: Callable[[], str], *, scrubbed: bool = True
+) -> str:
     # All in one transaction: another process sees all of it or nothing.
     version, salt = _found(database, connection)
     database.recognize(connection, salt)
@@ -297,6 +320,8 @@ def _made(database: Database, connection: Connection, token: Callable[[], str]) 
                 f"right now: {writer}.",
                 next="wait until that run ends, then run it again: the store is brought to this version then",
             )
+        if not scrubbed:
+            raise _Unscrubbed
         migrations.migrate(connection, version)
     return salt
 
@@ -305,7 +330,7 @@ def _migrate(source: Source, version: int, now: Callable[[], datetime]) -> None:
     """Bring a store that was found to be older to the present version, for somebody who only reads."""
     try:
         with _opened(source, now, writing=True) as database:
-            database.write(lambda connection: _made(database, connection, str))
+            _make(database, str)
         database.close()
     except _Busy:
         raise

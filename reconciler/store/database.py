@@ -27,8 +27,8 @@ from reconciler.model.context import Context
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan, Workspace
 from reconciler.model.running import Running
-from reconciler.model.snapshots import Recorded, RecordedEntity
-from reconciler.store import audit, journal, recorded, runs
+from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
+from reconciler.store import audit, journal, proofs, recorded, runs
 from reconciler.store.connection import Database, open_database
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
@@ -147,7 +147,8 @@ class Store:
             doubts = journal.doubts(written)
             writer = alive(connection, self._owner, now=self._database.now(connection)) if doubts else None
             under_way = journal.open_creates(written, writer.run) if writer else frozenset()
-        return Recorded(entities, salt=self.salt, doubts=doubts, under_way=under_way)
+            known = proofs.load(connection, self._owner, _ids(workspaces))
+        return Recorded(entities, salt=self.salt, doubts=doubts, under_way=under_way, proofs=known)
 
     def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
         """Carry out several batches in one transaction: all of them are durable afterwards, or none.
@@ -181,6 +182,11 @@ class Store:
     def rename(self, names: Iterable[tuple[Address, Address]], workspaces: Workspaces) -> None:
         """Carry each record from its old address to its new one, replacing what was there."""
         self.record([Batch(renames=tuple(names))], workspaces)
+
+    def prove(self, known: Proofs, workspaces: Workspaces) -> None:
+        """Keep these proofs of passwords, in the place of those that there are for these workspaces."""
+        ids = _ids(workspaces)
+        self._database.write(lambda connection: proofs.replace(connection, self._owner, known, ids))
 
     def begin(self, run: str, command: str, plan: Plan, consent: Consent, context: Context) -> None:
         """Record that a run is about to carry out `plan`; what is recorded from now on carries its name."""

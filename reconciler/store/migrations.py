@@ -148,6 +148,7 @@ def _to_3(connection: Connection) -> None:
     _trace_entities(connection)
     _forget_what_was_not_taken(connection)
     _stretch_secrets(connection)
+    _add_proofs(connection)
     _seal(connection)
 
 
@@ -236,6 +237,17 @@ def _stretch_secrets(connection: Connection, most: int = _stretched_max) -> None
                 left -= 1
         mine = [entities.c[name] == getattr(row, name) for name in _ENTITY_KEY]
         connection.execute(entities.update().where(*mine).values(sent=json.dumps(sent, ensure_ascii=False)))
+
+
+def _add_proofs(connection: Connection) -> None:
+    proofs = Table(
+        "proofs",
+        MetaData(),
+        *_key("origin", "stack", "workspace_id"),
+        Column("part", Integer, primary_key=True),
+        *_texts("proof"),
+    )
+    proofs.create(connection)
 
 
 def _seal(connection: Connection) -> None:

@@ -159,6 +159,9 @@ class Server:
     def begins(self, connection: Connection) -> None:
         """Nothing to prepare: the server finds the tables by their names, in every statement."""
 
+    def scrub(self, engine: Engine) -> None:
+        """Nothing to do: the server uses the space of deleted rows again when it chooses to."""
+
     def ends(self, connection: Connection) -> None:
         """Nothing to note."""
 

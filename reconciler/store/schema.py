@@ -8,6 +8,7 @@
     audit       everything that was done, chained by hashes; only ever added to
     paces       how fast a credential may call, shared by everybody who uses it
     seals       how many rows of entities, journal, runs, audit and locks an owner has, and a digest of them
+    proofs      that many passwords together are those last sent; without it they are compared one by one
     plans_used  plans that were carried out, so that none is carried out twice
 
 Text and integers only, and JSON as text, so that the same tables serve every database.
@@ -128,6 +129,17 @@ SEALS = Table(
     Column("name", String, primary_key=True),  # of the table
     Column("number", Integer, nullable=False),  # of rows; of the audit's last entry; the lock's counter
     Column("digest", String, nullable=False),  # of all rows together; the hash of the audit's last entry
+)
+
+# Written at the end of a run, replaced as a whole. It holds no fact that is nowhere else: nothing seals it.
+PROOFS = Table(
+    "proofs",
+    METADATA,
+    Column("origin", String, primary_key=True),
+    Column("stack", String, primary_key=True),
+    Column("workspace_id", String, primary_key=True),
+    Column("part", Integer, primary_key=True),  # its number, from 0
+    Column("proof", String, nullable=False),
 )
 
 PLANS_USED = Table(

@@ -17,6 +17,7 @@ from reconciler.apply.opening import close_all, end
 from reconciler.apply.recovery import Settling, settle_unfinished
 from reconciler.core.guard import Consent
 from reconciler.core.plan import Moment
+from reconciler.core.proofs import needed, proofs
 from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished
 from reconciler.core.twins import ambiguous, seen
@@ -111,8 +112,24 @@ async def carry_out(
     result = with_notices(result, planned.plan.notices, ambiguous(planned.plan, planned.desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         head = await work.ask(partial(end, result))
-        return structs.replace(result, audit_head=str(head or ""))
+        result = structs.replace(result, audit_head=str(head or ""))
+        await _prove(work, planned)
     return result
+
+
+async def _prove(work: Work, planned: Planned) -> None:
+    """Keep what spares the next plan to compare passwords one by one, of all that are known to be as sent.
+
+    When the run has ended, over what is recorded now. Killed before that, the next plan is slower. Raises
+    StoreError.
+    """
+    workspaces, desired = planned.plan.target.workspaces, work.desired.entities
+    if work.stop.asked or not needed(desired):
+        return
+    recorded = await work.ask(lambda store: store.recorded(workspaces))
+    found = {**recorded.proofs, **await work.outside.offload(partial(proofs, desired, recorded))}
+    if found != recorded.proofs:
+        await work.ask(lambda store: store.prove(found, workspaces))
 
 
 def _moment(work: Work) -> Moment:

@@ -5,7 +5,8 @@ Not here: what the plan says (core/plan.py), how little is read (live.py).
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,8 @@ from functools import partial
 
 from msgspec import structs
 
-from reconciler.core import select, stretch
+from reconciler.core import proofs, select
 from reconciler.core.guard import Consent, guard
-from reconciler.core.normalize import digests
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.recover import Unfinished, doubtful
 from reconciler.errors import SettingsError, UnsafePlan
@@ -31,7 +31,8 @@ from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.outside import Outside
 
-_threads = 2  # of one core each; the event loop needs some time as well
+# Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
+_threads = min(8, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ async def make(
     select.check(selection, select.known(desired, recorded))
     rules = rules_of(settings)
     wanted, remembered = select.focus(selection, desired, recorded)
-    async with _stretching(wanted, remembered, outside):
+    async with _stretching(desired, recorded, outside, asked=wanted):
         live = await read_live(
             reader,
             wanted,
@@ -80,7 +81,8 @@ async def make(
         )
     now = await within(outside.offload, store.now, give_up=store.give_up)
     expires = now + timedelta(hours=settings.plan_expires_h)
-    made = make_plan(
+    planning = partial(
+        make_plan,
         desired,
         live,
         recorded,
@@ -89,6 +91,8 @@ async def make(
         rules=rules,
         moment=Moment(salt or outside.token(), utc_text(now), utc_text(expires)),
     )
+    # Beside the event loop: it may compare a password that nobody foresaw, of somebody with another name.
+    made = await outside.offload(planning)
     if store.doubtful:
         made = structs.replace(made, notices=(*made.notices, doubtful(store.doubtful)))
     verdict = guard(made, settings.guard, consent, load_profile(settings.service.profile).missing)
@@ -96,20 +100,28 @@ async def make(
 
 
 @asynccontextmanager
-async def _stretching(desired: Desired, recorded: Recorded, outside: Outside) -> AsyncIterator[None]:
+async def _stretching(
+    desired: Desired, recorded: Recorded, outside: Outside, *, asked: Desired
+) -> AsyncIterator[None]:
     """Compute the slow digests that the plan compares, beside what is done inside: known when it has ended.
 
     In threads: a lock is held meanwhile and has to be renewed, and reading mostly waits for the service.
     """
-    values = stretch.guessable(desired.entities, recorded.entities)
-    parts = [part for start in range(_threads) if (part := values[start::_threads])]
-    ahead = [asyncio.ensure_future(outside.offload(partial(digests, part, recorded.salt))) for part in parts]
+    found = proofs.partition(desired.entities, recorded, asked.entities)
+    each = [(part, recorded.proofs.get(key, "")) for key, part in found.items() if part.asked]
+    shares = [share for start in range(_threads) if (share := each[start::_threads])]
+    ahead = [asyncio.ensure_future(outside.offload(partial(_learn, s, recorded.salt))) for s in shares]
     try:
         yield
         await asyncio.gather(*ahead)
     finally:
         for one in ahead:
             one.cancel()
+
+
+def _learn(share: Iterable[tuple[proofs.Part, str]], salt: str) -> None:
+    for part, proof in share:
+        proofs.learn(part, proof, salt)
 
 
 def check_safe(verdict: Verdict) -> None:

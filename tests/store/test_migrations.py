@@ -305,6 +305,49 @@ def test_the_fast_digest_of_a_password_becomes_a_slow_one(old: str) -> None:
     assert kept.sent["secretAnswer"] == ""
 
 
+@pytest.mark.parametrize("create", [True, False])
+def test_nothing_of_a_fast_digest_stays_in_the_file(tmp_path: Path, *, create: bool) -> None:
+    """Not where the rows are, nor in what earlier runs deleted: whoever has the file reads free pages too."""
+    path = tmp_path / "old.db"
+    url = f"sqlite:///{path}"
+    make_version_1(url)
+    digests = [mask(word, "the-old-salt") for word in ("correct horse", "battery staple")]
+    insert = "INSERT INTO plans_used VALUES (:salt, :run, '')"
+    with connected(url) as connection:
+        connection.execute(text("PRAGMA secure_delete = OFF"))  # as most builds of SQLite are
+        sent = json.dumps({"password": digests[0]})
+        connection.execute(text("UPDATE entities SET sent = :sent, shown = '{}'"), {"sent": sent})
+        connection.execute(text(insert), [{"salt": str(n), "run": digests[1]} for n in range(500)])
+        connection.execute(text("DELETE FROM plans_used WHERE salt <> 'a-plan'"))
+    before = path.read_bytes()
+    assert all(str(one).encode() in before for one in digests)
+
+    with store_at(url, create=create) as store:
+        assert store.recorded(WORKSPACES).entities[JANE].sent == {
+            "password": slow_mask("correct horse", "the-old-salt")
+        }
+    for file in tmp_path.iterdir():
+        assert not any(str(one).encode() in file.read_bytes() for one in digests), file.name
+
+
+def test_what_is_replaced_or_deleted_is_overwritten_in_the_file(tmp_path: Path) -> None:
+    """Of a password that was changed, and of a person who left, nothing is to be read any more."""
+    path = tmp_path / "store.db"
+    canary = "secret:scrypt:canary-of-"
+    with store_at(path) as store:
+        for number in range(40):
+            words = {"password": f"{canary}{number}"}
+            store.remember(
+                [RecordedEntity(JANE, "00AB", sent=words), RecordedEntity(SAM, "00AC", sent=words)],
+                WORKSPACES,
+            )
+        store.forget([SAM], WORKSPACES)
+
+    found = path.read_bytes()
+    assert found.count(canary.encode()) == 1
+    assert f"{canary}39".encode() in found
+
+
 def test_beyond_so_many_passwords_their_digests_are_forgotten(old: str) -> None:
     """Opening a store may not take minutes. What the store does not know, the next plan sends once more."""
     sent = {"password": "secret:0123456789abcdef", "secretAnswer": "secret:fedcba9876543210"}
