@@ -43,6 +43,11 @@ ROWS = {
     "audit tampering found": ("changes of a history that were found", "tests/core/test_audit.py tests/store"),
     "sabotages caught": ("planted defects that turned a test red", "tests/sabotage"),
     "sabotages missed": ("planted defects that no test noticed", "tests/sabotage"),
+    "mutants caught": (
+        "statements of the specification whose test caught their defect",
+        "tests/specification",
+    ),
+    "mutants missed": ("statements whose test noticed no defect", "tests/specification"),
     "published exceptions seen": ("what is not promised, met on the way and counted", "tests/simulation"),
 }
 

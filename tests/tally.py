@@ -29,8 +29,16 @@ REQUIRED: dict[str, float] = {
     "bad inputs": 2_400,
     "damaged stores": 300,
     "sabotages caught": 1,
+    "mutants caught": 240,
 }
-ZERO = ("duplicates", "lost updates", "unplanned deletes", "sabotages missed", "mutated plans accepted")
+ZERO = (
+    "duplicates",
+    "lost updates",
+    "unplanned deletes",
+    "sabotages missed",
+    "mutants missed",
+    "mutated plans accepted",
+)
 AT_MOST: dict[str, float] = {"amplification": 1.2}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from reconciler.sandbox.fields import QUERY_NAMES, STRUCTURED
 from reconciler.sandbox.paging import read_order
-from reconciler.sandbox.records import Contact
+from reconciler.sandbox.records import Body, Contact
 from reconciler.sandbox.wire import contact_value
 
 custom_prefix = "custom_"
@@ -65,7 +65,7 @@ def wants_custom(query: Mapping[str, str]) -> bool:
 def column_text(contact: Contact, column: str) -> str:
     """What a filter or a sort on this column compares, case folded; empty where nothing stands there."""
     if column.startswith(custom_prefix):
-        found = (item["fieldValue"] for item in contact.custom if str(item["searchKey"]).lower() == column)
+        found = (item["fieldValue"] for item in contact.custom if column in _custom_names(item))
         value: object = next(found, "")
     elif column == "lastModifiedTime":
         value = contact.modified.isoformat()  # one form for all, so that sorting by time sorts by time
@@ -74,6 +74,11 @@ def column_text(contact: Contact, column: str) -> str:
     else:
         value = next((value for name, value in contact.fields.items() if name.lower() == column), "")
     return "\n".join(_texts(value)).casefold()
+
+
+def _custom_names(item: Body) -> tuple[str, str]:
+    """The query names of a custom field: its searchKey, and its name behind the prefix, in lower case."""
+    return str(item["searchKey"]).lower(), f"{custom_prefix}{item['fieldName']}".lower()
 
 
 def _texts(value: object) -> Iterator[str]:

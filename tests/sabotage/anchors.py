@@ -59,7 +59,26 @@ class Module:
         """All that has a name and holds code."""
         return tuple(_scopes(self, self.tree, ""))
 
-    @property
+    @cached_property
+    def text(self) -> str:
+        """The source, in the layout that a changed one has too."""
+        return ast.unparse(self.tree)
+
+    @cached_property
+    def _holders(self) -> dict[int, int]:
+        """The id of each node -> that of the statement of the module that holds it."""
+        return {id(node): id(one) for one in self.tree.body for node in ast.walk(one)}
+
+    def copied(self, owners: Iterable[ast.AST], memo: dict[int, Any]) -> ast.Module:
+        """Return a copy whose statements are those of this module, but for those that hold an owner.
+
+        `memo` is that of `copy.deepcopy`: it leads from the id of an owner to its copy.
+        """
+        changing = {self._holders.get(id(owner)) for owner in owners}
+        memo |= {id(one): one for one in self.tree.body if id(one) not in changing}
+        return copy.deepcopy(self.tree, memo)
+
+    @cached_property
     def dotted(self) -> str:
         """The path as an import writes it."""
         return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -118,6 +137,15 @@ class Package:
             for path in sorted((root / package).rglob("*.py"))
         ]
 
+    @cached_property
+    def _scopes(self) -> dict[str, list[Scope]]:
+        """The last part of a name -> whatever has it."""
+        found: dict[str, list[Scope]] = {}
+        for module in self._modules:
+            for scope in module.scopes:
+                found.setdefault(scope.name.rpartition(".")[2], []).append(scope)
+        return found
+
     def planted(self, edits: Iterable[Edit]) -> dict[str, str]:
         """Return the source of each module that changes, by its path.
 
@@ -126,15 +154,15 @@ class Package:
         Raise NoPlaceError where a place is not there, or not once.
         """
         sites = [(self._site(edit), edit.new) for edit in edits]
-        changed: dict[str, ast.Module] = {}
+        owners = [site.owner for site, _ in sites]
         memo: dict[int, Any] = {}
+        changed = {site.module.path: site.module.copied(owners, memo) for site, _ in sites}
         # From the end, so that what is put in or left out moves no place that is still to be changed.
         for site, new in sorted(sites, key=lambda one: -one[0].start):
-            changed[site.module.path] = copy.deepcopy(site.module.tree, memo)
             _replace(memo[id(site.owner)], site, new)
             _check_names(site, new)
-        found = {path: ast.unparse(ast.fix_missing_locations(tree)) for path, tree in changed.items()}
-        if any(text == ast.unparse(site.module.tree) for site, _ in sites for text in found.values()):
+        found = {path: ast.unparse(tree) for path, tree in changed.items()}
+        if any(text == site.module.text for site, _ in sites for text in found.values()):
             raise NoPlaceError("`new` is the same as `old`")
         return found
 
@@ -149,9 +177,11 @@ class Package:
 
     def _searches(self, within: str, readings: Iterable[Reading]) -> Iterator[list[Site]]:
         where, _, name = within.rpartition(":")
-        modules = [one for one in self._modules if _ends(one.dotted, where)]
-        scopes = [scope for module in modules for scope in module.scopes if _ends(scope.name, name)]
-        if not name:
+        if name:
+            named = self._scopes.get(name.rpartition(".")[2], [])
+            scopes = [one for one in named if _ends(one.name, name) and _ends(one.module.dotted, where)]
+        else:
+            modules = [one for one in self._modules if _ends(one.dotted, where)]
             scopes = [Scope(module, "", module.tree) for module in modules]
         found = [site for scope in scopes for site in _sites(scope, readings)]
         yield [site for site in found if not site.fit.renamed]

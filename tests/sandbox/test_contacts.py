@@ -298,6 +298,7 @@ def test_a_custom_field_without_a_search_key_gets_one_from_its_name() -> None:
     assert shown[0]["searchKey"] == "custom_employeeNumber"
 
 
+@pytest.mark.spec("4.2/gap")
 def test_a_brief_row_is_exactly_as_recorded() -> None:
     """Recorded list item: seven keys and the link; the empty lists do not mean that there is nothing."""
     sandbox = Sandbox(clock=Clock())

@@ -1,6 +1,9 @@
 """Who may call. Source: specification 5, docs/service.md on credentials."""
 
+import asyncio
 import base64
+from collections.abc import MutableMapping
+from typing import Any
 
 import pytest
 from sandbox.asking import Sandbox
@@ -65,6 +68,7 @@ def test_the_key_may_be_a_query_parameter() -> None:
     assert Sandbox().get("/contacts?apikey=wrong", headers={"x-api-key": ""}).status_code == 403
 
 
+@pytest.mark.spec("5/gap")
 def test_the_header_counts_before_the_query() -> None:
     """Suggested: prefer the header."""
     assert Sandbox().get("/contacts?apikey=demo-key", headers={"x-api-key": "wrong"}).status_code == 403
@@ -89,6 +93,23 @@ def test_header_names_may_be_written_in_any_case() -> None:
     odd = {"AUTHORIZATION": basic("demo:demo")["authorization"], "X-Api-Key": "demo-key", "ACCEPT": "*/*"}
 
     assert Sandbox().get("/contacts", headers={**usual, **odd}).status_code == 200
+    assert answered(Sandbox(), odd) == 200
+
+
+def answered(sandbox: Sandbox, headers: dict[str, str]) -> int:
+    """The status of a request whose header names arrive as they are here; the client here lowers them."""
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "GET", "path": "/contacts", "query_string": b"", "headers": raw}
+    statuses = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        statuses.append(message.get("status"))
+
+    asyncio.run(sandbox.app(scope, receive, send))
+    return int(statuses[0] or 0)
 
 
 def test_the_scheme_may_be_written_in_any_case() -> None:

@@ -17,7 +17,6 @@ def with_pixel(**options: Any) -> tuple[Sandbox, str, str]:
 
 
 @pytest.mark.spec(
-    "1/devices",
     "2.1/deviceName",
     "2.1/appId",
     "2.1/platform",
@@ -53,7 +52,7 @@ def test_a_create_answers_201_with_the_whole_device() -> None:
     }
 
 
-@pytest.mark.spec("2.1/belongs")
+@pytest.mark.spec("1/devices", "2.1/belongs")
 def test_a_device_is_read_alone_in_its_list_and_within_its_contact() -> None:
     """Specification 4.1 implies the read; the list document is assumed; the contact shows devices in full."""
     sandbox, jane, pixel = with_pixel()
@@ -240,7 +239,7 @@ def test_two_devices_may_share_a_token() -> None:
     assert sandbox.post(f"{jane}/devices", {**PIXEL, "deviceName": "Second"}).status_code == 201
 
 
-@pytest.mark.spec("3.1/active.spellings", "3.1/reactivate", "3.1/reactivate.pushes")
+@pytest.mark.spec("3.1/active.spellings", "3.1/reactivate", "3.1/reactivate.pushes", "3.1/gap")
 @pytest.mark.parametrize("spelling", ["ACTIVE", "Active", "active", "A", "a"])
 def test_every_spelling_of_active_wakes_a_disabled_device(spelling: str) -> None:
     """Specification 3.1: a PUT that says ACTIVE; two spellings stand there, letters in other sources."""

@@ -46,7 +46,7 @@ def details(sandbox: Sandbox, message: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.spec("4.5/post", "4.5/type", "4.5/accepted", "4.5/location", "4.5/messageid")
+@pytest.mark.spec("4.5/post", "4.5/type", "4.5/accepted", "4.5/location", "4.5/messageid", "4.5/gap")
 @pytest.mark.parametrize("prefix", ["", f"/workspaces/{named}"])
 @pytest.mark.parametrize("form", ["json", "xml"])
 def test_a_message_is_accepted_with_202_a_location_and_a_messageid(form: str, prefix: str) -> None:
@@ -125,6 +125,7 @@ def test_a_field_of_the_wrong_form_is_refused_by_name(name: str, value: object) 
     assert sandbox.get("/messages").json() == ended
 
 
+@pytest.mark.spec("8/gap")
 def test_to_may_have_ten_thousand_characters() -> None:
     """Public sources: at most 10,000, separators counted."""
     sandbox = Sandbox()
@@ -339,6 +340,7 @@ def test_one_message_has_its_text_and_seven_links() -> None:
     assert "id" not in document
 
 
+@pytest.mark.spec("2.4/gap")
 def test_parts_that_nobody_wrote_are_shown_as_recorded() -> None:
     """Recorded: type default, the delivery report with nine fields, two social entries. Written ones stay."""
     sandbox = Sandbox()

@@ -47,6 +47,7 @@ def counted(document: Any) -> dict[str, tuple[str, str]]:
     "2.5/link-method",
     "2.5/link-method.type",
     "3.2/notmatched",
+    "3.2/gap",
     "4.4/get",
     "4.4/view",
     "4.4/response",

@@ -1,6 +1,7 @@
 """Searching and sorting contacts. Source: specification 4.2, docs/service.md on lists."""
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given, settings
@@ -76,6 +77,22 @@ def test_custom_fields_are_searched_with_their_prefix() -> None:
     assert found(town(), "custom_employeeId=98123456&firstName=s") == ["Samantha"]
 
 
+@pytest.mark.spec("2.2/custom", "4.2/custom")
+@pytest.mark.parametrize(
+    "name",
+    ["employeeId", "EMPLOYEEID", "x", "Field Name", "Größe", "2nd", "a-b.c", "custom_custom", "fields"],
+)
+def test_any_custom_field_is_found_by_the_name_that_it_has(name: str) -> None:
+    """Specification 4.2: <name> is what the field is called; nobody has to be told about it before."""
+    sandbox = town()
+    for first, value in (("Kim", "blue"), ("Bo", "green")):
+        custom = [{"fieldName": "other", "fieldValue": "blue"}, {"fieldName": name, "fieldValue": value}]
+        sandbox.created("/contacts", {**JANE, "firstName": first, "customFields": custom})
+
+    assert found(sandbox, urlencode({f"custom_{name}": "blue"})) == ["Kim"]
+    assert found(sandbox, urlencode({f"custom_{name}": "e"})) == ["Kim", "Bo"]
+
+
 def test_a_custom_field_that_nobody_has_finds_nobody() -> None:
     """A filter that fails open would return everyone."""
     assert found(town(), "custom_managedBy=ops") == []
@@ -124,6 +141,16 @@ def test_rows_are_sorted_by_the_fields_named() -> None:
     assert found(sandbox, "sortFields=firstName") == ["Ada", "Sam", "Samantha", "Zoe"]
     assert found(sandbox, "sortFields=lastName,firstName") == ["Zoe", "Sam", "Samantha", "Ada"]
     assert found(sandbox, "sortFields=lastName,firstName&sortOrder=desc") == ["Ada", "Samantha", "Sam", "Zoe"]
+    sandbox.created("/contacts", {"firstName": "Bo", "lastName": "Lee", "jobTitle": "Nurse"})
+    sandbox.created("/contacts", {"firstName": "Bo", "lastName": "Lee", "jobTitle": "Analyst"})
+    named = "fields=jobTitle&sortFields=lastName,firstName,jobTitle&lastName=lee"
+    rows = sandbox.get(f"/contacts?{named}").json()["contacts"]
+    assert [(row["firstName"], row["jobTitle"]) for row in rows] == [
+        ("Bo", "Analyst"),
+        ("Bo", "Nurse"),
+        ("Sam", "Nurse"),
+        ("Samantha", "Analyst"),
+    ]
 
 
 def test_without_sort_fields_the_order_is_that_of_creation() -> None:

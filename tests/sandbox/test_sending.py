@@ -358,6 +358,7 @@ def test_anything_but_200_is_a_failure(status: int) -> None:
     assert (call["status"], call["callback"]["statusCode"]) == ("FAILED", status)
 
 
+@pytest.mark.spec("6/gap")
 def test_a_failed_call_is_tried_again_until_it_succeeds() -> None:
     """Public sources: about every five minutes, here every two seconds of the sandbox's clock."""
     clock = Clock()

@@ -74,8 +74,10 @@ def test_the_root_of_an_entity_and_its_links_are_qualified_and_its_children_are_
 @pytest.mark.spec("4/media-xml", "4.2/accept-xml")
 def test_a_list_is_a_return_with_an_unqualified_status() -> None:
     """Facts 9: return, frame and rows in the second namespace; facts 1: the status with its spaces."""
-    root = root_of(Sandbox(contacts=21).get("/contacts", headers=both("contact")))
+    answer = Sandbox(contacts=21).get("/contacts", headers=both("contact"))
 
+    root = root_of(answer)
+    assert answer.headers["content-type"] == xml_type("contact")
     assert root.tag == f"{D}return"
     assert root.findtext("status") == "1 to 20 of 21    "
     assert len(root.findall(f"{D}contacts/{D}contact")) == 20
@@ -182,9 +184,11 @@ def test_a_resource_is_written_and_listed_in_xml() -> None:
     body = f"<ns2:resource {NAMESPACES}>{inner}</ns2:resource>".encode()
 
     answer = sandbox.post("/resources", headers=both("resource"), content=body)
-    rows = root_of(sandbox.get("/resources", headers=both("resource"))).findall(f"{D}resources/{D}resource")
+    listed = sandbox.get("/resources", headers=both("resource"))
 
     rid = last_segment(answer.headers["location"])
+    rows = root_of(listed).findall(f"{D}resources/{D}resource")
+    assert [one.headers["content-type"] for one in (answer, listed)] == [xml_type("resource")] * 2
     assert root_of(answer).tag == f"{A}resource"
     assert sandbox.get(f"/_sandbox/resources/{rid}/content").content == b"a;b\n"
     assert [row.findtext("name") for row in rows] == ["staff.csv"]

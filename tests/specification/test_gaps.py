@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from sandbox.asking import Sandbox, named
+from sandbox.asking import JANE, PIXEL, Sandbox, named
 
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text("utf-8")
 
@@ -61,3 +61,33 @@ def test_what_is_only_mentioned_is_not_played(path: str) -> None:
 
     assert sandbox.get(path).status_code == 404
     assert "scenarios" in PAGE.partition("\n## Limits")[2].partition("\n## ")[0]
+
+
+@pytest.mark.spec("1/gap")
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/workspaces", "GET, POST"),
+        (f"/workspaces/{named}", "GET, PUT"),
+        ("/messages", "GET, POST"),
+        ("/messages/0123", "GET"),
+        ("/messages/0123/messagestatus", "GET"),
+        ("/messages/0123/messageresponses", "GET"),
+    ],
+)
+def test_workspaces_and_messages_have_the_operations_that_public_sources_show(
+    path: str, methods: str
+) -> None:
+    """And no others: a workspace is not deleted, a message neither changed nor deleted."""
+    assert Sandbox().send("PATCH", path).headers["allow"] == methods
+
+
+@pytest.mark.spec("4.1/gap")
+def test_a_device_reads_as_the_seven_fields_with_its_id_two_dates_and_links() -> None:
+    sandbox = Sandbox()
+    device = sandbox.created(f"{sandbox.created('/contacts', JANE)}/devices", PIXEL)
+
+    document = sandbox.get(device).json()
+
+    assert document.keys() == PIXEL.keys() | {"id", "registrationDate", "lastModifiedDate", "link"}
+    assert document.items() >= PIXEL.items()

@@ -1,0 +1,209 @@
+"""Runs tests against changed sources, each time in a fork of a process that has imported all the rest.
+
+Most of the time of a short test run goes into starting Python, pytest and the libraries. Here this happens
+once: the process collects the tests, forgets the modules of this project, and then forks for each trial. The
+child imports the project again, with the changed sources in the place of those on the disk, and runs the
+tests. No file is written.
+
+Belongs here: that process, and how it is asked. Not here: what is changed (mutants.py).
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+from types import CodeType, ModuleType
+from typing import Literal, NamedTuple
+
+import pytest
+from _pytest.runner import runtestprotocol  # pytest has no public name for it
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+hang_s = 120  # real seconds until a trial is given up: none takes 2 on a machine that does nothing else
+_SERVING = "import sys; from specification.trial import serve; serve(int(sys.argv[1]), sys.argv[2:])"
+_KEPT = frozenset(
+    {__name__, "__main__", "conftest", "effort", "tally"}
+)  # the running process itself uses these
+_OPTIONS = ("-q", "--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
+
+Verdict = Literal["green", "red", "none"]
+
+
+class Result(NamedTuple):
+    """How one trial ended.
+
+    `verdict`: all tests passed, or one failed, or there was none: no test was found, a module could not be
+    imported, a fixture failed, or the time was over. `told`: the test that failed and its last line, or the
+    reason. `cpu_s`: processor seconds of the trial.
+    """
+
+    verdict: Verdict
+    told: str
+    cpu_s: float = 0
+
+
+class Job(NamedTuple):
+    """Tests as pytest names them, and the changed sources by the names of their modules."""
+
+    tests: tuple[str, ...]
+    sources: dict[str, str]
+
+
+class Trials:
+    """The process, as its user sees it."""
+
+    def __init__(self, ours: Connection) -> None:
+        self._ours = ours
+
+    def run(self, tests: Sequence[str], planted: Mapping[str, str]) -> Result:
+        """Run these tests (paths below tests/) with these texts in place of the project's files."""
+        sources = {path.removesuffix(".py").replace("/", "."): text for path, text in planted.items()}
+        try:
+            self._ours.send(Job(tuple(f"{TESTS / one}" for one in tests), sources))
+            result: Result = self._ours.recv()
+        except (EOFError, OSError) as error:
+            return Result("none", f"the process of the trials has ended: {error!r}")
+        return result
+
+
+@contextmanager
+def trials(tests: Sequence[str]) -> Iterator[Trials]:
+    """A process that has imported whatever these test files (paths below tests/) need; ended afterwards."""
+    ours, theirs = Pipe()
+    command = [sys.executable, "-c", _SERVING, str(theirs.fileno()), *tests]
+    process = Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        pass_fds=[theirs.fileno()],
+        stdin=DEVNULL,
+        stdout=DEVNULL,
+    )
+    theirs.close()
+    with ours, process:
+        try:
+            yield Trials(ours)
+        finally:
+            process.kill()
+
+
+def serve(number: int, tests: Sequence[str]) -> None:
+    """Be the process: its end of the pipe has this number."""
+    sys.exit(pytest.main([*_OPTIONS, *(f"{TESTS / one}" for one in tests)], [_Server(Connection(number))]))
+
+
+class _Server:
+    """A plugin of pytest that carries out trials in the place of a run."""
+
+    def __init__(self, theirs: Connection) -> None:
+        self._theirs = theirs
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Answer jobs until nobody asks any more."""
+        _forget_the_project()
+        while True:
+            try:
+                job: Job = self._theirs.recv()
+            except EOFError:
+                return True
+            self._theirs.send(_forked(session, job))
+
+
+def _forked(session: pytest.Session, job: Job) -> Result:
+    reading, writing = Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(hang_s)
+        try:
+            result = _tried(session, job)
+        except BaseException as error:  # noqa: BLE001 - whatever it was, this process ends here
+            result = Result("none", repr(error))
+        writing.send(result)
+        os._exit(0)
+    writing.close()
+    with reading:
+        try:
+            verdict, told, _ = reading.recv()
+        except EOFError:
+            verdict, told = "none", f"the trial ended without a word, or took {hang_s} s"
+    _, _, used = os.wait4(child, 0)
+    return Result(verdict, told, used.ru_utime + used.ru_stime)
+
+
+def _tried(session: pytest.Session, job: Job) -> Result:
+    sys.meta_path.insert(0, _Changed(job.sources))
+    session.testsfailed = 0
+    items = session.perform_collect(list(job.tests))
+    if not items or session.testsfailed:
+        return Result("none", "the tests could not be collected")
+    unread = job.sources.keys() - sys.modules.keys()
+    if unread:
+        return Result("none", f"no test imports {', '.join(sorted(unread))}")
+    for item in items:
+        for report in runtestprotocol(item, log=False, nextitem=None):
+            if report.failed and report.when != "call":
+                return Result("none", f"{report.nodeid}: {report.longreprtext[-500:]}")
+            if report.failed and _crashed(report):
+                return Result(
+                    "none", f"{report.nodeid}: the project itself failed: {report.longreprtext[-500:]}"
+                )
+            if report.failed:
+                return Result("red", f"{report.nodeid}: {report.longreprtext.strip().splitlines()[-1]}")
+    return Result("green", f"{len(items)} passed")
+
+
+def _crashed(report: pytest.TestReport) -> bool:
+    """Whether an exception came out of the sandbox: no test judged anything then.
+
+    One of the client is an answer, as it gives it to whoever uses it.
+    """
+    place = getattr(report.longrepr, "reprcrash", None)
+    return place is not None and Path(place.path).is_relative_to(ROOT / "reconciler" / "sandbox")
+
+
+def _forget_the_project() -> None:
+    """What was imported of the project goes; what it has imported of other projects stays."""
+    for name, module in list(sys.modules.items()):
+        if name not in _KEPT and _is_ours(module):
+            del sys.modules[name]
+
+
+def _is_ours(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    return bool(file) and Path(file).is_relative_to(ROOT) and ".venv" not in Path(file).parts
+
+
+class _Changed(MetaPathFinder):
+    """Finds the modules whose source is another one than that on the disk."""
+
+    def __init__(self, sources: Mapping[str, str]) -> None:
+        self._sources = sources
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find the module where it always is; only its code is another."""
+        if fullname not in self._sources:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.origin is not None:
+            spec.loader = _ChangedLoader(fullname, spec.origin, self._sources[fullname])
+        return spec
+
+
+class _ChangedLoader(SourceFileLoader):
+    def __init__(self, fullname: str, path: str, text: str) -> None:
+        super().__init__(fullname, path)
+        self._text = text
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - the name is that of the constructor
+        return compile(self._text, self.path, "exec")
