@@ -20,6 +20,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "service.base_url": None,
     "service.profile": "service",
     "service.format": "json",
+    "service.schedule_zone": None,
     "service.auth.username": None,
     "service.auth.password": None,
     "service.auth.api_key": None,

@@ -4,6 +4,7 @@ Nothing here is planned or applied; a message is sent once, by somebody who mean
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -20,12 +21,37 @@ class BulkResource(Struct, frozen=True):
     voice: str = ""
 
 
+class Repeat(Struct, frozen=True):
+    """A scheduled message is repeated `times` times, each so long after the one before.
+
+    `times` is the service's `repetitionCount`; whether the first one counts is told nowhere.
+    """
+
+    times: int
+    days: int = 0
+    hours: int = 0
+    minutes: int = 0
+
+
+class Schedule(Struct, frozen=True):
+    """When a message is sent: at a whole minute, and perhaps again.
+
+    `at` knows its zone. `zone` is the IANA name of the time zone in which the service reads the date: that
+    of the API user's profile, because the date in the request has none. Source: docs/service.md, messages.
+    """
+
+    at: datetime
+    zone: str
+    repeat: Repeat | None = None
+
+
 class Message(Struct, frozen=True):
     """A message to send. `to` are numbers, addresses or MRIs; the service joins them with a separator.
 
     `callback_id` is the name of a callback of the account; `callback_parameters` come back with every
     reply, all of them as text: a list, an object or null as its JSON text. `more` are further fields of
-    the service, as it writes them. `resource` addresses everybody in its rows; `to` is empty then.
+    the service, as it writes them: `email`, `voice`, `features`, `label` and the like. `resource` addresses
+    everybody in its rows; `to` is empty then.
     """
 
     to: tuple[str, ...]
@@ -35,6 +61,7 @@ class Message(Struct, frozen=True):
     callback_parameters: Mapping[str, Any] = {}
     more: Mapping[str, Any] = {}
     resource: BulkResource | None = None
+    schedule: Schedule | None = None
 
 
 class Sent(Struct, frozen=True):

@@ -53,6 +53,9 @@ class Service(Struct, frozen=True):
     auth: Auth
     profile: str = "service"  # a name, or the absolute path of a file
     format: Literal["json", "xml"] = "json"  # of bodies on the wire
+    schedule_zone: str = (
+        ""  # in which the service reads dates of scheduled messages: the API user's; "": not told
+    )
     limits: Limits = Limits()
 
 
@@ -82,7 +85,7 @@ class Identity(Struct, frozen=True):
 
 
 class GuardLimits(Struct, frozen=True):
-    """Where the guard refuses (docs/planning.md, G1 and G2)."""
+    """Where the guard refuses (docs/planning.md, G1 and G2); `recipients_max` is about messages."""
 
     deletes_max: int = 25
     deletes_max_percent: int = 20
@@ -91,6 +94,7 @@ class GuardLimits(Struct, frozen=True):
     creates_max_percent: int = 20
     updates_max: int = 25
     updates_max_percent: int = 50
+    recipients_max: int = 25
 
 
 class LockSettings(Struct, frozen=True):

@@ -79,9 +79,17 @@ def callback_values(callback: Callback) -> dict[str, object]:
     }
 
 
-def sent_lines(sent: Sent, next_step: str) -> tuple[Line, ...]:
+def draft_lines(to: Sequence[str], scheduled: str, workspace: str) -> tuple[Line, ...]:
+    """Show who would get a message, and when."""
+    when = f" at {scheduled}" if scheduled else ""
+    head = f"would be sent{when} to {count(len(to), 'recipient')}, in workspace {workspace}:"
+    return (line(head), *(line("  ", one) for one in to), line("nothing was sent."))
+
+
+def sent_lines(sent: Sent, next_step: str, scheduled: str = "") -> tuple[Line, ...]:
     """Say that the message is accepted, which is not yet delivered."""
-    said = line("accepted, and queued: message ", (sent.message_id, "bold"))
+    waits = f"scheduled for {scheduled}" if scheduled else "queued"
+    said = line(f"accepted, and {waits}: message ", (sent.message_id, "bold"))
     return (said, line(("  next: ", "bold"), next_step))
 
 

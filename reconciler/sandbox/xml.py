@@ -59,7 +59,11 @@ CONTACT = _linked(
     devices=Many("device", DEVICE),
 )
 _REPEATS = {name: Number() for name in ("repetitionCount", "repeatDays", "repeatHrs", "repeatMin")}
-_PARTS = {name: Node() for name in ("email", "voice", "web", "social", "dlr", "features")}
+_PARTS = {
+    **{name: Node() for name in ("email", "voice", "web", "dlr")},
+    "social": Node({"social": Many("social", Node(attributes=("id",)), wrapped=False)}),
+    "features": Node({"pushOptions": Node()}),
+}
 MESSAGE = _linked(createdTime=Moment(), callbackParameters=Pairs(), **_REPEATS, **_PARTS)
 _TIMES = {name: Moment() for name in ("sentTimestamp", "receivedTimestamp", "acknowlegedTimestamp")}
 STATUS = _linked(

@@ -11,14 +11,18 @@ from typing import Any
 
 from reconciler.errors import InputError
 from reconciler.model.messages import Message
-from reconciler.service import urls
+from reconciler.service import schedules, urls
 
+recipients_max = 10_000  # characters of `to`, separators counted (docs/service.md, messages)
 separator = ";"  # between recipients; public sources show `;` and `,`, so neither may stand in one
 zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; none is further from UTC
 
 
-def body_of(message: Message) -> dict[str, Any]:
-    """The body that sends `message`. Raises InputError for what the service could misread."""
+def body_of(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
+    """The body that sends `message`. Raises InputError for what the service could misread.
+
+    `now` tells UTC; it is asked for a scheduled message alone.
+    """
     _check_recipients(message)
     parameters = {name: _parameter(value) for name, value in message.callback_parameters.items()}
     body: dict[str, Any] = {**_recipients(message), "subject": message.subject}
@@ -28,6 +32,8 @@ def body_of(message: Message) -> dict[str, Any]:
         body["callbackId"] = message.callback_id
     if parameters:
         body["callbackParameters"] = parameters
+    if message.schedule:
+        body |= schedules.fields(message.schedule, now())
     twice = sorted(body.keys() & message.more.keys())
     if twice:
         raise InputError(
@@ -84,6 +90,11 @@ def _check_recipients(message: Message) -> None:
                 f"recipient {place} is empty, or holds a separator or a control character.",
                 next="give each recipient as a text of its own.",
             )
+    if (size := len(separator.join(recipients))) > recipients_max:
+        raise InputError(
+            f"the recipients have {size:,} characters together; the service takes {recipients_max:,}.",
+            next="send several messages, each to some of them.",
+        )
 
 
 def criteria(start: datetime, end: datetime) -> tuple[tuple[str, str], ...]:

@@ -253,7 +253,7 @@ class Messages(ReadMessages):
         """
         # Public sources give messages to a resource a type of their own (docs/service.md, messages).
         kind = "message" if message.resource is None else "bulkmessage"
-        body = self._transport.encode(kind, message_requests.body_of(message))
+        body = self._transport.encode(kind, message_requests.body_of(message, self._timing.now))
         call = Call("POST", self._path(workspace), kind, body=body)
         try:
             message_id = await self._transport.once(

@@ -101,12 +101,22 @@ _RESOURCE = Shape(single=_words("id name scope mimeType derefUri url"), links=Tr
 _WORKSPACE = Shape(single=_words("id projectName projectNumber status billingcostcentre"), links=True)
 
 _PARTS = ("email", "voice", "web", "social", "dlr", "features", "whatsapp", "rcs")
+# Posts stand in an element of their own name, each with its place as an attribute (public samples).
+_SOCIAL = Shape(
+    lists={
+        "social": Rows("social", Shape(attributes=_words("id"), single=_words("body type")), wrapped=False)
+    }
+)
 _MESSAGE = Shape(
     single=_words("id to subject label type direction responseCount callbackId messageTemplateId body"),
     numbers=_words("repetitionCount repeatDays repeatHrs repeatMin"),
     moments=_words("createdTime"),
     maps=_words("callbackParameters"),
-    objects={key: Shape() for key in _PARTS},
+    objects={
+        **{key: Shape() for key in _PARTS},
+        "social": _SOCIAL,
+        "features": Shape(objects={"pushOptions": Shape(single=_words("notifications escalationMins"))}),
+    },
     links=True,
 )
 _CATEGORY = Shape(

@@ -115,7 +115,8 @@ MESSAGE = record(
     callbackParameters=PARAMETERS,
     repeatMin=count,
     voice=record(optional="body"),
-    social=record(optional="body"),
+    social=record(social=several(record(id=text, optional="body type"), least=1)),
+    features=record(pushOptions=record(optional="notifications escalationMins")),
     email=record(optional="body footer type"),
     optional="to subject body label type from direction responseCount callbackId newField",
 )
@@ -243,6 +244,18 @@ def test_the_sandbox_reads_what_the_client_sends(kind: str) -> None:
         assert read_xml(kind, media.encode(document, kind, "xml")) == document
 
     reads()
+
+
+def test_the_posts_of_a_message_stand_as_the_public_samples_show() -> None:
+    """Each in an element of its own within one of the same name, its place as an attribute."""
+    posts = {"social": [{"id": "social", "body": "One"}, {"id": "social_long", "body": "Two"}]}
+
+    written = media.encode({"to": "+61491570156", "social": posts}, "message", "xml")
+
+    assert (
+        b'<social><social id="social"><body>One</body></social>'
+        b'<social id="social_long"><body>Two</body></social></social>'
+    ) in written
 
 
 NAMES = ("newThing", "other", "x1", "\u00e9t\u00e9", "a-b.c", "id", "link", "status")

@@ -1,39 +1,30 @@
 """`reconciler messages`: sends messages, and shows what became of them."""
 
 import re
-import sys
 from datetime import UTC, datetime, time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler.cli import options, output
-from reconciler.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from reconciler.cli.following import Followed
-    from reconciler.cli.running import Signals
     from reconciler.model.messages import (
         Delivery,
-        Message,
         MessageDetail,
         MessageRow,
         Response,
         ResponseCount,
-        Sent,
         StatusCount,
     )
     from reconciler.model.settings import Settings
     from reconciler.report.lines import Line
-    from reconciler.service.client import Reader, ServiceClient
+    from reconciler.service.client import Reader
 
-body_bytes_max = 1_048_576  # bytes of a message's text; an SMS has 1,600 characters, an e-mail a few pages
 wait_default_s = 300.0
 
-_LOOK = "reconciler messages list"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -43,7 +34,7 @@ def command() -> None:
 
     \b
     Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, and not everybody answered in time,
-    8 in doubt, 64 usage, 130 interrupted.
+    7 too many recipients, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
     Examples:
@@ -74,17 +65,40 @@ def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     return found
 
 
+def _at(ctx: click.Context, parameter: click.Parameter, written: str | None) -> datetime | None:
+    """Return the time of --at. Raises BadParameter where it names no zone."""
+    if written is None:
+        return None
+    from reconciler.manifest.outgoing import TIME_HINT, moment  # noqa: PLC0415 - not for --help
+
+    found = moment(written)
+    if found is None:
+        raise click.BadParameter(f"{written!r} is not a time with a zone: {TIME_HINT}.", ctx, parameter)
+    return found
+
+
 @command.command(short_help="Send one message, once.")
 @click.option(
     "--to",
     multiple=True,
-    required=True,
     metavar="RECIPIENT",
-    help="A number, an e-mail address or an MRI. Repeatable.",
+    help="A number, an e-mail address, an MRI, contact/WORKSPACE/NAME, or tag:KEY=VALUE. Repeatable.",
 )
-@click.option("--subject", required=True, metavar="TEXT", help="The subject.")
+@click.option("--subject", metavar="TEXT", help="The subject.")
 @click.option("--body", metavar="TEXT", help="The text.")
 @click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input.")
+@click.option(
+    "--file",
+    metavar="FILE",
+    help="A message file in YAML or JSON: e-mail, voice and further parts, and whatever no option says.",
+)
+@click.option("--label", metavar="TEXT", help="A label by which the message is found again.")
+@click.option(
+    "--at",
+    metavar="TIME",
+    callback=_at,
+    help="Send it then: an ISO 8601 time with its zone, as 2026-03-02T22:00+11:00. Default: now.",
+)
 @click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
 @click.option(
     "--param",
@@ -94,7 +108,19 @@ def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     callback=_parameters,
     help="Comes back with every reply, as text. Repeatable.",
 )
-@_workspace
+@click.option(
+    "--workspace",
+    metavar="ALIAS",
+    help="A workspace of the settings. Default: that of the contacts in --to, else the default one.",
+)
+@click.option("--dry-run", is_flag=True, help="Show who would get it, and send nothing.")
+@click.option(
+    "--allow-recipients",
+    type=options.Count(min=0),
+    default=0,
+    metavar="N",
+    help="Agree to up to N recipients, where guard.recipients_max refuses.",
+)
 @click.option("--wait", is_flag=True, help="Stay, and show status and replies until everybody answered.")
 @click.option(
     "--timeout",
@@ -106,141 +132,45 @@ def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple
 )
 @options.settings_options
 @options.format_option
-def send(*, wait: bool, timeout: float, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+def send(
+    *,
+    dry_run: bool,
+    allow_recipients: int,
+    wait: bool,
+    timeout: float,
+    format: str,  # noqa: A002 - the option's name
+    **given: Any,
+) -> int:
     """Send one message. It is sent at most once: an answer that got lost is told, and nothing is repeated.
 
-    With --wait the status and the replies are shown as they come, until everybody who can has
-    answered, S seconds are over, or Ctrl-C; none of these takes the message back.
+    contact/WORKSPACE/NAME is a contact of the manifests, tag:KEY=VALUE every contact that carries the
+    tag. Each is looked up at the service first; where somebody is not there, is ambiguous or has no
+    number, nothing is sent to anybody. With --wait the status and the replies are shown as they come,
+    until everybody who can has answered, S seconds are over, or Ctrl-C; none of these takes the message
+    back. --file takes what `reconciler schema message` describes.
 
     \b
-    Reads settings; writes the service. Exit codes: 0 accepted (with --wait: everybody answered),
-    1 not sent, or not followed, 3 input invalid, 6 sent, and not everybody answered in time,
+    Reads settings, FILE, and manifests, the store and the service for addresses of ours; writes the
+    service, nothing with --dry-run. Exit codes: 0 accepted (with --wait: everybody answered), 1 not sent,
+    or not followed, 3 input invalid, 6 sent, and not everybody answered in time, 7 too many recipients,
     8 in doubt whether it was sent, 64 usage, 130 interrupted.
 
     \b
     Examples:
         reconciler messages send --to +61491570156 --subject 'Night shift' --body 'Can you come?' --wait
-        reconciler messages send --to jane.doe@example.com --subject Report --body-file - < report.txt
+        reconciler messages send --to contact/default/jane-doe --subject Report --body-file - < report.txt
         reconciler messages send --to +61491570156 --subject Test --body 'Reply, please' \\
             --callback on-call --param incident=42
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    message = _message(given)
-    from reconciler.cli.calling import once, workspace_id, writing  # noqa: PLC0415 - not for --help
-    from reconciler.cli.following import follow  # noqa: PLC0415 - the same
+    from reconciler.cli import sending  # noqa: PLC0415 - not for --help
 
-    as_json = format == "json"
-
-    async def send_it(
-        client: "ServiceClient", settings: "Settings", signals: "Signals"
-    ) -> "tuple[Sent, Followed | None]":
-        where = await workspace_id(client, settings, workspace)
-        await _require_callback(client, message.callback_id)
-        sent = await once(
-            signals, client.messages.send(message, workspace=where), "the message was sent;", _LOOK
-        )
-        if not wait:
-            return sent, None
-        if not as_json:
-            _accepted(sent, workspace)
-        return sent, await follow(
-            client.messages,
-            sent.message_id,
-            workspace=where,
-            limit_s=timeout,
-            stop=signals.stop,
-            show=not as_json,
-        )
-
-    sent, followed = writing(given, send_it)
-    return _report_sent(sent, followed, workspace, as_json=as_json)
-
-
-async def _require_callback(client: "Reader", name: str) -> None:
-    """Return where the account has the callback. Raises InputError: replies would come back to nobody."""
-    from reconciler.core.suggest import did_you_mean  # noqa: PLC0415 - not for --help
-    from reconciler.errors import InputError  # noqa: PLC0415 - the same
-
-    if not name:
-        return
-    found = await client.callbacks.list()
-    known = [one.name for one in found]
-    if name not in known:
-        otherwise = "make it first: reconciler callbacks create"
-        raise InputError(
-            f"no callback is called {name!r}; nothing was sent.", next=did_you_mean(name, known, otherwise)
-        )
-
-
-def _message(given: dict[str, Any]) -> "Message":
-    """Take what makes the message out of the options. Raises UsageError, FileError, InputError."""
-    from reconciler.model.messages import Message  # noqa: PLC0415 - not for --help
-
-    body, file = given.pop("body"), given.pop("body_file")
-    if (body is None) == (file is None):
-        raise click.UsageError("give the text with --body or with --body-file, one of them.")
-    callback, parameters = given.pop("callback"), given.pop("parameters")
-    if parameters and not callback:
-        raise click.UsageError("--param needs --callback: without one, parameters come back to nobody.")
-    return Message(
-        to=given.pop("to"),
-        subject=given.pop("subject"),
-        body=_body(file) if body is None else body,
-        callback_id=callback,
-        callback_parameters=parameters,
-    )
-
-
-def _body(file: str) -> str:
-    """Return the text of a file, or of standard input, without the line end that closes it."""
-    from reconciler.cli.files import read_file  # noqa: PLC0415 - not for --help
-
-    shown = "standard input" if file == "-" else file
-    data = _standard_input() if file == "-" else read_file(Path(file))
-    if len(data) > body_bytes_max:
-        raise InputError(f"{shown} has over {body_bytes_max:,} bytes.", next="send a shorter text")
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
-        raise InputError(f"{shown} is not UTF-8 text.", next="store it as UTF-8") from None
-    return text.removesuffix("\n").removesuffix("\r")
-
-
-def _standard_input() -> bytes:
-    if sys.stdin is None or sys.stdin.closed:
-        raise FileError("standard input is closed.", next="name a file with --body-file FILE")
-    return sys.stdin.buffer.read(body_bytes_max + 1)
-
-
-def _accepted(sent: "Sent", workspace: str) -> None:
-    from reconciler.report.messages import sent_lines  # noqa: PLC0415 - not for --help
-
-    output.lines(sent_lines(sent, f"reconciler messages responses {sent.message_id}{_in(workspace)}"))
-
-
-def _in(workspace: str) -> str:
-    return "" if workspace == "default" else f" --workspace {workspace}"
-
-
-def _report_sent(sent: "Sent", followed: "Followed | None", workspace: str, *, as_json: bool) -> int:
-    from reconciler.report.messages import followed_lines, followed_values, report_json  # noqa: PLC0415 - not for --help
-
-    if followed is None:
-        if as_json:
-            output.json(report_json({"sent": sent}))
-        else:
-            _accepted(sent, workspace)
-        return 0
-    now = followed.progress
-    values = (now.statuses, now.counts, now.responses)
-    if as_json:
-        trouble = str(followed.trouble or "")
-        about = {"sent": sent, "end": followed.end, "trouble": trouble, **followed_values(*values)}
-        output.json(report_json(about, followed.exit_code))
-    else:
-        output.lines(followed_lines(*values, followed.end))
-        if followed.trouble is not None:
-            output.failure(followed.trouble, as_json=False)
-    return followed.exit_code
+    found, as_json = sending.written(given), format == "json"
+    if wait and (found.at is not None or dry_run):
+        raise click.UsageError("--wait goes with a message that is sent now.")
+    if dry_run:
+        return sending.show_draft(given, found, allowed=allow_recipients, as_json=as_json)
+    wait_s = timeout if wait else None
+    return sending.send(given, found, allowed=allow_recipients, wait_s=wait_s, as_json=as_json)
 
 
 def _moment(ctx: click.Context, parameter: click.Parameter, written: str | None) -> datetime | None:

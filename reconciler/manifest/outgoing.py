@@ -1,0 +1,106 @@
+"""The message file of `reconciler messages send --file`: one YAML or JSON file becomes a draft of a message.
+
+Belongs here: reading and checking it, every mistake with its place. Not here: who the recipients are
+(core/recipients.py), what the service can carry (service/message_requests.py).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from reconciler.errors import InputError, Problem
+from reconciler.manifest.check import check
+from reconciler.manifest.tree import Tree, read_tree
+from reconciler.model.documents import Place
+from reconciler.model.messages import Repeat
+
+# Parts that reach the service as they stand, under the names that it has for them.
+PARTS = ("label", "type", "eventId", "messageTemplateId", "messageTemplateName")
+STRUCTURED = ("email", "voice", "web", "social", "features", "dlr", "whatsapp", "rcs")
+
+# The service refuses a call without it, also where no conference is meant (docs/service.md, messages).
+no_conference = "ConfCall:,ConfAccountNo:,ConfPinNo:,ConfModPinNo:,Pin:"
+
+
+class Written(Struct, frozen=True):
+    """What was written of one message: None and empty where nothing was.
+
+    `places` has the place of each of `to`, and `at_place` that of the time. `more` are parts in the service's
+    form. `at` knows its zone.
+    """
+
+    to: tuple[str, ...] = ()
+    subject: str | None = None
+    body: str | None = None
+    callback: str | None = None
+    parameters: Mapping[str, str] = {}
+    workspace: str | None = None
+    at: datetime | None = None
+    repeat: Repeat | None = None
+    more: Mapping[str, Any] = {}
+    places: tuple[Place, ...] = ()
+    at_place: Place = Place("--at")
+
+
+def read_message(data: bytes, file: str) -> Written:
+    """Return what the file says. Raises InputError with every mistake in it, in the order of the file."""
+    tree = read_tree(data, file)
+    checked = () if tree.broken else check("message", tree)
+    problems = sorted({*tree.problems, *checked}, key=lambda one: (one.line, one.column))
+    if problems:
+        raise mistakes(*problems)
+    value = tree.value
+    schedule = value.get("schedule", {})
+    return Written(
+        to=tuple(value.get("to", ())),
+        subject=value.get("subject"),
+        body=value.get("body"),
+        callback=value.get("callback"),
+        parameters=value.get("parameters", {}),
+        workspace=value.get("workspace"),
+        at=_time(tree, schedule["at"]) if schedule else None,
+        repeat=Repeat(**{name: int(text) for name, text in schedule["repeat"].items()})
+        if "repeat" in schedule
+        else None,
+        more=_more(value),
+        places=tuple(tree.places(value["to"])) if "to" in value else (),
+        at_place=tree.place(("schedule", "at")),
+    )
+
+
+def _time(tree: Tree, text: str) -> datetime:
+    found = moment(text)
+    if found is None:
+        what = f"schedule.at is not a time with a zone: {text!r}."
+        raise mistakes(tree.problem(("schedule", "at"), what, TIME_HINT))
+    return found
+
+
+TIME_HINT = "write it as 2026-03-02T22:00+11:00, or with Z for UTC"
+
+
+def moment(text: str) -> datetime | None:
+    """Return a time in ISO 8601 that names its zone, or None."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo and "T" in text.upper() else None
+
+
+def _more(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts as the service writes them."""
+    more = {name: value[name] for name in (*PARTS, *STRUCTURED) if name in value}
+    if "voice" in more:
+        more["voice"] = {"type": no_conference, **more["voice"]}
+    if "social" in more:
+        more["social"] = {"social": more["social"]}
+    return more
+
+
+def mistakes(*problems: Problem) -> InputError:
+    """Return the error that carries these problems."""
+    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    return InputError(f"the message cannot be used: {count}; nothing was sent.", problems=problems)

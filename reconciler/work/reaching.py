@@ -1,0 +1,137 @@
+"""Who the contacts of a message are at the service: found as a plan finds them, then looked at once each.
+
+Belongs here: the reads. Not here: whom a recipient means (core/recipients.py), sending (service/messages.py).
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from msgspec import Struct, structs
+
+from reconciler.apply.opening import opened
+from reconciler.core.match import Found, Matches, former_names, match
+from reconciler.core.observe import observed
+from reconciler.core.recipients import keys, unreached
+from reconciler.errors import InputError, NotFound, Problem
+from reconciler.live import read_live
+from reconciler.model.address import Address
+from reconciler.model.documents import Place
+from reconciler.model.plans import Workspace
+from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
+from reconciler.service.client import Reader
+from reconciler.store.aside import within
+from reconciler.work.outside import Outside
+from reconciler.work.planning import named_workspaces, rules_of
+
+
+class Person(Struct, frozen=True):
+    """A contact as a message names it: `to` is its MRI, `keys` is what it is reached by."""
+
+    address: Address
+    to: str
+    keys: frozenset[str]
+
+
+async def reach(
+    settings: Settings,
+    desired: Desired,
+    outside: Outside,
+    reader: Reader,
+    *,
+    people: Mapping[Address, Place],
+    channels: Sequence[str],
+) -> tuple[Person, ...]:
+    """Return these contacts, which are all of one workspace, in their order. Sends nothing but GET.
+
+    A contact is named by its MRI: it is reached on all of its channels, and the service fills in its name
+    where the text asks for it. Raises InputError with everybody who is not there, is ambiguous, or is
+    reached by none of these channels: nobody is left out in silence.
+    """
+    chosen = {one: desired.entities[one] for one in people}
+    scope = Scope("contact", next(iter(people)).workspace)
+    # Their devices are nobody's business here, and would cost a look each.
+    entities = {one: structs.replace(entity, devices_in_scope=False) for one, entity in chosen.items()}
+    wanted = structs.replace(desired, entities=entities, scopes=frozenset({scope}))
+    workspaces = await named_workspaces(reader, settings, wanted)
+    matches = await _matches(settings, wanted, outside, reader, workspaces)
+    problems = [_problem(people[one], *why) for one in people if (why := _why_not(one, matches))]
+    if problems:
+        raise _refused(problems, len(people))
+    looks = await asyncio.gather(*(_look(reader, matches.found[one], workspaces[0].id) for one in people))
+    found: list[Person] = []
+    for one, look in zip(people, looks, strict=True):
+        made = _person(one, look, channels)
+        if isinstance(made, Person):
+            found.append(made)
+        else:
+            problems.append(_problem(people[one], *made))
+    if problems:
+        raise _refused(problems, len(people))
+    return tuple(found)
+
+
+async def _matches(
+    settings: Settings, wanted: Desired, outside: Outside, reader: Reader, workspaces: tuple[Workspace, ...]
+) -> Matches:
+    """Return which live contact each of them is, by the rules of a plan."""
+    async with opened(settings, outside, create=False) as store:
+        recorded = await within(outside.offload, partial(store.recorded, workspaces), give_up=store.give_up)
+    former = former_names(wanted.entities.values())
+    names = wanted.entities.keys() | set(former.values())
+    records = {one: record for one, record in recorded.entities.items() if one in names}
+    rules = rules_of(settings)
+    live = await read_live(
+        reader,
+        wanted,
+        Recorded(records, recorded.salt),
+        workspaces={one.alias: one.id for one in workspaces},
+        rules=rules,
+        concurrency=settings.service.limits.concurrency,
+    )
+    entities = tuple(wanted.entities.values())
+    (scope,) = wanted.scopes
+    return match(entities, live.entities[scope], records, keys=rules.keys("contact"), former=former)
+
+
+Look = tuple[str, LiveEntity] | None  # the MRI, and everything else
+
+
+async def _look(reader: Reader, hit: Found, workspace: str) -> Look:
+    try:
+        found = await reader.contacts.get(hit.live.remote_id, workspace=workspace)
+    except NotFound:
+        return None
+    mri = found.body.get("mri")
+    entity = observed("contact", hit.live.workspace, found.remote_id, found.body)
+    return (mri if isinstance(mri, str) else ""), entity
+
+
+def _why_not(one: Address, matches: Matches) -> tuple[str, str] | None:
+    contested = {each for group in matches.contested for each in group}
+    if one in matches.ambiguous or one in matches.claimed or one in contested:
+        return f"{one} is ambiguous: it is not sure which contact of the service it is.", "reconciler plan"
+    if one not in matches.found:
+        return f"{one} is not at the service.", "reconciler apply, or leave it out"
+    return None
+
+
+def _person(one: Address, look: Look, channels: Sequence[str]) -> Person | tuple[str, str]:
+    if look is None:
+        return f"{one} is not at the service any more.", "reconciler plan"
+    mri, entity = look
+    if lacks := unreached(entity.fields, channels):
+        return f"{one} has no {lacks}, so this message cannot reach it.", "add one, or leave it out"
+    if not mri:
+        return f"{one}: the service does not tell its MRI.", "name its number or its e-mail address instead"
+    return Person(one, mri, keys(entity.fields))
+
+
+def _problem(place: Place, what: str, hint: str) -> Problem:
+    return Problem(place.file, place.line, place.column, what, hint)
+
+
+def _refused(problems: list[Problem], total: int) -> InputError:
+    what = f"{len(problems)} of {total} contacts cannot be reached; nothing was sent."
+    return InputError(what, problems=tuple(problems))
