@@ -1,4 +1,4 @@
-"""What `reconciler doctor` looks at on this machine: settings, manifests, limits, files, variables, versions.
+"""What `reconciler doctor` looks at on this machine: settings, manifests, limits, files, the way, versions.
 
 Belongs here: looking, and saying what was found; each look alone, and none of them writes. Not here: the
 store and the service (checks_outside.py), deadlines (commands/doctor.py), how it is shown (report/).
@@ -13,17 +13,18 @@ import ssl
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from reconciler import __version__, pipeline
-from reconciler.cli import trust
+from reconciler.cli import network, trust
 from reconciler.cli.settings import Read
 from reconciler.cli.surroundings import Surroundings, mistakes, unchecked
-from reconciler.cli.values import SECRETS
-from reconciler.errors import SettingsError
+from reconciler.cli.values import REFERENCES, SECRETS, refused
+from reconciler.errors import Problem, SettingsError
 from reconciler.model.findings import Finding
+from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 
 # What others than the owner may do to a file, as bits of its mode.
@@ -31,12 +32,8 @@ OPEN_TO_OTHERS = 0o077
 
 _LIBRARIES = ("httpx2", "sqlalchemy", "psycopg", "msgspec", "pyyaml", "jsonschema-rs", "pyrage", "rich")
 
-# Names are compared in capitals: programs know some of these in both spellings.
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-_TRUST = (
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
-    *("SSLKEYLOGFILE", "NETRC"),
-)
+# What other programs would heed. Session keys in a file, or credentials from one, are never ours to use.
+_NEVER_HEEDED = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSLKEYLOGFILE", "NETRC")
 # libpq's own variables; they reach only a shared store.
 _POSTGRES = (
     "PGHOST",
@@ -81,9 +78,13 @@ def secrets(around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
     if around.read is None:
         return around, (unchecked("secrets", "the settings"),)
     try:
-        complete = around.readable(service=True).settings
+        complete: Settings | None = around.readable(service=True).settings
     except SettingsError as error:
-        return around, mistakes("secrets", error)
+        # What is wrong with the way to the service has lines of its own.
+        ours = tuple(one for one in error.problems if not one.what.startswith("service.network."))
+        if ours or not error.problems:
+            return around, mistakes("secrets", refused(*ours) if ours else error)
+        complete = None
     what = f"{len(SECRETS)} of {len(SECRETS)} present (never shown)"
     return replace(around, complete=complete), (Finding("secrets", "ok", what),)
 
@@ -142,7 +143,7 @@ def _settings_files(read: Read | None) -> Iterator[Finding]:
             f"others may write {read.layers.shown}, and so decide where the credentials go",
             f"chmod go-w {read.layers.shown}",
         )
-    for name in SECRETS:
+    for name in REFERENCES:
         raw = read.layers.values[tuple(name.split("."))].raw
         path = raw.get("file") if isinstance(raw, dict) else None
         if path and mode_of(read.layers.root / path) & OPEN_TO_OTHERS:
@@ -193,34 +194,36 @@ def mode_of(path: Path) -> int:
         return 0
 
 
-def variables(around: Surroundings) -> tuple[Finding, ...]:
-    """Which variables other programs would listen to, and whether we do."""
-    given = {name.upper() for name, value in around.environ.items() if value}
-    shared = around.read is not None and around.read.settings.store.startswith("postgresql")
-    proxies = _ignored(
-        "proxies",
-        [name for name in _PROXIES if name in given],
-        "we connect directly",
-        "let this machine reach the service itself",
+def way(around: Surroundings) -> tuple[Finding, ...]:
+    """Which proxy and which certificates are in effect, who decided, and which variables nobody heeds."""
+    if around.read is None:
+        return tuple(unchecked(name, "the settings") for name in ("proxies", "certificates"))
+    layers, environ = around.read.layers, around.environ
+    through, believed = network.proxy_of(layers, environ), network.trust_of(layers, environ)
+    ignored = [name for name in _NEVER_HEEDED if environ.get(name)]
+    return (
+        *_told("proxies", through.told, through.problem),
+        *_told("certificates", believed.told, believed.problem),
+        *(() if not ignored else (_unheeded(ignored),)),
+        *_of_the_store(around.read.settings.store, environ),
     )
-    trust = _ignored(
-        "certificates",
-        [name for name in _TRUST if name in given],
-        "the system's certificates are believed",
-        "add the authority to the system's certificates",
-    )
-    libpq = [name for name in _POSTGRES if name in given]
-    if not (libpq and shared):
-        return proxies, trust
-    return proxies, trust, Finding("database", "ok", f"{', '.join(libpq)} in effect for the store")
 
 
-def _ignored(name: str, given: list[str], instead: str, hint: str) -> Finding:
-    if not given:
-        return Finding(name, "ok", f"no variable asks for others; {instead}")
-    return Finding(
-        name, "warn", f"{', '.join(given)}: set, and not in effect; {instead}", f"where that fails: {hint}"
-    )
+def _told(name: str, told: str, problem: Problem | None) -> tuple[Finding, ...]:
+    return (Finding(name, "ok", told),) if problem is None else mistakes(name, refused(problem))
+
+
+def _unheeded(names: list[str]) -> Finding:
+    what = f"{', '.join(names)}: set, and never in effect here"
+    hint = "name certificates in service.network.ca, credentials in service.auth"
+    return Finding("certificates", "warn", what, hint)
+
+
+def _of_the_store(store: str, environ: Mapping[str, str]) -> tuple[Finding, ...]:
+    libpq = [name for name in _POSTGRES if environ.get(name)]
+    if not libpq or not store.startswith("postgresql"):
+        return ()
+    return (Finding("database", "ok", f"{', '.join(libpq)} in effect for the store"),)
 
 
 def program(_around: Surroundings) -> tuple[Finding, ...]:

@@ -4,7 +4,6 @@ Belongs here: asking them, each question alone, with nothing but reads. Not here
 """
 
 import asyncio
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +13,8 @@ from msgspec import structs
 
 from reconciler.apply.exclusion import used
 from reconciler.cli.checks import OPEN_TO_OTHERS, mode_of
+from reconciler.cli.network import read_network
+from reconciler.cli.settings import Read
 from reconciler.cli.storing import now, open_store
 from reconciler.cli.surroundings import Surroundings, alone, unchecked
 from reconciler.core.recover import Standing
@@ -33,7 +34,7 @@ from reconciler.report.lines import count
 from reconciler.service import urls
 from reconciler.service.client import Reader, open_reader
 from reconciler.service.clock import Watched
-from reconciler.service.connections import open_connections
+from reconciler.service.connections import first_stop, knock, open_connections
 from reconciler.service.timing import Timing
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
@@ -160,22 +161,23 @@ def service(around: Surroundings) -> tuple[Finding, ...]:
     if around.read is None or not around.read.settings.service.base_url:
         return tuple(unchecked(name, "the settings") for name in ("service", *_OF_THE_SERVICE))
     if around.complete is None:
-        address = around.read.settings.service.base_url
-        return _knocked(address, around.timeout_s), *(
-            unchecked(name, "the secrets") for name in _OF_THE_SERVICE
-        )
+        return _knocked(around.read, around), *(unchecked(name, "the secrets") for name in _OF_THE_SERVICE)
     return asyncio.run(_asked(around.complete, around.timeout_s))
 
 
-def _knocked(address: str, timeout_s: float) -> Finding:
-    """Return whether somebody takes connections at the address; nothing is sent."""
-    base = urls.base(address)
+def _knocked(read: Read, around: Surroundings) -> Finding:
+    """Return whether somebody takes connections at the first stop of the way; nothing is sent."""
+    network, wrong = read_network(read.layers, around.environ)
+    if wrong:
+        return unchecked("service", "proxies and certificates")
+    service = structs.replace(read.settings.service, network=network)
+    stop = first_stop(service)
     try:
-        socket.create_connection((base.host.strip("[]"), base.port), timeout_s).close()
+        knock(service, around.timeout_s)
     except OSError as error:
-        what = f"{base.origin} takes no connection: {(error.strerror or 'no answer in time').lower()}"
+        what = f"{stop} takes no connection: {(error.strerror or 'no answer in time').lower()}"
         return Finding("service", "fail", what, "check service.base_url, and the way there")
-    return Finding("service", "ok", f"{base.origin} takes connections; nothing was asked")
+    return Finding("service", "ok", f"{stop} takes connections; nothing was asked")
 
 
 async def _asked(settings: Settings, timeout_s: float) -> tuple[Finding, ...]:

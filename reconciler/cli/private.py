@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli.values import SECRETS, Layers
+from reconciler.cli.values import REFERENCES, Layers
 from reconciler.errors import SettingsError
 from reconciler.store import marker, urls
 
@@ -30,10 +30,11 @@ def private_files(layers: Layers, environ: Mapping[str, str]) -> tuple[str, ...]
 
 
 def _of_secrets(section: Mapping[str, Any]) -> Iterator[str]:
-    auth = section.get("service", {}).get("auth", {})
-    for name in SECRETS:
-        written = auth.get(name.rpartition(".")[2], {})
-        if "file" in written:
+    for name in REFERENCES:
+        written: Any = section
+        for step in name.split("."):
+            written = written.get(step, {})
+        if isinstance(written, dict) and "file" in written:
             yield written["file"]
 
 

@@ -44,7 +44,7 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
     ).settings
     if service:
-        output.conceal(Credentials(settings.service.auth).conceal_anywhere)
+        output.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_anywhere)
     return settings
 
 

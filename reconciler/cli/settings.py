@@ -4,7 +4,6 @@ Belongs here: what a value means and which values contradict each other. Not her
 from (sources.py), how a secret is read (credentials.py).
 """
 
-import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from reconciler.cli import credentials
+from reconciler.cli.network import read_network
+from reconciler.cli.network import written_problems as network_problems
 from reconciler.cli.private import private_files
 from reconciler.cli.sources import read_layers
 from reconciler.cli.values import SECRETS, Layers, Value, refused
@@ -29,11 +30,13 @@ from reconciler.model.settings import (
     Identity,
     Limits,
     LockSettings,
+    Network,
     Secret,
     Service,
     Settings,
     WorkspaceRef,
 )
+from reconciler.service import urls as service_urls
 from reconciler.service.profile import file_bytes_max, load_profile
 from reconciler.store import urls
 
@@ -70,7 +73,7 @@ def read_settings(
     """
     layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
     problems = [*_contradictions(layers), *(_missing(layers) if service else ())]
-    secrets = {name: Secret("") for name in SECRETS}
+    secrets, network = {name: Secret("") for name in SECRETS}, Network()
     if service and not problems:
         for name in SECRETS:
             read = _secret(layers, name, environ)
@@ -78,9 +81,11 @@ def read_settings(
                 problems.append(read)
             else:
                 secrets[name] = read
+        network, wrong = read_network(layers, environ)
+        problems += wrong
     if problems:
         raise refused(*problems)
-    return Read(_settings(layers, secrets, private_files(layers, environ)), layers)
+    return Read(_settings(layers, secrets, network, private_files(layers, environ)), layers)
 
 
 def working_folder() -> Path:
@@ -105,8 +110,8 @@ def workspaces(layers: Layers) -> Iterator[Value]:
 def _contradictions(layers: Layers) -> Iterator[Problem]:
     """Yield what the schema cannot see: addresses, stores, and workspaces that are one and the same."""
     base_url, store = _value(layers, "service.base_url"), _value(layers, "store")
-    if base_url.raw is not None:
-        yield from address_problems(base_url)
+    address = () if base_url.raw is None else tuple(address_problems(base_url))
+    yield from address or network_problems(layers)  # a proxy is judged by where it leads
     yield from _store_problems(store)
     yield from _workspace_problems(tuple(workspaces(layers)))
     yield from _identity_problems(layers)
@@ -126,7 +131,7 @@ def address_problems(value: Value) -> Iterator[Problem]:
     found = _BASE_URL.fullmatch(text)
     if found is None or int(found["port"] or 1) not in range(1, port_max + 1) or _dots(found):
         yield value.problem(f"{text!r} is not an http(s) address.", "write it like https://api.example.com")
-    elif found["scheme"] == "http" and not is_loopback(found["host"]):
+    elif found["scheme"] == "http" and not service_urls.is_loopback(found["host"]):
         yield value.problem(
             f"{text!r} would send the credentials readable by everyone on the way.",
             "write https; plain http is for this machine only (127.0.0.1, localhost)",
@@ -135,16 +140,6 @@ def address_problems(value: Value) -> Iterator[Problem]:
 
 def _dots(found: re.Match[str]) -> bool:
     return ".." in found["host"] or any(step in (".", "..") for step in found["path"].split("/"))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host of an address is this machine, without asking any name service."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _profile(layers: Layers) -> str:
@@ -271,7 +266,9 @@ def _unfit(name: str, text: str) -> tuple[str, str] | None:
     return None
 
 
-def _settings(layers: Layers, secrets: Mapping[str, Secret], private: tuple[str, ...]) -> Settings:
+def _settings(
+    layers: Layers, secrets: Mapping[str, Secret], network: Network, private: tuple[str, ...]
+) -> Settings:
     def one(name: str, kind: type[T]) -> T:
         return msgspec.convert(_value(layers, name).raw, kind, strict=False)
 
@@ -300,6 +297,7 @@ def _settings(layers: Layers, secrets: Mapping[str, Secret], private: tuple[str,
             format=_value(layers, "service.format").raw,
             schedule_zone=_value(layers, "service.schedule_zone").raw or "",
             limits=struct("service.limits", Limits),
+            network=network,
         ),
         workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspaces(layers)},
         store=_store(layers),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.cli import trust
-from reconciler.cli.values import DEFAULTS, SECRETS, Layers, Value, Values, refused
+from reconciler.cli.values import DEFAULTS, REFERENCES, SECRETS, Layers, Value, Values, refused
 from reconciler.cli.variables import from_environment, present
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.check import check
@@ -192,4 +192,4 @@ def _whole(path: tuple[str, ...]) -> bool:
     """Whether what stands here is one value, though it may be written as a mapping."""
     if path[:1] == ("environments",):
         return True
-    return ".".join(path) in SECRETS or (len(path) == 2 and path[0] == "workspaces")  # noqa: PLR2004 - workspaces.ALIAS
+    return ".".join(path) in REFERENCES or (len(path) == 2 and path[0] == "workspaces")  # noqa: PLR2004 - workspaces.ALIAS

@@ -66,6 +66,15 @@ def doubt(path: Path, about: os.stat_result, who: Who) -> Doubt | None:
     return None
 
 
+def folder_doubt(folder: Path, who: Who) -> Doubt | None:
+    """Return why what lies in a folder is not believed, or None. Raises OSError."""
+    real = folder.resolve()
+    if os.name != "posix" or _is_named(real, who):
+        return None
+    found = of_folder(real.stat(), who)
+    return _filled(found, real, real) if found else None
+
+
 def read(path: Path, who: Who, most: int = -1) -> bytes | Doubt | None:
     """Return the first `most` bytes of a file, or why it is not believed; None where it is no regular file.
 

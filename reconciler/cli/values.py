@@ -13,7 +13,8 @@ from reconciler.model.documents import Place
 from reconciler.model.settings import Checks, GuardLimits, Identity, Limits, LockSettings
 
 # Each setting that is one value or one list, in the order in which `config` shows them, with its default.
-# None: there is no default. Secrets have none either, and are the only ones whose file form is a mapping.
+# None: there is no default. Secrets have none either; only they and the proxy may be a mapping in the
+# file.
 DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "stack": "default",
     "manifests": ("manifests",),
@@ -26,6 +27,8 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "service.auth.api_key": None,
     "service.auth.send_key": "header",
     **{f"service.limits.{name}": getattr(Limits(), name) for name in Limits.__struct_fields__},
+    "service.network.proxy": "env",
+    "service.network.ca": "env",
     **{f"identity.{name}": getattr(Identity(), name) for name in Identity.__struct_fields__},
     "ownership.mark": None,
     "adopt": "always",
@@ -40,6 +43,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "plan.recipients": (),
 }
 SECRETS = ("service.auth.username", "service.auth.password", "service.auth.api_key")
+REFERENCES = (*SECRETS, "service.network.proxy")  # what may be written as the place of a secret
 
 
 @dataclass(frozen=True, slots=True)

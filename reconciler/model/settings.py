@@ -46,6 +46,32 @@ class Limits(Struct, frozen=True):
     settle_s: float = 10.0  # how long a write in doubt may still land before we look (rule A9)
 
 
+class Proxy(Struct, frozen=True):
+    """A proxy on the way to the service. `address` is scheme://host:port and may be shown, `login` never."""
+
+    address: str
+    source: str  # the setting or variable that names it
+    login: Secret | None = None  # user:password, as the Basic scheme writes them
+
+    def __str__(self) -> str:
+        """How messages name it."""
+        return f"{self.address} ({self.source})"
+
+
+class Trust(Struct, frozen=True):
+    """Which certificates prove the service. Both empty: those of this system; else these and no others."""
+
+    certificates: str = ""  # in PEM
+    folders: tuple[str, ...] = ()  # of certificates under their hashes, as OpenSSL reads them
+
+
+class Network(Struct, frozen=True):
+    """The way to the service, after settings and variables were read: no one below reads a variable."""
+
+    proxy: Proxy | None = None
+    trust: Trust = Trust()
+
+
 class Service(Struct, frozen=True):
     """Which service, and how to speak to it."""
 
@@ -57,6 +83,7 @@ class Service(Struct, frozen=True):
         ""  # in which the service reads dates of scheduled messages: the API user's; "": not told
     )
     limits: Limits = Limits()
+    network: Network = Network()
 
 
 class WorkspaceRef(Struct, frozen=True):

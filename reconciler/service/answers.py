@@ -51,9 +51,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """No complete answer. `status` is 0 where not even the first line of one arrived."""
+    """No complete answer. `status` is 0 where not even the first line of one arrived.
+
+    REFUSED is the word of a proxy that will not connect us: nothing was sent, and asking again is of no use.
+    """
 
     failure: Failure
     what: str
     next: str = ""
     status: int = 0
+
+    @property
+    def left_us(self) -> bool:
+        """Whether anything of the request may have arrived."""
+        return self.failure not in (Failure.NEVER_SENT, Failure.REFUSED)

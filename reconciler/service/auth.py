@@ -17,7 +17,7 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from reconciler.errors import SettingsError
-from reconciler.model.settings import Auth, Secret
+from reconciler.model.settings import Auth, Proxy, Secret
 
 concealed_min = 4  # characters; replacing shorter secrets in a text would tear it up and tell them
 concealed_anywhere_min = 8  # the same in everything that is printed, where a word such as `demo` is common
@@ -25,11 +25,14 @@ hidden = "(secret)"
 
 
 class Credentials:
-    """What goes with every request to our own origin, and to no other."""
+    """What goes with every request to our own origin, and to no other.
+
+    The login of a proxy is hidden as well, and is sent to the proxy alone (connections.py).
+    """
 
     __slots__ = ("_forms", "_long_forms", "headers", "key_in_query")
 
-    def __init__(self, auth: Auth) -> None:
+    def __init__(self, auth: Auth, proxy: Proxy | None = None) -> None:
         username = _checked("username", auth.username)
         password = _checked("password", auth.password)
         key = _checked("api_key", auth.api_key)
@@ -50,7 +53,7 @@ class Credentials:
             ("Authorization", f"Basic {basic}"),
             *((("x-api-key", key),) if in_header else ()),
         )
-        secrets = (key, password, basic)
+        secrets = (key, password, basic, *_of_proxy(proxy))
         self._forms = _forms(secrets)
         self._long_forms = _forms(value for value in secrets if len(value) >= concealed_anywhere_min)
 
@@ -74,6 +77,23 @@ def credential_hash(auth: Auth, origin: str, salt: str) -> str:
     """
     known = json.dumps([origin, auth.username.reveal(), auth.api_key.reveal()])
     return hmac.new(salt.encode(), b"credential\0" + known.encode(), sha256).hexdigest()[:32]
+
+
+def login_of(proxy: Proxy) -> tuple[str, str] | None:
+    """User and password for a proxy, to be sent with the Basic scheme to it and to nobody else."""
+    if proxy.login is None:
+        return None
+    user, _, password = proxy.login.reveal().partition(":")
+    return user, password
+
+
+def _of_proxy(proxy: Proxy | None) -> tuple[str, ...]:
+    """What has to be hidden of a proxy's login: a user without a password is a token."""
+    login = login_of(proxy) if proxy else None
+    if login is None:
+        return ()
+    both = ":".join(login)
+    return (login[1] or login[0], both, b64encode(both.encode()).decode())
 
 
 def _checked(name: str, secret: Secret) -> str:

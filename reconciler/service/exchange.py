@@ -1,32 +1,30 @@
 """One request on the wire, once: what came back, or how it broke.
 
-Belongs here: streaming an answer with its caps, and telling the library's errors apart. Not here:
-credentials, waiting, repeating (transport.py), meaning (refusals.py).
+Belongs here: streaming an answer with its caps, and telling the library's errors apart. Not here: what
+happens before the request leaves (way.py), credentials, waiting, repeating (transport.py), meaning
+(refusals.py).
 
 The library's errors end here. They carry the request, and with it the key; so none of them is kept as
 a cause, only its kind and the system's own words for it.
 """
 
 import asyncio
-import socket
-import ssl
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
 import httpx2
 
 from reconciler.core.retry import Failure
+from reconciler.model.settings import Proxy
 from reconciler.service.answers import Answer, Broken
+from reconciler.service.way import NEVER_SENT, Unconnected, Way
 
 body_max = 16 * 1024 * 1024  # bytes, packed and decoded; a page of 20 rows has some 20 thousand
 
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's way of saying "with a gzip header"
 
-# Measured on real sockets (tests/service/test_sockets.py): nothing of the request has left us.
-# Everything else may have arrived, a reset at accept included: it looks like one after the work.
-_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _BROKEN = (httpx2.HTTPError, httpx2.StreamError, OSError)
 
 
@@ -39,21 +37,30 @@ class _BadEncoding(Exception):
 
 
 async def exchange(
-    transport: httpx2.AsyncBaseTransport, request: httpx2.Request, *, timeout_s: float
+    transport: httpx2.AsyncBaseTransport,
+    request: httpx2.Request,
+    *,
+    timeout_s: float,
+    proxy: Proxy | None = None,
+    leaving: Callable[[], None] | None = None,
 ) -> Answer | Broken:
     """Send `request` once and read all of its answer, within `timeout_s` for everything together.
 
+    `proxy` is the one that the transport goes through; `leaving` is called right before the first byte of
+    the request leaves, and may raise what the caller wants to see.
     The library's own timeouts count from byte to byte, so a slow drip would pass them for ever.
     """
     head = Answer(0, {}, b"")
+    way = Way(request.url.netloc.decode("ascii"), proxy, leaving)
+    request.extensions["trace"] = way.trace
     try:
-        async with asyncio.timeout(timeout_s):
-            response = await transport.handle_async_request(request)
-            head = _head(response)
-            return await _answer(response, head)
-    except _NEVER_SENT as error:
-        what, hint = _no_connection(error, request.url.netloc.decode("ascii"))
-        return Broken(Failure.NEVER_SENT, what, hint)
+        with way:
+            async with asyncio.timeout(timeout_s):
+                response = await transport.handle_async_request(request)
+                head = _head(response)
+                return await _answer(response, head)
+    except (Unconnected, *NEVER_SENT) as error:
+        return way.ended(error)
     except TimeoutError:
         if head.status and not decided_by_body(head.status):
             return head
@@ -72,8 +79,6 @@ async def exchange(
 
 _BASE = "check service.base_url: the address answers, but not as the service does."
 _TIMEOUT = "raise service.limits.timeout_s if the service is known to be slow, or run it again later."
-_NETWORK = "check service.base_url and the network; nothing was sent."
-_TLS = "check service.base_url (https, host, port) and the certificates trusted here; nothing was sent."
 
 
 def _head(response: httpx2.Response) -> Answer:
@@ -143,29 +148,3 @@ def _unpacked(unpacker: "zlib._Decompress", chunk: bytes) -> bytes:
         return unpacker.decompress(chunk, body_max + 1)
     except zlib.error:
         raise _BadEncoding from None
-
-
-def _no_connection(error: Exception, host: str) -> tuple[str, str]:
-    """Why there is no connection, in words of ours, and what to check."""
-    what = f"no connection to {host}"
-    for cause in _causes(error):
-        match cause:
-            case ssl.SSLCertVerificationError():
-                return f"{what}: the certificate is not trusted ({cause.verify_message})", _TLS
-            case ssl.SSLError():
-                return f"{what}: the TLS handshake failed", _TLS
-            case socket.gaierror():
-                return f"{what}: the name cannot be resolved", _NETWORK
-            case ConnectionRefusedError():
-                return f"{what}: refused", _NETWORK
-    late = isinstance(error, (httpx2.ConnectTimeout, httpx2.PoolTimeout))
-    return (f"{what} in time" if late else what), _NETWORK
-
-
-def _causes(error: BaseException | None) -> list[BaseException]:
-    """The error and what led to it; at most ten, however the chain is knotted."""
-    found: list[BaseException] = []
-    while error is not None and error not in found and len(found) < 10:  # noqa: PLR2004 - see above
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found

@@ -14,7 +14,7 @@ know about redirects, proxies and netrc. Here they do not exist.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -81,8 +81,9 @@ class Transport:
     ) -> None:
         self.calls: Counter[str] = Counter()
         self._base = urls.base(service.base_url)
-        self._credentials = Credentials(service.auth)
+        self._credentials = Credentials(service.auth, service.network.proxy)
         self._connections = connections
+        self._proxy = service.network.proxy  # which failures are told of; `connections` go through it
         self._timing = timing
         self._vendor = vendor
         self.form: media.Form = service.format
@@ -268,16 +269,19 @@ class Transport:
     ) -> "_Done[T] | refusals.Seen":
         request = self._request(call, timeout_s)
         pair, asked_at = self._pair.get(), self._timing.monotonic()
+        leaving = None
         if pair is not None and call.method != "GET":
             pair.check(asked_at)
-            request.extensions["trace"] = self._checked(pair)
+            leaving = self._checked(pair)
         clock = asyncio.get_running_loop().time
         ends_at = clock() + timeout_s
-        answer = await exchange(self._connections, request, timeout_s=timeout_s)
+        answer = await exchange(
+            self._connections, request, timeout_s=timeout_s, proxy=self._proxy, leaving=leaving
+        )
         if pair is not None:
             self._between(pair, call, answer)
         if isinstance(answer, Broken):
-            if answer.failure is not retry.Failure.NEVER_SENT:
+            if answer.left_us:
                 self.calls[call.method] += 1
             return refusals.broken(call, answer)
         self.calls[call.method] += 1
@@ -305,20 +309,15 @@ class Transport:
         except Malformed as error:
             return refusals.Seen(retry.Failure.LOST, error)
 
-    def _checked(self, pair: Pair) -> Callable[[str, object], Awaitable[None]]:
+    def _checked(self, pair: Pair) -> Callable[[], None]:
         """Look at the clock again where the first byte leaves: a connection may have to be made before."""
-
-        async def trace(event: str, _: object) -> None:
-            if event.endswith(".send_request_headers.started"):
-                pair.check(self._timing.monotonic())
-
-        return trace
+        return lambda: pair.check(self._timing.monotonic())
 
     def _between(self, pair: Pair, call: Call, answer: Answer | Broken) -> None:
         """Note when a look was answered, and how long after it a write was sent."""
         if call.method == "GET":
             pair.answered_at = self._timing.monotonic()
-        elif not (isinstance(answer, Broken) and answer.failure is retry.Failure.NEVER_SENT):
+        elif not isinstance(answer, Broken) or answer.left_us:
             self.gaps.seconds.append(pair.late_s(pair.sent_at))
 
     def _remembered(self, call: Call, answer: Answer, asked_at: float) -> str:

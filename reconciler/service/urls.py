@@ -8,6 +8,7 @@ it into a DELETE on the collection. So: an id is letters, digits, `_`, `-`, noth
 finished path is read back against its template.
 """
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -24,7 +25,7 @@ spelled_max = (
 _SEGMENT = re.compile(r"[A-Za-z0-9_.~-]+", re.ASCII)
 _SIGNS = re.compile(r"%[0-9A-F]{2}|.", re.ASCII | re.DOTALL)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,30}}|\[[0-9A-Fa-f:.]{{2,45}}\]", re.ASCII)
+HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,30}}|\[[0-9A-Fa-f:.]{{2,45}}\]", re.ASCII)
 _PORTS = {"http": 80, "https": 443}
 _port_max = 65_535
 
@@ -59,7 +60,7 @@ def base(base_url: str) -> Base:
     if "?" in base_url or "#" in base_url:
         raise _bad_base("", "it holds a query or a fragment; keys belong under service.auth")
     host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
-    if not _HOST.fullmatch(host) or port == 0:
+    if not HOST.fullmatch(host) or port == 0:
         raise _bad_base(base_url, "its host or port cannot be read")
     return Base(parts.scheme, host.lower(), port or _PORTS[parts.scheme], _prefix(base_url, parts.path))
 
@@ -67,6 +68,16 @@ def base(base_url: str) -> Base:
 def origin(base_url: str) -> str:
     """`scheme://host:port` of a base address, in one form: lower case, the port always written."""
     return base(base_url).origin
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host of an address is this machine, without asking any name service."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def path(template: str, ids: Mapping[str, str]) -> str:

@@ -136,8 +136,10 @@ def test_without_settings_the_rest_is_still_looked_at(run: Run, tmp_path: Path) 
     found = states(done)
     assert (done.returncode, done.stderr) == (1, "")
     assert found["settings"] == "fail"
-    assert {found[name] for name in ("secrets", "manifests", "store", "service", "limits")} == {"unchecked"}
-    assert {found[name] for name in ("files", "proxies", "certificates", "program")} == {"ok"}
+    assert {found[name] for name in ("secrets", "manifests", "store", "service", "limits", "proxies")} == {
+        "unchecked"
+    }
+    assert {found[name] for name in ("files", "program")} == {"ok"}
 
 
 def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
@@ -419,10 +421,11 @@ def test_variables_that_other_programs_listen_to_are_named_and_not_shown(
     project: Project, service: Service
 ) -> None:
     """A proxy's address may hold a password; that it has no effect is what people search for."""
-    done = doctor(project, service, HTTPS_PROXY="http://me:canary-proxy@proxy.example.com", SSL_CERT_FILE="x")
+    done = doctor(project, service, HTTP_PROXY="http://me:canary-proxy@proxy.example.com", SSLKEYLOGFILE="x")
 
-    assert (states(done)["proxies"], states(done)["certificates"]) == ("warn", "warn")
-    assert "HTTPS_PROXY: set, and not in effect" in line(done, "proxies")["what"]
+    assert (states(done)["proxies"], states(done)["certificates"]) == ("ok", "warn")
+    assert "(127.0.0.1 is this machine; HTTP_PROXY is not in effect)" in line(done, "proxies")["what"]
+    assert any("SSLKEYLOGFILE: set, and never in effect" in one["what"] for one in told(done)["checks"])
     assert states(done)["service"] == "ok"
     assert "canary" not in done.stdout
 

@@ -82,8 +82,8 @@ def test_requests_at_once_never_share_a_lane() -> None:
 
 
 @pytest.mark.parametrize("error", [httpx2.ReadError("reset"), asyncio.CancelledError()])
-def test_a_lane_comes_back_when_its_request_fails(error: BaseException) -> None:
-    """A lane lost for every failure would open new connections for ever."""
+def test_a_lane_whose_request_failed_is_closed_and_another_one_takes_its_place(error: BaseException) -> None:
+    """The library keeps a tunnel whose TLS handshake failed as one that is in use, for ever."""
     transport, made = lanes()
 
     async def main() -> None:
@@ -91,11 +91,12 @@ def test_a_lane_comes_back_when_its_request_fails(error: BaseException) -> None:
         made[0].error = error
         with pytest.raises(type(error)):
             await once(transport)
-        made[0].error = None
+        assert [lane.closed for lane in made] == [True]
+        await once(transport)
         await once(transport)
 
     asyncio.run(main())
-    assert [lane.used for lane in made] == [3]
+    assert [(lane.used, lane.closed) for lane in made] == [(2, True), (2, False)]
 
 
 def test_closing_closes_every_lane() -> None:

@@ -134,7 +134,7 @@ def test_a_connection_that_had_to_be_made_first_may_have_taken_too_long() -> Non
         if request.method == "GET":
             return answer(200, contact(ID))
         clock.now += 0.2
-        await request.extensions["trace"]("http11.send_request_headers.started", {})
+        await request.extensions["trace"]("http11.send_request_headers.started", {"request": request})
         carried_out.append(request.method)
         return answer(204)
 

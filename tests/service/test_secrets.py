@@ -32,7 +32,7 @@ from service.support import (
 )
 
 from reconciler.errors import ReconcilerError, ServiceError
-from reconciler.model.settings import Auth, Secret, SendKey
+from reconciler.model.settings import Auth, Proxy, Secret, SendKey
 from reconciler.sandbox.app import running
 from reconciler.service.auth import Credentials, hidden
 from reconciler.service.client import ServiceClient, open_client
@@ -252,3 +252,20 @@ def test_credentials_that_cannot_be_carried_are_refused_before_anything_is_sent(
         make()
     assert username not in str(raised.value) or username == "user"
     assert key not in str(raised.value) or key == "key"
+
+
+def test_a_proxys_password_is_hidden_as_our_own_secrets_are() -> None:
+    """A page of the way may quote it; the login travels in base64, and a token has no password."""
+    proxy = Proxy("http://proxy.example.com:3128", "HTTPS_PROXY", Secret("me:canary-of-the-proxy"))
+    token = Proxy("http://proxy.example.com:3128", "HTTPS_PROXY", Secret("canary-as-a-token:"))
+    auth = service().auth
+
+    for given, text in (
+        (proxy, "canary-of-the-proxy"),
+        (proxy, base64.b64encode(b"me:canary-of-the-proxy").decode()),
+        (token, "canary-as-a-token"),
+        (token, base64.b64encode(b"canary-as-a-token:").decode()),
+    ):
+        known = Credentials(auth, given)
+        assert text not in known.conceal(f"seen: {text}!")
+        assert text not in known.conceal_anywhere(f"seen: {text}!")

@@ -55,10 +55,19 @@ def _rows(layers: Any) -> Iterator[Row]:
                 yield value.name, "the default workspace", value.origin
         elif value.path[:2] == ("service", "auth") and value.path[-1] != "send_key":
             yield _secret(value)
+        elif value.path == ("service", "network", "proxy"):
+            yield _proxy(value)
         elif value.path == ("store",):
             yield value.name, shown(value.raw), value.origin
         else:
             yield value.name, value.typed, value.origin
+
+
+def _proxy(value: Any) -> Row:
+    """Return a proxy's row: its URL without what stands before the @, or where it comes from."""
+    from reconciler.service.proxies import shown  # noqa: PLC0415 - with the settings
+
+    return (value.name, shown(value.raw), value.origin) if isinstance(value.raw, str) else _secret(value)
 
 
 def _secret(value: Any) -> Row:

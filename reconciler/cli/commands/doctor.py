@@ -35,8 +35,8 @@ def command(*, offline: bool, timeout_s: float, format: str, **given: Any) -> in
 
     Settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history and
     the number of twins that the last run saw, the service with credentials, workspaces and clock,
-    limits, rights of files, variables that other programs listen to, versions. Works also when most of
-    it is broken.
+    limits, rights of files, the proxy and the certificates in effect and who decided, versions. Works
+    also when most of it is broken.
 
     \b
     Reads all of these, the service with a single GET; writes nothing.
@@ -77,7 +77,7 @@ def _found(
         **({} if offline else {"service": checks_outside.service}),
         "limits": checks.limits,
         "files": checks.files,
-        "variables": checks.variables,
+        "proxies": checks.way,
         "program": checks.program,
     }
     return findings + _side_by_side(looks, around)
