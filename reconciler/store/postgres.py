@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.schema import CreateSchema
 
 from reconciler.store.lost import RESTORE
@@ -183,6 +184,7 @@ class Server:
         )
         event.listen(engine, "do_connect", connect)
         event.listen(engine, "begin", _take_turn)
+        event.listen(engine, "handle_error", _give_up_a_silent_ping)
         return engine
 
     def options(self, *, writing: bool) -> Mapping[str, object]:
@@ -235,6 +237,14 @@ def source(url: str) -> Server:
 
 def _state(error: BaseException) -> str:
     return getattr(error, "sqlstate", "") or ""
+
+
+def _give_up_a_silent_ping(context: ExceptionContext) -> None:
+    """Let silence at the ping before a transaction be the end: a new connection would be silent too."""
+    from reconciler.store.patient import is_silence  # noqa: PLC0415 - loaded already
+
+    if context.is_pre_ping and is_silence(context.original_exception):
+        context.is_disconnect = False
 
 
 def _take_turn(connection: Connection) -> None:

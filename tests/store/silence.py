@@ -35,6 +35,7 @@ class Proxy:
         self._url = urlsplit(url)
         self.port = 0
         self._servers: list[socket.socket] = []
+        self.calls = 0  # connections that were asked for
 
     def close(self) -> None:
         for server in self._servers:
@@ -49,6 +50,7 @@ class Proxy:
         return f"postgresql://{login}@127.0.0.1:{self.port}{self._url.path}?{said}"
 
     def call(self, caller: socket.socket) -> None:
+        self.calls += 1
         server = socket.create_connection((self._url.hostname, self._url.port))
         self._servers.append(server)
         Thread(target=self._pass, args=(caller, server, Event()), daemon=True).start()

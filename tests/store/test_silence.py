@@ -54,11 +54,17 @@ def locked(store: Store) -> None:
 def test_a_server_that_falls_silent_is_given_up_at_every_statement(
     way: Proxy, ask: Callable[[Store], object]
 ) -> None:
-    """Its own limits end nothing: it is not there to keep them, and the network takes what is sent."""
+    """Its own limits end nothing: it is not there to keep them, and the network takes what is sent.
+
+    It is waited for once. A connection that is gone is made anew, and a silent one is not: the server would
+    be waited for as long again.
+    """
     with store_at(way.url(**PATIENCE)) as store:
         way.silent.set()
+        calls = way.calls
         with pytest.raises(StoreError, match="it does not answer"):
             ask(store)
+        assert way.calls == calls
 
 
 def test_who_did_not_answer_once_is_not_asked_again(way: Proxy) -> None:
