@@ -78,6 +78,12 @@ def _all_but(*files: str) -> Callable[[str], bool]:
     return lambda path: path.startswith("reconciler/") and path not in files
 
 
+def _calls_no_service(path: str) -> bool:
+    """One module opens what leads to the service. The sandbox calls receivers, the demo its own sandbox."""
+    others = _all_but("reconciler/service/connections.py", "reconciler/cli/stage.py")
+    return others(path) and not path.startswith("reconciler/sandbox/")
+
+
 PURE = _below("reconciler/core/", "reconciler/model/")
 BANS = (
     Ban(_all_but("reconciler/cli/output.py"), re.compile(r"print"), "return text; cli/output.py prints it"),
@@ -89,6 +95,19 @@ BANS = (
     Ban(PURE, re.compile(r"(random|secrets|uuid|os\.urandom)(\..+)?"), "take chance and ids as arguments"),
     Ban(PURE, re.compile(r"os\.(environ|getenv)(\..+)?"), "take the value; cli/ and the settings read it"),
     Ban(PURE, re.compile(r"(io\.)?open|pathlib\..+"), "take bytes; manifest/ and cli/ read files"),
+    Ban(
+        _below("reconciler/"),
+        re.compile(r"ssl\.(_?create_\w+_context)"),
+        "use service/tls.py: this one writes session keys where SSLKEYLOGFILE says",
+    ),
+    Ban(
+        _calls_no_service,
+        re.compile(
+            r"socket\.create_connection|asyncio\.open_connection|http\.client\..+|urllib\.request(\..+)?"
+            r"|httpx2\.((Async)?(HTTPTransport|Client)|get|post|put|delete|request|stream)"
+        ),
+        "use service/connections.py: it knows the proxy and the certificates",
+    ),
     Ban(_below("reconciler/"), re.compile(r"NotImplementedError"), "write it, or leave it out"),
     Ban(_below("reconciler/"), re.compile(r"eval|exec|pickle\..+|marshal\..+"), "decode with msgspec"),
     Ban(

@@ -1,7 +1,7 @@
 """Vendor media types, and bodies: JSON or XML text <-> plain dict, strictly.
 
 Belongs here: names of media types, decoding and encoding of bodies, the service's own words in an error
-body. Not here: what a list or an entity looks like (paging.py, client.py), how XML is written (xml.py).
+body. Not here: what a list or an entity looks like (paging.py, entities.py), how XML is written (xml.py).
 The dict has the shape of the JSON form in both forms: nothing above this module knows which it was.
 """
 

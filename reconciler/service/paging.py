@@ -1,7 +1,7 @@
 """Pages of a list: what one page says, and walking all of them.
 
 Belongs here: every end-of-list form, offsets, parallel reads, noticing that a walk went wrong.
-Not here: the request of a page (client.py), what an entity looks like.
+Not here: the request of a page (entities.py), what an entity looks like.
 
     total known       ▶ exactly the missing pages, in parallel
     total not known   ▶ a growing window of offsets in flight, until the end sign

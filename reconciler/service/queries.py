@@ -1,7 +1,7 @@
 """What a list is asked with: filters, fields and order as query parameters.
 
 Belongs here: the names of fields in queries. Not here: writing addresses (urls.py), what is asked for
-(client.py).
+(entities.py).
 Source: specification 4.2; docs/service.md, lists.
 """
 

@@ -1,7 +1,7 @@
 """The shapes of paths and of good answers: page, entity, devices of a contact, created, done.
 
 Belongs here: the one place that knows what an answer of each call looks like. Not here: which calls
-there are (client.py), lists beyond one page (paging.py).
+there are (entities.py), lists beyond one page (paging.py).
 
 Every function raises Malformed for a shape it does not know; the transport turns that into another try
 for a GET and into a doubt for a write.

@@ -9,6 +9,7 @@ from cli.hands import Project, Service
 from cli.keeping import told
 from cli.test_settings import refusal
 from service.roads import STRANGER, TRUSTED, Front, HttpProxy, beside, proving
+from service.socket_server import free_port
 
 from reconciler.cli.settings import read_settings
 from reconciler.model.settings import Network
@@ -237,10 +238,14 @@ def test_doctor_tells_what_decides_without_calling_anybody(
 
 
 def test_without_the_secrets_doctor_knocks_at_the_proxy(project: Project, office: Office) -> None:
-    done = project.run(Service(API), "doctor", "--format", "json", env={**office.environ, "SVC_USER": ""})
+    """A proxy of the settings is the way to this machine too; nobody answers at the address itself."""
+    nowhere = Service(f"https://127.0.0.1:{free_port()}")
+    environ = {"SVC_USER": "", "RECONCILER_SERVICE_NETWORK_PROXY": office.environ["HTTPS_PROXY"]}
+
+    done = project.run(nowhere, "doctor", "--format", "json", env=environ)
 
     found = next(one for one in told(done)["checks"] if one["name"] == "service")
-    where = f"the proxy http://127.0.0.1:{office.proxy.port} (HTTPS_PROXY)"
+    where = f"the proxy http://127.0.0.1:{office.proxy.port} (service.network.proxy)"
     assert (found["state"], found["what"]) == ("ok", f"{where} takes connections; nothing was asked")
 
 

@@ -202,7 +202,7 @@ def test_a_service_that_proves_nothing_gets_nothing_and_holds_up_nobody() -> Non
         assert not isinstance(found, Exception), found
         assert counted == 1
 
-    asyncio.run(main())
+    when_quiet(main())
 
 
 def test_connections_through_a_proxy_are_used_again() -> None:

@@ -1,0 +1,244 @@
+"""Contacts, devices, resources: list, search, get, create, replace, delete.
+
+Belongs here: which call each of these is. Not here: opening a client (client.py), the shapes of answers
+(shapes.py), carrying a call out (transport.py), walking pages (paging.py), choosing among matches
+(core/match.py).
+
+A `workspace` is the service's id; "" is the default workspace, and only a caller who means it passes "".
+Bodies are plain JSON dicts. Source: docs/service.md.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from reconciler.errors import SettingsError
+from reconciler.model.kinds import CONTACT, DEVICE, Kind
+from reconciler.service import caches, media, paging, refusals, shapes, urls
+from reconciler.service.answers import Call
+from reconciler.service.found import Done, Found, Page, Rows
+from reconciler.service.profile import Profile
+from reconciler.service.queries import Queries
+from reconciler.service.transport import Transport
+
+_NOTHING: Mapping[str, str] = {}
+
+
+class ReadCollection:
+    """One kind of entity, for reading. Devices live under a contact: `parent` is the contact's id."""
+
+    def __init__(self, kind: Kind, transport: Transport, profile: Profile, *, window: int) -> None:
+        self.kind = kind
+        self._transport = transport
+        self._profile = profile
+        self._window = window
+        self._queries = Queries(kind, profile)
+
+    async def page(
+        self,
+        *,
+        workspace: str = "",
+        parent: str = "",
+        offset: int = 0,
+        limit: int = 0,
+        filters: Mapping[str, str] = _NOTHING,
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+        sort: str = "",
+    ) -> Page:
+        """One page, from row number `offset` (from 0); `limit` 0 asks for the largest.
+
+        `filters` are field names and the text they must contain (`custom.<name>` for a custom field);
+        the service may answer more than asked for. `fields` are added to brief rows; `custom` asks for
+        custom fields. `sort` are fields, separated by commas, with one `-` before all of them for descending.
+        """
+        if self.kind is DEVICE:
+            return await self._devices(workspace, parent)
+        query = (
+            ("limit", str(limit or self._profile.page_max)),
+            ("offset", str(offset)),
+            *self._queries.filters(filters),
+            *self._queries.fields(fields),
+            *((("customFields", "true"),) if custom and self.kind is CONTACT else ()),
+            *self._queries.sorting(sort),
+        )
+        call = Call("GET", self._path(workspace), self.kind.media, query, "fields" if fields else "")
+        page = await self._transport.call(
+            call, lambda answer: shapes.page(call, answer, self.kind.plural, offset, self._profile)
+        )
+        return replace(page, rows=tuple(map(self._ours, page.rows)))
+
+    async def pages(
+        self,
+        first: Page | None = None,
+        *,
+        workspace: str = "",
+        parent: str = "",
+        filters: Mapping[str, str] = _NOTHING,
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+        sort: str = "",
+        window: int = 0,
+    ) -> AsyncGenerator[Page, None]:
+        """All pages in order of offset, read in parallel; `first`, if given, is the one at offset 0.
+
+        `window` is how many requests may be under way, for who may need few pages; 0: as many as allowed.
+        A row never comes twice. Where rows may have been missed, the last page says so in `trouble`.
+        """
+
+        async def fetch(offset: int, limit: int) -> Page:
+            return await self.page(
+                workspace=workspace,
+                parent=parent,
+                offset=offset,
+                limit=limit,
+                filters=filters,
+                fields=fields,
+                custom=custom,
+                sort=sort,
+            )
+
+        if first is None:
+            first = await fetch(0, 0)
+        limit = self._profile.page_max
+        try:
+            width = min(window or self._window, self._window)
+            async with aclosing(paging.walk(first, fetch, limit=limit, window=width)) as walked:
+                async for page in walked:
+                    yield page
+        except media.BadBody as error:
+            call = Call("GET", self._path(workspace, parent), self.kind.media)
+            raise refusals.malformed(call, str(error)) from None
+
+    async def list(
+        self,
+        *,
+        workspace: str = "",
+        parent: str = "",
+        filters: Mapping[str, str] = _NOTHING,
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+        sort: str = "",
+    ) -> Rows:
+        """All rows. A list that changed while it was read is read once more; then `complete` is false."""
+        rows = Rows(())
+        for _ in range(2):
+            before, rows = (
+                rows,
+                await paging.gather(
+                    self.pages(
+                        workspace=workspace,
+                        parent=parent,
+                        filters=filters,
+                        fields=fields,
+                        custom=custom,
+                        sort=sort,
+                    )
+                ),
+            )
+            if before and not rows:
+                return Rows((), total=rows.total, trouble="it showed rows a moment ago, and none now")
+            if rows.complete:
+                break
+        return rows
+
+    async def search(
+        self,
+        filters: Mapping[str, str],
+        *,
+        workspace: str = "",
+        parent: str = "",
+        fields: tuple[str, ...] = (),
+        custom: bool = True,
+    ) -> Rows:
+        """All rows whose fields contain the texts, as far as the service heeds them: compare them again.
+
+        It decides about absence, so its address is new each time, also for a cache that reads addresses in
+        normal form: contacts are asked for some fields more, in any order.
+        """
+        more = tuple(name for name in caches.FILLING if name not in fields) if self.kind is CONTACT else ()
+        return await self.list(
+            workspace=workspace, parent=parent, filters=filters, fields=(*fields, *more), custom=custom
+        )
+
+    async def get(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Found:
+        """The whole entity, contacts with their custom fields. Raises NotFound."""
+        query = (("customFields", "true"),) if self.kind is CONTACT else ()
+        call = Call("GET", self._path(workspace, parent, remote_id), self.kind.media, query, "offset")
+        found = await self._transport.call(
+            call, lambda answer: shapes.entity(call, answer, self.kind, remote_id)
+        )
+        return self._ours(found)
+
+    async def _devices(self, workspace: str, contact: str) -> Page:
+        """The devices that a contact's own document shows. Source: facts 3: no list of devices is known."""
+        call = Call(
+            "GET",
+            urls.path(
+                shapes.template(CONTACT, named=bool(workspace), one=True), {"wid": workspace, "id": contact}
+            ),
+            CONTACT.media,
+            (("customFields", "true"),),
+            "offset",
+        )
+        return await self._transport.call(call, lambda answer: shapes.devices(call, answer, contact))
+
+    def _path(self, workspace: str, parent: str = "", remote_id: str | None = None) -> str:
+        template = shapes.template(self.kind, named=bool(workspace), one=remote_id is not None)
+        return urls.path(template, {"wid": workspace, "parent": parent, "id": remote_id or ""})
+
+    def _ours(self, found: Found) -> Found:
+        """The same with this program's names of fields."""
+        if self.kind is not CONTACT or not self._profile.field_names:
+            return found
+        return replace(found, body=self._profile.read(found.body))
+
+
+class Collection(ReadCollection):
+    """One kind of entity, for reading and writing."""
+
+    async def create(self, body: Mapping[str, Any], *, workspace: str = "", parent: str = "") -> Found:
+        """The entity that exists now; its body is {} where the service showed none.
+
+        Raises InDoubt where it may exist, also when it does and its id was not told.
+        """
+        self._may("create")
+        path = self._path(workspace, parent)
+        # The answer shows custom fields only when asked to; one call less than reading them afterwards.
+        query = (("customFields", "true"),) if self.kind is CONTACT else ()
+        call = Call("POST", path, self.kind.media, query, body=self._encoded(body))
+        found = await self._transport.call(
+            call, lambda answer: shapes.created(call, answer, self.kind.plural)
+        )
+        return self._ours(found)
+
+    async def replace(
+        self, remote_id: str, body: Mapping[str, Any], *, workspace: str = "", parent: str = ""
+    ) -> Done:
+        """The entity is what `body` says; what it leaves out is gone. Raises NotFound, InDoubt, Throttled.
+
+        Where the service only accepted it (202), the value returned says so.
+        """
+        self._may("update")
+        path = self._path(workspace, parent, remote_id)
+        call = Call("PUT", path, self.kind.media, body=self._encoded(body))
+        return await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+    async def delete(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Done:
+        """The entity is gone, or will be after a 202. Raises NotFound, InDoubt, Throttled."""
+        self._may("delete")
+        call = Call("DELETE", self._path(workspace, parent, remote_id), self.kind.media)
+        return await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+    def _encoded(self, body: Mapping[str, Any]) -> bytes:
+        written = self._profile.written(body) if self.kind is CONTACT else body
+        return self._transport.encode(self.kind.media, written)
+
+    def _may(self, action: str) -> None:
+        # A plan with such a change is refused long before (rule C1); this is for whoever plans without us.
+        if (self.kind.name, action) in self._profile.missing:
+            raise SettingsError(
+                f"this profile of the service does not {action} {self.kind.plural}.",
+                next=f"leave {self.kind.plural} out of the manifests, or choose another service.profile.",
+            )
