@@ -44,6 +44,29 @@ def key_options(command: Command) -> Command:
     return command
 
 
+def new_key_options(command: Command) -> Command:
+    """The same for a callback that is there: `key_in` is None where the way stays as it is."""
+    way = click.option(
+        "--key-in", type=click.Choice(("header", "query")), help="How the service is to send the key."
+    )
+    for option in reversed((*_OPTIONS[:-1], way)):
+        command = option(command)
+    return command
+
+
+def new_key_of(given: dict[str, Any]) -> "tuple[Secret | None, bool]":
+    """Take the options of `new_key_options` out of `given` but `key_in`; return a new key, and `--no-key`.
+
+    Without any of them: None and false. Raises as `key_of` does.
+    """
+    if not given["no_key"] and all(given[name] is None for name in ("key", "key_env", "key_file")):
+        for name in ("key", "key_env", "key_file", "no_key"):
+            del given[name]
+        return None, False
+    none = bool(given["no_key"])
+    return key_of(given), none
+
+
 def key_of(given: dict[str, Any]) -> "Secret | None":
     """Take the options of `key_options` out of `given` but `key_in`; return the key, None with --no-key.
 

@@ -56,6 +56,9 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "callbacks": (
         ("callbacks", "create", "on-call", "http://127.0.0.1:9/", "--key-env", "CALLBACK_KEY"),
         ("callbacks", "list"),
+        ("callbacks", "get", ID, *JSON),
+        ("callbacks", "update", ID, "--key-env", "CALLBACK_KEY", "--url", "http://127.0.0.1:9/x", "--yes"),
+        ("callbacks", "mark", ID, ID, "--status", "success", "--yes", *JSON),
         ("callbacks", "calls", ID, *JSON),
     ),
     "workspaces": (("workspaces", "list"),),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from reconciler.cli import keys, options, output
+from reconciler.cli import callback_commands, keys, options, output
 
 if TYPE_CHECKING:
     from reconciler.cli.running import Signals
@@ -290,9 +290,11 @@ def delete(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002
 
 @command.command(short_help="List the service's attempts to call.")
 @click.argument("callback_id", metavar="ID")
+@click.option("--message", "message_id", metavar="ID", help="Only calls about this message.")
+@click.option("--failed", is_flag=True, help="Only calls that have failed.")
 @options.settings_options
 @options.format_option
-def calls(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+def calls(*, callback_id: str, message_id: str | None, failed: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """List the calls of one callback that the service made, and how they ended.
 
     \b
@@ -301,14 +303,20 @@ def calls(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002 
 
     \b
     Example:
-        reconciler callbacks calls 4C8FE1A2B3D4E5F6
+        reconciler callbacks calls 4C8FE1A2B3D4E5F6 --failed
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.cli.calling import reading  # noqa: PLC0415 - loads the client, which --help does not need
     from reconciler.report.messages import call_lines, report_json  # noqa: PLC0415 - the same
 
-    found = reading(given, lambda reader, _settings: reader.callbacks.calls(callback_id))
+    status: Literal["FAILED"] | None = "FAILED" if failed else None
+    every = reading(given, lambda reader, _settings: reader.callbacks.calls(callback_id, status))
+    found = tuple(one for one in every if message_id in (None, one.message_id))
     if format == "json":
         output.json(report_json({"calls": found}))
     else:
         output.lines(call_lines(found))
     return 0
+
+
+for _command in (callback_commands.get, callback_commands.update, callback_commands.mark):
+    command.add_command(_command)
