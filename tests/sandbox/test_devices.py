@@ -73,6 +73,7 @@ def test_a_contact_without_devices_lists_none() -> None:
     assert sandbox.get(f"{jane}/devices").json() == {"status": "No records found", "link": []}
 
 
+@pytest.mark.spec("8/rule-1")
 def test_a_device_list_has_pages() -> None:
     """Specification 8, rule 1: multi-item requests are paginated."""
     sandbox = Sandbox(device_limit=10)

@@ -116,6 +116,7 @@ def test_the_most_recently_updated_resource_comes_first() -> None:
     assert names(sandbox) == ["a.csv", "c.csv", "b.csv"]
 
 
+@pytest.mark.spec("8/rule-1")
 def test_the_list_has_pages() -> None:
     """Specification 8."""
     sandbox = Sandbox()

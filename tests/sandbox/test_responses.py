@@ -153,6 +153,7 @@ def test_the_details_have_a_row_for_each_reply_and_each_silence() -> None:
     }
 
 
+@pytest.mark.spec("8/rule-1")
 def test_the_details_have_pages() -> None:
     """Specification 8; the links keep the query and leave out the key."""
     sandbox = Sandbox()

@@ -98,7 +98,7 @@ def test_without_a_mutant_the_tests_are_green(process: Trials) -> None:
     assert process.run(everything, {}).verdict == "green"
 
 
-@effort.sample(8)
+@effort.sample(16)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 def test_a_test_that_names_the_statement_catches_its_mutant(
     mutant: Defect, process: Trials, package: Package

@@ -1,6 +1,7 @@
 """Requests of the specification that no other test names: each address, each parameter, each header."""
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx2
@@ -36,12 +37,25 @@ def town() -> Sandbox:
 @pytest.mark.spec("0/base")
 def test_every_address_in_an_answer_begins_with_the_base_address() -> None:
     """The base is whatever address the sandbox is reached under."""
-    with running(SandboxConfig()) as base, httpx2.Client() as client:
+    with running(SandboxConfig(contacts=2)) as base, httpx2.Client() as client:
         headers = {"authorization": "Basic ZGVtbzpkZW1v", "x-api-key": "demo-key"}
-        links = client.get(f"{base}/", headers=headers).json()["link"]
+        types = {"content-type": vendor_type("contact")}
+        made = client.post(f"{base}/contacts", json=JANE, headers={**headers, **types})
+        assert made.headers["location"].startswith(f"{base}/contacts/")
+        root = client.get(f"{base}/", headers=headers)
+        page = client.get(f"{base}/contacts?limit=1", headers=headers)
+        contact = client.get(made.headers["location"], headers=headers)
 
-        assert links
-        assert all(link["uri"].startswith(f"{base}/") for link in links)
+        assert contact.json()["firstName"] == "Jane"
+        for answer in (made, root, page, contact):
+            links = [link for found in every_link(answer.json()) for link in found]
+            assert links
+            assert all(link["uri"].startswith(f"{base}/") for link in links)
+
+
+def every_link(document: dict[str, Any]) -> list[list[dict[str, str]]]:
+    """The links of a document, and those of its rows."""
+    return [document["link"], *(row["link"] for row in document.get("contacts", []))]
 
 
 @pytest.mark.spec("0/workspace-prefix", "4.2/get-workspace", "4.2/rule-1", "4.2/rule-2")
