@@ -199,7 +199,9 @@ def way(around: Surroundings) -> tuple[Finding, ...]:
     if around.read is None:
         return tuple(unchecked(name, "the settings") for name in ("proxies", "certificates"))
     layers, environ = around.read.layers, around.environ
-    through, believed = network.proxy_of(layers, environ), network.trust_of(layers, environ)
+    known = around.complete.service.network.proxy if around.complete else None
+    through = network.proxy_of(layers, environ, known=known)
+    believed = network.trust_of(layers, environ)
     ignored = [name for name in _NEVER_HEEDED if environ.get(name)]
     return (
         *_told("proxies", through.told, through.problem),

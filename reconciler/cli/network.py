@@ -63,8 +63,12 @@ def written_problems(layers: Layers) -> tuple[Problem, ...]:
     return (value.problem(what, hint),)
 
 
-def proxy_of(layers: Layers, environ: Mapping[str, str]) -> Way:
-    """Return which proxy the settings want, or the environment where they leave it to it."""
+def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None = None) -> Way:
+    """Return which proxy the settings want, or the environment where they leave it to it.
+
+    `known` is the one that was read before from a secret's place, which is then not asked again: a command
+    may have asked a person.
+    """
     value = layers.values[tuple(PROXY.split("."))]
     if value.raw == "none":
         return Way(f"none: directly ({_place(value)})")
@@ -72,6 +76,8 @@ def proxy_of(layers: Layers, environ: Mapping[str, str]) -> Way:
         return _from_environment(layers, environ)
     if isinstance(value.raw, str):
         return _given(layers, value, value.raw)
+    if known is not None:
+        return Way(_told(known, _place(value)), known)
     try:
         text = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ).reveal()
     except credentials.SecretRefused as refusal:

@@ -1,11 +1,11 @@
 """One call to the service: credentials, origin, turn, deadline, tries, and the error when it fails.
 
-Belongs here: what is common to every call. Not here: which calls there are (client.py), the meaning of
-failures (refusals.py, core/retry.py), bytes (exchange.py).
+Belongs here: what is common to every call. Not here: which calls there are (entities.py, messages.py), the
+request of a call (requests.py), the meaning of failures (refusals.py, core/retry.py), bytes (exchange.py).
 
-    Call ─▶ URL, credentials ─▶ limiter ─▶ exchange ─▶ 2xx ─▶ read ─▶ value
-                                   ▲           │ broken, refused, of unknown shape
-                                   └── retry ◀─┴▶ core.retry.decide ─▶ raise
+    Call ─▶ limiter ─▶ URL, credentials ─▶ exchange ─▶ 2xx ─▶ read ─▶ value
+               ▲                               │ broken, refused, of unknown shape
+               └────────────────────── retry ◀─┴▶ core.retry.decide ─▶ raise
 
 It drives the library's transport and not its client, which would keep cookies, log whole URLs and
 know about redirects, proxies and netrc. Here they do not exist.
@@ -21,13 +21,11 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
-import httpx2
-
 from reconciler.aside import aside, beside_bytes
 from reconciler.core import retry
 from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.model.settings import Limits, Service
-from reconciler.service import caches, media, refusals, urls
+from reconciler.service import caches, media, refusals
 from reconciler.service.answers import Answer, Broken, Call
 from reconciler.service.auth import Credentials
 from reconciler.service.connections import Connections
@@ -35,6 +33,7 @@ from reconciler.service.exchange import decided_by_body, exchange
 from reconciler.service.limiter import Limiter, LocalPace, Pace, TooLate
 from reconciler.service.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.profile import ProfileLimits
+from reconciler.service.requests import Requests
 from reconciler.service.timing import Timing
 
 __all__ = ["Call", "Timing", "Transport"]
@@ -43,7 +42,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
-connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
 
 # How old a write may be when it leaves. Seconds: whoever asked for it wrote that down before, and may have
 # been taken for dead since, after the 300 s of a lease; what is older is not sent at all.
@@ -80,13 +78,13 @@ class Transport:
         pace: Pace | None = None,
     ) -> None:
         self.calls: Counter[str] = Counter()
-        self._base = urls.base(service.base_url)
         self._credentials = Credentials(service.auth, service.network.proxy)
         self._connections = connections
         self._proxy = service.network.proxy  # which failures are told of; `connections` go through it
         self._timing = timing
-        self._vendor = vendor
         self.form: media.Form = service.format
+        first = int(timing.random() * caches.numbers)
+        self._requests = Requests(service, self._credentials, vendor=vendor, first=first)
         self._read_only = read_only
         self._bytes_max = caps.request_bytes
         self._limits: Limits = service.limits
@@ -103,7 +101,6 @@ class Transport:
         self._made = 0
         self._repeats = 0
         self._clock = caches.ServiceClock()
-        self._fresh = int(timing.random() * caches.numbers)  # the number of the last address; see `_query`
         self._refused = ""  # what to do next, once the service has refused our name and password
 
     def encode(self, kind: str, document: Mapping[str, Any]) -> bytes:
@@ -267,7 +264,7 @@ class Transport:
     async def _try(
         self, call: Call, read: Callable[[Answer], T], timeout_s: float
     ) -> "_Done[T] | refusals.Seen":
-        request = self._request(call, timeout_s)
+        request = self._requests.made(call, timeout_s)
         pair, asked_at = self._pair.get(), self._timing.monotonic()
         leaving = None
         if pair is not None and call.method != "GET":
@@ -331,36 +328,6 @@ class Transport:
             return ""
         late = f"its Date is {behind_s:.0f} s behind the service's clock" if behind_s else ""
         return caches.told(answer.headers) or late
-
-    def _request(self, call: Call, timeout_s: float) -> httpx2.Request:
-        """The request as it leaves us. The key joins the URL here, and nothing above ever sees that URL."""
-        query = "&".join(part for part in (self._query(call), self._credentials.key_in_query) if part)
-        target = self._base.prefix + call.path
-        url = httpx2.URL(f"{self._base.origin}{target}{'?' if query else ''}{query}")
-        sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
-        if sent_to != (self._base.scheme, target) or url.host != self._base.host.strip("[]"):
-            raise AssertionError(f"{call}: the address was rewritten on its way")
-        accepted = media.media_type(self._vendor, call.media, self.form)
-        aside = caches.ASIDE if call.method == "GET" else ()
-        headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *aside, *self._credentials.headers]
-        if call.body is not None:
-            headers.append(("Content-Type", accepted))
-        connect_s = timeout_s * connect_share
-        timeout = {"connect": connect_s, "pool": connect_s, "read": timeout_s, "write": timeout_s}
-        return httpx2.Request(
-            call.method, url, headers=headers, content=call.body, extensions={"timeout": timeout}
-        )
-
-    def _query(self, call: Call) -> str:
-        """The query of a call; that of a GET is one which no cache has seen before, at every try.
-
-        Numbers begin by chance, so that no two clients use the same, and go on by one.
-        """
-        if call.method != "GET":
-            return urls.query(call.query)
-        self._fresh += 1
-        pairs = urls.varied(call.query, call.varies, self._fresh) if call.varies else call.query
-        return urls.query(pairs, self._fresh)
 
     def _within_run(self, call: Call, left_s: float) -> float:
         """What is left for this call, cut to what is left of the run; raises when that is nothing."""

@@ -249,6 +249,23 @@ def test_without_the_secrets_doctor_knocks_at_the_proxy(project: Project, office
     assert (found["state"], found["what"]) == ("ok", f"{where} takes connections; nothing was asked")
 
 
+def test_doctor_runs_the_command_for_a_proxy_once(project: Project, service: Service) -> None:
+    """A password manager may ask a person to touch a key."""
+    settings = project.folder / "reconciler.yaml"
+    told_by = project.folder / "proxy.sh"
+    told_by.write_text(f"#!/bin/sh\necho x >> asked\necho {LOGIN}\n", "utf-8")
+    told_by.chmod(0o700)
+    line = "  network: {proxy: {command: ./proxy.sh}}\n"
+    settings.write_text(settings.read_text("utf-8").replace("  auth:", f"{line}  auth:", 1), "utf-8")
+
+    done = project.run(Service(API), "doctor", "--offline", "--format", "json")
+
+    found = next(one for one in told(done)["checks"] if one["name"] == "proxies")
+    assert found["what"].startswith(f"{P} (service.network.proxy, reconciler.yaml:")
+    assert (project.folder / "asked").read_text("utf-8") == "x\n"
+    assert "canary" not in done.stdout
+
+
 def test_config_shows_a_proxy_without_its_password(project: Project, service: Service) -> None:
     hidden = project.run(
         service,
