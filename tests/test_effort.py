@@ -18,6 +18,8 @@ def test_once():
 def test_long():
     pass
 """
+# Plugins that are installed and not needed take longer to load than these tests to run.
+_QUICKLY = ("--disable-plugin-autoload", "-p", "xdist.plugin")
 OTHER = "def test_other():\n    pass\n"
 
 
@@ -38,7 +40,7 @@ def output(folder: Path, expected: int, *arguments: str) -> list[str]:
     (tests / "test_other.py").write_text(OTHER)
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments],
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *_QUICKLY, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

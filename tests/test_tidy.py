@@ -123,6 +123,12 @@ BANS = (
 )
 
 
+@cache
+def used_in(path: Path) -> tuple[tuple[int, str], ...]:
+    """Every name that a file reads; each is asked for many times."""
+    return tuple(uses(tree(path)))
+
+
 def uses(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield every name that is read, with its line, as `package.module.name` where an import tells."""
     known = dict(_imports(module))
@@ -157,7 +163,7 @@ def test_banned_names_are_replaced(ban: Ban) -> None:
         f"{name(path)}:{line}: {used}: {ban.instead}"
         for path in [*modules(), *modules("tests")]
         if ban.where(name(path))
-        for line, used in uses(tree(path))
+        for line, used in used_in(path)
         if ban.names.fullmatch(used)
     ]
 

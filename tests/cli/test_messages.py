@@ -186,6 +186,7 @@ def test_nobody_is_waited_for_whom_nothing_reached(project: Project, service: Se
 def test_a_signal_ends_the_waiting_and_takes_nothing_back(project: Project, service: Service) -> None:
     """130, and never "run it again": the message is out."""
     with following(project, service) as (process, _):
+        _wait_for_looks(service, 2)  # the second shows that the first was read
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=patience_s)
 
@@ -345,16 +346,15 @@ def following(
             assert process.stdout is not None
             first = process.stdout.readline()
             assert first.startswith("accepted, and queued: message ")
-            _wait_for_a_look(service)
+            _wait_for_looks(service, 1)
             yield process, first.split()[-1]
         finally:
             process.kill()
 
 
-def _wait_for_a_look(service: Service) -> None:
+def _wait_for_looks(service: Service, number: int) -> None:
     def looked() -> bool:
-        return ("GET", "messageresponses") in [
-            (method, path.split("/")[-1]) for method, path in service.requests()
-        ]
+        asked = [(method, path.split("/")[-1]) for method, path in service.requests()]
+        return asked.count(("GET", "messagestatus")) >= number  # the first call of each look
 
-    until(looked, "a look at the responses")
+    until(looked, "a look at what became of it")

@@ -5,6 +5,7 @@ Source: docs/service.md, XML.
 
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import HealthCheck, given, settings
 from sandbox.test_xml_laws import documents
@@ -12,7 +13,9 @@ from sandbox.test_xml_laws import documents
 from reconciler.sandbox.xml import FORMS, read_xml, write_xml
 from reconciler.service import xml as client
 
-laws = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+laws = settings(
+    max_examples=effort.count(small=30, full=200), deadline=None, suppress_health_check=list(HealthCheck)
+)
 WRITTEN_BY_CLIENTS = (
     "contact",
     "contactdevice",

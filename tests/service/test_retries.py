@@ -13,6 +13,7 @@ from math import sqrt
 from random import Random
 from typing import Any
 
+import effort
 import httpx2
 import pytest
 import tally
@@ -248,6 +249,7 @@ OUTAGES: dict[str, Play] = {
 }
 
 
+@effort.sample(8)
 @pytest.mark.parametrize("outage", OUTAGES)
 @pytest.mark.parametrize("method", METHODS)
 def test_an_outage_sees_a_tenth_more_requests_than_calls(method: str, outage: str) -> None:
