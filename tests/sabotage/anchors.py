@@ -60,11 +60,6 @@ class Module:
         return tuple(_scopes(self, self.tree, ""))
 
     @cached_property
-    def text(self) -> str:
-        """The source, in the layout that a changed one has too."""
-        return ast.unparse(self.tree)
-
-    @cached_property
     def _holders(self) -> dict[int, int]:
         """The id of each node -> that of the statement of the module that holds it."""
         return {id(node): id(one) for one in self.tree.body for node in ast.walk(one)}
@@ -153,17 +148,24 @@ class Package:
         alone is not enough. It is empty, or a module and a colon, for code outside of functions and classes.
         Raise NoPlaceError where a place is not there, or not once.
         """
-        sites = [(self._site(edit), edit.new) for edit in edits]
+        sites = self.places(edits)
         owners = [site.owner for site, _ in sites]
         memo: dict[int, Any] = {}
         changed = {site.module.path: site.module.copied(owners, memo) for site, _ in sites}
         # From the end, so that what is put in or left out moves no place that is still to be changed.
-        for site, new in sorted(sites, key=lambda one: -one[0].start):
-            _replace(memo[id(site.owner)], site, new)
-            _check_names(site, new)
-        found = {path: ast.unparse(tree) for path, tree in changed.items()}
-        if any(text == site.module.text for site, _ in sites for text in found.values()):
-            raise NoPlaceError("`new` is the same as `old`")
+        for site, nodes in sorted(sites, key=lambda one: -one[0].start):
+            _replace(memo[id(site.owner)], site, nodes)
+        return {path: ast.unparse(tree) for path, tree in changed.items()}
+
+    def places(self, edits: Iterable[Edit]) -> list[tuple[Site, list[ast.AST]]]:
+        """Return where each edit applies, and what it puts there. Raise NoPlaceError as `planted` does."""
+        found = []
+        for edit in edits:
+            site = self._site(edit)
+            _check_names(site, edit.new)
+            found.append((site, _fitting(site, edit.new)))
+            if _same(edit.old, edit.new):
+                raise NoPlaceError("`new` is the same as `old`")
         return found
 
     def _site(self, edit: Edit) -> Site:
@@ -365,29 +367,40 @@ def _renames(scope: Scope, renamed: dict[str, str]) -> bool:
 # The change.
 
 
-def _replace(owner: Any, site: Site, new: str) -> None:
-    """Put `new` where the site is; an empty one removes what stands there."""
+def _same(old: str, new: str) -> bool:
+    """Whether two pieces of source are read alike."""
+    trees = [[ast.dump(node) for one in _readings(text) for node in one.nodes] for text in (old, new)]
+    return trees[0] == trees[1]
+
+
+def _replace(owner: Any, site: Site, nodes: list[ast.AST]) -> None:
+    """Put these nodes where the site is; none removes what stands there."""
     held = getattr(owner, site.attribute)
     end = site.start + len(site.reading.nodes)
     if site.reading.kind == "entry":
-        nodes = _fitting(site, new, "entry")
         owner.keys[site.start : site.start + 1] = nodes[:1]
         owner.values[site.start : site.start + 1] = nodes[1:]
     elif not isinstance(held, list):
-        nodes = _fitting(site, new, "expression")
         setattr(owner, site.attribute, nodes[0] if nodes else None)
     elif isinstance(held[site.start], ast.stmt):
-        nodes = _fitting(site, new, "statements", "expression")
         held[site.start : end] = [ast.Expr(one) if isinstance(one, ast.expr) else one for one in nodes]
         if not held and not isinstance(owner, ast.Module):
             held.append(ast.Pass())
     else:
-        kind = "argument" if site.reading.kind == "argument" else "expression"
-        held[site.start : end] = _fitting(site, new, kind)
+        held[site.start : end] = nodes
 
 
-def _fitting(site: Site, new: str, *kinds: str) -> list[ast.AST]:
-    """Return the nodes of `new`, read as one of these kinds; none where it is empty."""
+def _kinds(site: Site) -> tuple[str, ...]:
+    """How a piece of source may be read that takes the place."""
+    held = getattr(site.owner, site.attribute)
+    if isinstance(held, list) and isinstance(held[site.start], ast.stmt):
+        return ("statements", "expression")
+    return (site.reading.kind if site.reading.kind in ("entry", "argument") else "expression",)
+
+
+def _fitting(site: Site, new: str) -> list[ast.AST]:
+    """Return the nodes of `new`, read as what can stand there; none where it is empty."""
+    kinds = _kinds(site)
     readings = _readings(new)
     fitting = [reading for reading in readings if reading.kind in kinds]
     if readings and not fitting:

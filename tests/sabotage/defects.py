@@ -1,7 +1,8 @@
 """The defects that the suite must notice: the rows of defects/*.toml. See defects/README.md."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,18 @@ class Defect:
 
     def planted(self, package: Package, root: Path) -> dict[str, str]:
         """Return the text of each file that changes, by its path. NoPlaceError names the row."""
-        try:
+        with self._named():
             return _texts(root, self.file, self.edits) if self.file else package.planted(self.edits)
+
+    def check(self, package: Package, root: Path) -> None:
+        """Raise NoPlaceError where the row cannot be planted: quick enough for every row at once."""
+        with self._named():
+            _ = _texts(root, self.file, self.edits) if self.file else package.places(self.edits)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
         except NoPlaceError as error:
             raise NoPlaceError(f"the row {self.name!r} no longer applies: {error}") from None
 

@@ -15,7 +15,7 @@ def test_every_defect_has_its_place() -> None:
     package, found = Package(ROOT), []
     for one in DEFECTS:
         try:
-            one.planted(package, ROOT)
+            one.check(package, ROOT)
         except NoPlaceError as error:
             found.append(str(error))
 
