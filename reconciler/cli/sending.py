@@ -64,7 +64,7 @@ def written(given: dict[str, Any]) -> Written:
     told: dict[str, Any] = {
         "to": given.pop("to"),
         "subject": given.pop("subject"),
-        "body": _body(body_file) if body_file is not None else body,
+        "body": text_of(body_file) if body_file is not None else body,
         "callback": given.pop("callback") or None,
         "parameters": given.pop("parameters"),
         "workspace": given.pop("workspace"),
@@ -97,7 +97,7 @@ def _require(found: Written) -> None:
         raise click.UsageError("--param needs --callback: without one, parameters come back to nobody.")
 
 
-def _body(file: str) -> str:
+def text_of(file: str) -> str:
     """Return the text of a file, or of standard input, without the line end that closes it."""
     shown = "standard input" if file == "-" else file
     data = _standard_input() if file == "-" else read_file(Path(file))
@@ -130,7 +130,7 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
         raise mistakes(*meant.problems)
     alias = _workspace(found.workspace, meant)
     recipients.check_count(len(meant.people) + len(meant.plain), settings.guard.recipients_max, allowed)
-    await _require_callback(reader, found.callback or "")
+    await require_callback(reader, found.callback or "")
     people: tuple[Person, ...] = ()
     if desired is not None and meant.people:
         channels = _channels(found)
@@ -189,7 +189,7 @@ def _workspace(named: str | None, meant: recipients.Meant) -> str:
     return named
 
 
-async def _require_callback(reader: Reader, name: str) -> None:
+async def require_callback(reader: Reader, name: str) -> None:
     """Return where the account has the callback. Raises InputError: replies would come back to nobody."""
     if not name:
         return

@@ -50,6 +50,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     ),
     "messages": (
         ("messages", "send", "--to", PERSON, "--subject", "a", "--body", "b"),
+        ("messages", "bulk", "resource/default/x", "--sms", "a", "--subject", "a", "--body", "b"),
         ("messages", "list", *JSON),
         ("messages", "status", ID),
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconciler.cli import options, output
+from reconciler.cli.bulk_command import bulk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,16 +42,6 @@ def command() -> None:
         reconciler messages send --to +61491570156 --subject Test --body 'Are you there?' --wait
         reconciler messages list --from 2026-03-02 --to 2026-03-08
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-
-
-def _workspace(command: Any) -> Any:
-    return click.option(
-        "--workspace",
-        default="default",
-        show_default=True,
-        metavar="ALIAS",
-        help="A workspace of the settings.",
-    )(command)
 
 
 def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
@@ -202,7 +193,7 @@ def _moment(ctx: click.Context, parameter: click.Parameter, written: str | None)
     help="Up to this ISO date, the day included. Default: now.",
 )
 @click.option("--shared", is_flag=True, help="Those that other users have sent.")
-@_workspace
+@options.workspace_option
 @options.settings_options
 @options.format_option
 def list_(
@@ -243,7 +234,7 @@ def list_(
 
 @command.command(short_help="Show one message, whole.")
 @click.argument("message_id", metavar="ID")
-@_workspace
+@options.workspace_option
 @options.settings_options
 @options.format_option
 def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
@@ -273,7 +264,7 @@ def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int: 
 @command.command(short_help="Show what became of a message.")
 @click.argument("message_id", metavar="ID")
 @click.option("--detailed", is_flag=True, help="Every channel of every recipient.")
-@_workspace
+@options.workspace_option
 @options.settings_options
 @options.format_option
 def status(*, message_id: str, detailed: bool, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
@@ -318,7 +309,7 @@ def status(*, message_id: str, detailed: bool, workspace: str, format: str, **gi
     show_default=True,
     help="Count without a response rule, or by that of the message.",
 )
-@_workspace
+@options.workspace_option
 @options.settings_options
 @options.format_option
 def responses(
@@ -367,3 +358,6 @@ def _show(about: "Mapping[str, object]", lines: "Sequence[Line]", format: str) -
         output.json(report_json(about))
     else:
         output.lines(lines)
+
+
+command.add_command(bulk)

@@ -1,0 +1,122 @@
+"""`messages bulk`: one message to everybody whom the rows of a resource of the manifests address.
+
+Belongs here: which resource it is at the service, and the order of the steps. Not here: who is addressed
+(core/bulk.py), options (bulk_command.py), the call (service/messages.py).
+
+The service does not show what a resource holds, so a message goes only to one whose content is recorded as
+applied, and is the one that the manifests say now: what was counted is what is sent to.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, structs
+
+from reconciler.cli.calling import once, reading, workspace_id, writing
+from reconciler.cli.running import Signals
+from reconciler.cli.sending import require_callback
+from reconciler.cli.storing import open_store
+from reconciler.core import bulk
+from reconciler.core.recipients import check_count
+from reconciler.core.suggest import did_you_mean
+from reconciler.errors import InputError, NotFound, UnknownAddress
+from reconciler.model.address import Address
+from reconciler.model.entities import Entity
+from reconciler.model.messages import Message, Sent
+from reconciler.model.plans import Workspace
+from reconciler.model.settings import Settings
+from reconciler.pipeline import validate
+from reconciler.service.client import Reader, ServiceClient
+
+
+class Draft(Struct, frozen=True):
+    """A message to a resource as it would be sent: how many it reaches, and in which workspace (an alias)."""
+
+    message: Message
+    workspace: str
+    recipients: int
+
+
+def show(given: Mapping[str, Any], address: str, message: Message, *, allowed: int) -> Draft:
+    """Return what would be sent; the client cannot write. Raises as `send` does."""
+
+    async def look(reader: Reader, settings: Settings) -> Draft:
+        return (await _draft(reader, settings, address, message, allowed))[0]
+
+    return reading(given, look)
+
+
+def send(given: Mapping[str, Any], address: str, message: Message, *, allowed: int) -> tuple[Draft, Sent]:
+    """Send the message once. `message.resource` has the columns, and no id yet.
+
+    Raises UnknownAddress, InputError for a resource that is not applied as it is declared, Refused for too
+    many recipients, InDoubt where nobody knows whether it was sent.
+    """
+
+    async def work(client: ServiceClient, settings: Settings, signals: Signals) -> tuple[Draft, Sent]:
+        draft, where = await _draft(client, settings, address, message, allowed)
+        call = client.messages.send(draft.message, workspace=where)
+        return draft, await once(signals, call, "the message was sent;", "reconciler messages list")
+
+    return writing(given, work)
+
+
+async def _draft(
+    reader: Reader, settings: Settings, address: str, message: Message, allowed: int
+) -> tuple[Draft, str]:
+    columns = message.resource
+    assert columns is not None  # noqa: S101 - the command gives the columns
+    entity = _declared(settings, address)
+    assert entity.content is not None  # noqa: S101 - every resource has content
+    named = [one for one in (columns.sms, columns.email, columns.voice) if one]
+    people = bulk.addressed(entity.content.data, str(entity.fields.get("mimeType", "")), named)
+    check_count(len(people), settings.guard.recipients_max, allowed)
+    alias = entity.address.workspace
+    where = await workspace_id(reader, settings, alias)
+    remote_id = _applied(settings, entity, where)
+    await require_callback(reader, message.callback_id)
+    await _require_live(reader, entity, remote_id, where)
+    resource = structs.replace(columns, resource_id=remote_id)
+    return Draft(structs.replace(message, resource=resource), alias, len(people)), where
+
+
+def _declared(settings: Settings, address: str) -> Entity:
+    desired = validate(settings, os.environ)
+    known = {str(one): entity for one, entity in desired.entities.items() if one.kind == "resource"}
+    if address not in known:
+        otherwise = "name one as resource/WORKSPACE/NAME, as it is in the manifests"
+        raise UnknownAddress(
+            f"{address[:200]} is no resource of the manifests; nothing was sent.",
+            next=did_you_mean(address, known, otherwise),
+        )
+    return known[address]
+
+
+def _applied(settings: Settings, entity: Entity, workspace: str) -> str:
+    """Return the service's id of a resource whose content is recorded as it is declared now."""
+    with open_store(settings, create=False) as store:
+        records = store.recorded((Workspace(entity.address.workspace, workspace),)).entities
+    record = records.get(entity.address)
+    if record is None or record.sent.get("content") != entity.fields.get("content"):
+        raise InputError(
+            f"{entity.address} is not at the service as it is declared; nothing was sent.",
+            next=_apply(entity.address),
+        )
+    return record.remote_id
+
+
+async def _require_live(reader: Reader, entity: Entity, remote_id: str, workspace: str) -> None:
+    """Return where the service still has the resource: they vanish by themselves after a while."""
+    try:
+        found = await reader.resources.get(remote_id, workspace=workspace)
+    except NotFound:
+        found = None
+    if found is None or found.body.get("name") != entity.fields.get("name"):
+        raise InputError(
+            f"{entity.address} is not at the service any more; nothing was sent.", next=_apply(entity.address)
+        )
+
+
+def _apply(address: Address) -> str:
+    return f"reconciler apply --only {address}"
