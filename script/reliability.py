@@ -44,10 +44,10 @@ ROWS = {
     "sabotages caught": ("planted defects that turned a test red", "tests/sabotage"),
     "sabotages missed": ("planted defects that no test noticed", "tests/sabotage"),
     "mutants caught": (
-        "statements of the specification whose test caught their defect",
+        "planted defects of single statements of the specification that a test of the statement caught",
         "tests/specification",
     ),
-    "mutants missed": ("statements whose test noticed no defect", "tests/specification"),
+    "mutants missed": ("such defects that none of these tests noticed", "tests/specification"),
     "published exceptions seen": ("what is not promised, met on the way and counted", "tests/simulation"),
 }
 

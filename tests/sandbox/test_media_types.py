@@ -7,7 +7,7 @@ from sandbox.asking import JANE, Clock, Sandbox, named, resource_body, vendor_ty
 from sandbox.receiving import sent
 
 
-@pytest.mark.spec("4/media-json", "4.2/accept-json")
+@pytest.mark.spec("4.2/accept-json")
 @pytest.mark.parametrize(
     ("accept", "shown"),
     [

@@ -312,7 +312,6 @@ def test_view_type_shared_shows_what_others_sent() -> None:
     "2.4/body",
     "2.4/callbackId",
     "2.4/callbackParameters",
-    "2.4/callbackParameters.unchanged",
     "4.4/rel",
 )
 def test_one_message_has_its_text_and_seven_links() -> None:

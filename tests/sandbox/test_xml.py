@@ -71,7 +71,7 @@ def test_the_root_of_an_entity_and_its_links_are_qualified_and_its_children_are_
     assert {child.tag for child in root if child not in links} == set(sandbox.get(path).json()) - {"link"}
 
 
-@pytest.mark.spec("4/media-xml", "4.2/accept-xml")
+@pytest.mark.spec("4.2/accept-xml")
 def test_a_list_is_a_return_with_an_unqualified_status() -> None:
     """Facts 9: return, frame and rows in the second namespace; facts 1: the status with its spaces."""
     answer = Sandbox(contacts=21).get("/contacts", headers=both("contact"))

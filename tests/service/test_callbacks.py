@@ -697,7 +697,7 @@ def test_a_callback_is_listed_replaced_and_deleted_in_the_sandbox(form: str) -> 
         World(form).run(work)
 
 
-@pytest.mark.spec("2.6/customParameters.texts", "6/rule-3")
+@pytest.mark.spec("6/rule-3")
 @FORMS
 @pytest.mark.parametrize("content_type", ["json", "xml"])
 def test_a_reply_arrives_with_its_parameters_as_text_and_its_call_is_told(

@@ -1,4 +1,4 @@
-"""One planted defect for each statement of the specification; a test that names the statement must catch it.
+"""Planted defects for each statement of the specification; the tests that name the statement must catch them.
 
 The rows of mutants/N.toml, N being the chapter:
 
@@ -8,13 +8,14 @@ The rows of mutants/N.toml, N being the chapter:
     old = "min(_number(query, 'limit', rows_max), rows_max)"
     new = "_number(query, 'limit', rows_max)"
 
-`in`, `old` and `new` are those of tests/sabotage/defects/README.md. The statement says which tests must fail.
+`in`, `old` and `new` are those of tests/sabotage/defects/README.md. The tests are those that name the
+statement: one of them must fail under each of its mutants, and each of them under one of these. A statement
+whose tests look at several sides of it, such as the sandbox and the client, has several rows.
 
 Belongs here: reading the rows. Not here: how a defect is planted (sabotage/anchors.py) and tried (trial.py).
 """
 
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,10 @@ def rows() -> list[dict[str, Any]]:
 
 
 def mistakes(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what is wrong with these rows, a sentence each: every statement has one row, in its chapter."""
-    number = Counter(row["statement"] for row in found)
+    """Return what is wrong with these rows, a sentence each: every statement has a row, in its chapter."""
+    number = dict.fromkeys(row["statement"] for row in found)
     told = [f"{one}: has no row" for one in statements() if one not in number]
     told += [f"{one}: there is no such statement" for one in number if one not in statements()]
-    told += [f"{one}: has {count} rows" for one, count in number.items() if count > 1]
     for row in found:
         statement, keys = row["statement"], row.keys() - {"chapter"}
         if row["chapter"] != statement[:1]:
@@ -64,3 +64,4 @@ def _names(keys: Iterable[str]) -> str:
 
 
 MUTANTS = read_mutants(rows())
+BY_STATEMENT = {one: tuple(mutant for mutant in MUTANTS if mutant.name == one) for one in statements()}

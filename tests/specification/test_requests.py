@@ -125,9 +125,9 @@ def test_without_a_workspace_in_the_path_the_default_one_is_used() -> None:
     assert sandbox.get(f"{within}{jane}").status_code == 404
 
 
-@pytest.mark.spec("1/resources-use")
-def test_a_message_may_name_a_resource() -> None:
-    """For messages to many; the sandbox keeps the name and sends no more for it."""
+@pytest.mark.spec("2.4/gap")
+def test_a_message_shows_the_resource_that_it_names() -> None:
+    """As every field that the specification does not show."""
     sandbox = Sandbox()
     resource = {"resourceId": last_segment(sandbox.created("/resources", resource_body()))}
 

@@ -41,12 +41,13 @@ class Result(NamedTuple):
     """How one trial ended.
 
     `verdict`: all tests passed, or one failed, or there was none: no test was found, a module could not be
-    imported, a fixture failed, or the time was over. `told`: the test that failed and its last line, or the
-    reason. `cpu_s`: processor seconds of the trial.
+    imported, a fixture failed, or the time was over. `told`: the reason why there was none. `red`: the tests
+    that failed, named as they were asked for. `cpu_s`: processor seconds of the trial.
     """
 
     verdict: Verdict
-    told: str
+    told: str = ""
+    red: frozenset[str] = frozenset()
     cpu_s: float = 0
 
 
@@ -132,11 +133,11 @@ def _forked(session: pytest.Session, job: Job) -> Result:
     writing.close()
     with reading:
         try:
-            verdict, told, _ = reading.recv()
+            result = reading.recv()
         except EOFError:
-            verdict, told = "none", f"the trial ended without a word, or took {hang_s} s"
+            result = Result("none", f"the trial ended without a word, or took {hang_s} s")
     _, _, used = os.wait4(child, 0)
-    return Result(verdict, told, used.ru_utime + used.ru_stime)
+    return result._replace(cpu_s=used.ru_utime + used.ru_stime)
 
 
 def _tried(session: pytest.Session, job: Job) -> Result:
@@ -148,17 +149,15 @@ def _tried(session: pytest.Session, job: Job) -> Result:
     unread = job.sources.keys() - sys.modules.keys()
     if unread:
         return Result("none", f"no test imports {', '.join(sorted(unread))}")
+    red: set[str] = set()
     for item in items:
-        for report in runtestprotocol(item, log=False, nextitem=None):
-            if report.failed and report.when != "call":
+        test = f"{item.path.relative_to(TESTS).as_posix()}::{item.name.partition('[')[0]}"
+        for report in runtestprotocol(item, log=False, nextitem=None) if test not in red else ():
+            if report.failed and (report.when != "call" or _crashed(report)):
                 return Result("none", f"{report.nodeid}: {report.longreprtext[-500:]}")
-            if report.failed and _crashed(report):
-                return Result(
-                    "none", f"{report.nodeid}: the project itself failed: {report.longreprtext[-500:]}"
-                )
             if report.failed:
-                return Result("red", f"{report.nodeid}: {report.longreprtext.strip().splitlines()[-1]}")
-    return Result("green", f"{len(items)} passed")
+                red.add(test)
+    return Result("red" if red else "green", red=frozenset(red))
 
 
 def _crashed(report: pytest.TestReport) -> bool:
