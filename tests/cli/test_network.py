@@ -12,6 +12,7 @@ from service.roads import STRANGER, TRUSTED, Front, HttpProxy, beside, proving
 from service.socket_server import free_port
 
 from reconciler.cli.settings import read_settings
+from reconciler.errors import SettingsError
 from reconciler.model.settings import Network
 
 API = "https://service.example.com"
@@ -53,6 +54,24 @@ def test_the_environment_decides_unless_the_settings_do(repository: Path) -> Non
     )
     assert proxy(repository, text()) is None
     assert proxy(repository, text(), RECONCILER_SERVICE_NETWORK_PROXY="none", **given) is None
+
+
+def test_an_environment_of_the_settings_has_a_way_of_its_own(repository: Path) -> None:
+    """Production goes through a proxy; a sandbox on this machine must not."""
+    section = "environments:\n  sandbox: {service: {base_url: 'http://127.0.0.1:8480'%s}}\n"
+    written = text(f"{{proxy: '{P}'}}")
+
+    def asked(more: str) -> Network:
+        (repository / "reconciler.yaml").write_text(written + section % more, "utf-8")
+        read = read_settings(
+            config=None, environment="sandbox", cwd=repository, environ=SECRETS, service=True
+        )
+        return read.settings.service.network
+
+    assert asked(", network: {proxy: none}") == Network()
+    with pytest.raises(SettingsError) as refused:
+        asked("")
+    assert [one.next for one in refused.value.problems] == ["write https for service.base_url, or none here"]
 
 
 def test_a_password_of_a_proxy_comes_as_every_secret_does(repository: Path) -> None:

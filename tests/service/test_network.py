@@ -111,6 +111,17 @@ REFUSALS = {
     "bad gateway": (page(b"502 Bad Gateway"), f"makes no connection to {HOST} (502)", 3),
     "slow gateway": (page(b"504 Gateway Timeout"), "(504)", 3),
     "a page in the tunnel": (page(b"200 OK"), "through the proxy", 3),
+    "a tunnel that closes": (b"HTTP/1.1 200 OK\r\n\r\n", "through the proxy", 3),
+    "another protocol": (
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+        "gave no answer of a proxy",
+        3,
+    ),
+    "an endless head": (
+        b"HTTP/1.1 200 OK\r\n" + b"X-Filler: canary\r\n" * 10_000,
+        "gave no answer of a proxy",
+        3,
+    ),
     "no HTTP": (b"SSH-2.0-OpenSSH_9.6\r\n", "gave no answer of a proxy", 3),
     "half a line": (b"HTTP/1.1 20", "gave no answer of a proxy", 3),
     "silence": (None, "gave no answer of a proxy", 1),

@@ -273,8 +273,8 @@ asyncio.run(main())
 """
 
 
-def test_the_environment_changes_nothing(tmp_path: Path) -> None:
-    """A proxy, a netrc or certificates from the environment would see the key, or change who is asked."""
+def test_the_client_itself_reads_no_variable(tmp_path: Path) -> None:
+    """What variables mean is decided once, with the settings (cli/network.py), and told by doctor."""
     proxy = f"http://127.0.0.1:{free_port()}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
     netrc = tmp_path / ".netrc"
@@ -319,8 +319,8 @@ asyncio.run(main())
 """
 
 
-def test_certificates_from_the_environment_are_not_trusted() -> None:
-    """A variable in a build job must not decide who gets the credentials."""
+def test_the_client_itself_trusts_no_certificates_of_the_environment() -> None:
+    """As above: a variable decides who gets the credentials only where the settings leave it to it."""
     untrusted = Path(__file__).with_name("untrusted.pem")
     environment = {
         **os.environ,
