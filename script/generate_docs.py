@@ -29,6 +29,10 @@ Made by `script/generate-docs` from the program itself; a test holds the two tog
 Data goes to stdout, everything else to stderr. Progress bars and questions appear on a terminal only;
 colour there too, unless `NO_COLOR` is set, and elsewhere where `FORCE_COLOR` is. With `CI` set nothing is
 taken for a terminal.
+
+A command that says it writes nothing makes, changes and removes no file of the project, and sends the service
+nothing but GET. One exception: a store of an earlier version is brought to this one by the first command
+that opens it.
 """
 
 SELECTORS = """\

@@ -74,7 +74,7 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     default=default_inbox,
     show_default=True,
     metavar="FILE",
-    help="Where replies are kept, so that none is lost or told twice.",
+    help="Where replies are kept until they were told: none is lost, and none told twice but after a crash.",
 )
 @click.option(
     "--format",

@@ -47,12 +47,12 @@ def command(*, verify: bool, anchor: str | None, format: str, full: bool, **give
     store still knows is shown by its address, also in JSON (`addresses`, by hash); who was deleted is not.
 
     --verify finds every line that was changed, taken out, put in or moved. An end that was cut off, or
-    a history written anew from the start, shows only against a head that was kept where nobody who
+    a history written anew from some line on, shows only against a head that was kept where nobody who
     can write the store can reach it: each run's report and each --verify print one; keep it (a CI log, a
     ticket, a signed tag) and give it back as --anchor.
 
     \b
-    Reads settings and the store; writes nothing, and reads no secret.
+    Reads settings and the store; writes nothing, and reads no credential of the service.
     Exit codes: 0 shown, or unbroken; 1 broken, or the store cannot be read; 3 settings or
     address invalid, 64 usage.
 

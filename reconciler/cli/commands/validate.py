@@ -27,6 +27,9 @@ def command(
 ) -> int:
     """Check the settings and every manifest, offline, and show all mistakes at once.
 
+    Of more than 1,000 mistakes the first 1,000 are shown, and how many more there are. Of a file that
+    is no YAML, that alone is shown.
+
     Values that are probably wrong, such as a phone number in no known range, are warnings: they are shown
     and change no exit code (`checks` of the settings).
 
