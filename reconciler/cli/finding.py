@@ -35,7 +35,8 @@ def checked_query(settings: Settings, asked: ContactQuery) -> ContactQuery:
         for ours, theirs in names.items()
     }
     declarable = known_fields({})["contact"].union(settings.contact_fields)
-    return searching.checked(asked, searching.searchable(declarable), aliases)
+    known, shown = searching.searchable(declarable), searching.shown_only(declarable)
+    return searching.checked(asked, known, aliases, shown)
 
 
 def with_addresses(

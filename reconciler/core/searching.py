@@ -27,6 +27,7 @@ WITNESS = "mri"
 BRIEF = frozenset({"firstName", "lastName", "status", "lastModifiedTime"})
 
 _CUSTOM, _CUSTOM_ASKED = "custom.", "custom_"  # our path, and the service's query parameter
+_OPTIONS = "messagingOptions."
 _FILTER = "FIELD=TEXT"  # how the command line writes a filter
 
 
@@ -39,10 +40,21 @@ def searchable(declarable: Iterable[str]) -> frozenset[str]:
     return (frozenset(declarable) | READ_ONLY) - CONTACT.write_only - whole
 
 
-def checked(query: ContactQuery, known: frozenset[str], aliases: Mapping[str, str]) -> ContactQuery:
+def shown_only(declarable: Iterable[str]) -> frozenset[str]:
+    """Return the fields that may be shown, and that the service does not search one by one."""
+    return frozenset(path for path in declarable if path.startswith(_OPTIONS) and path.count(".") > 1)
+
+
+def checked(
+    query: ContactQuery,
+    known: frozenset[str],
+    aliases: Mapping[str, str],
+    shown: frozenset[str] = frozenset(),
+) -> ContactQuery:
     """Return the query with fields as this program names them.
 
-    `aliases` map other names of fields to ours: the service's query parameters. Raises InputError that
+    `known` are the fields that may be searched, `shown` more that may be shown. `aliases` map other names
+    of fields to ours: the service's query parameters. Raises InputError that
     names every field that there is not, and never a value: what is searched for may be a secret.
     """
     problems: list[Problem] = []
@@ -50,8 +62,9 @@ def checked(query: ContactQuery, known: frozenset[str], aliases: Mapping[str, st
     def name(given: str, where: str) -> str:
         field = _CUSTOM + given.removeprefix(_CUSTOM_ASKED) if given.startswith(_CUSTOM_ASKED) else given
         field = aliases.get(field, field)
-        if field not in known and not (field.startswith(_CUSTOM) and len(field) > len(_CUSTOM)):
-            problems.append(_problem(given, where, known))
+        allowed = known | shown if where == "--field" else known
+        if field not in allowed and not (field.startswith(_CUSTOM) and len(field) > len(_CUSTOM)):
+            problems.append(_problem(given, where, allowed, shown))
         return field
 
     filters: dict[str, str] = {}
@@ -60,17 +73,19 @@ def checked(query: ContactQuery, known: frozenset[str], aliases: Mapping[str, st
         if field in filters:
             problems.append(Problem(_FILTER, 0, 0, f"{given} is given twice.", "give each field once"))
         filters[field] = str(normalize.scalar_of("contact", field, text))
-    shown = tuple(dict.fromkeys((*ALWAYS, *(name(one, "--field") for one in query.shown))))
+    columns = tuple(dict.fromkeys((*ALWAYS, *(name(one, "--field") for one in query.shown))))
     sort = tuple(dict.fromkeys(name(one, "--sort") for one in query.sort))
     if problems:
         raise InputError("nothing was searched.", problems=tuple(problems))
-    return ContactQuery(filters, shown, sort, query.descending, query.limit)
+    return ContactQuery(filters, columns, sort, query.descending, query.limit)
 
 
-def _problem(given: str, where: str, known: frozenset[str]) -> Problem:
+def _problem(given: str, where: str, known: frozenset[str], shown: frozenset[str]) -> Problem:
     if given in CONTACT.write_only:
         what = f"{given} is never shown by the service, and cannot be searched."
         return Problem(where, 0, 0, what, "name another field")
+    if given in shown:
+        return Problem(where, 0, 0, f"{given} cannot be searched or sorted by.", f"show it: --field {given}")
     close = nearest(given, known)
     hint = f"did you mean {close}?" if close else _OTHERWISE
     return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint)
@@ -89,12 +104,18 @@ def wanted(query: ContactQuery) -> frozenset[str]:
 
 def list_fields(query: ContactQuery) -> tuple[str, ...]:
     """Return what a list is asked for with `fields=`: what is read, and the witness; custom fields apart."""
-    return tuple(sorted({path for path in wanted(query) if not path.startswith(_CUSTOM)} | {WITNESS}))
+    plain = {path for path in wanted(query) if not path.startswith((_CUSTOM, _OPTIONS))}
+    options = {CONTACT.wire["messagingOptions"]} if _wants(query, _OPTIONS) else set[str]()
+    return tuple(sorted(plain | options | {WITNESS}))
 
 
 def wants_custom(query: ContactQuery) -> bool:
     """Whether custom fields have to be read."""
-    return any(path.startswith(_CUSTOM) for path in wanted(query))
+    return _wants(query, _CUSTOM)
+
+
+def _wants(query: ContactQuery, prefix: str) -> bool:
+    return any(path.startswith(prefix) for path in wanted(query))
 
 
 def values(body: Mapping[str, Any]) -> dict[str, Scalar]:
@@ -104,8 +125,17 @@ def values(body: Mapping[str, Any]) -> dict[str, Scalar]:
 
 
 def tells(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:
-    """Whether the rows of a page tell what is wanted. Brief ones do not: then each contact is read alone."""
-    return wanted(query) <= BRIEF or any(WITNESS in body for body in bodies)
+    """Whether the rows of a page tell what is wanted. Brief ones do not: then each contact is read alone.
+
+    Custom fields are there, even empty, where the wish for them was heeded. Every brief row has empty
+    `messagingoptions`, which say nothing (docs/service.md, lists).
+    """
+    if wanted(query) <= BRIEF:
+        return True
+    heeded = any(WITNESS in body for body in bodies)
+    custom = not wants_custom(query) or any(CONTACT.wire["custom"] in body for body in bodies)
+    options = not _wants(query, _OPTIONS) or any(body.get("messagingoptions") for body in bodies)
+    return heeded and custom and options
 
 
 def fits(query: ContactQuery, found: Mapping[str, Scalar], told: frozenset[str] | None = None) -> bool:

@@ -55,6 +55,38 @@ def test_an_unknown_field_is_named_with_the_nearest_one_and_without_its_text(wro
         assert "canary" not in f"{problem} {refused.value}"
 
 
+def test_options_of_a_channel_are_shown_and_not_searched() -> None:
+    """The service compares every text of all options with such a filter."""
+    path = "messagingOptions.sms.primary"
+    asked = searching.checked(ContactQuery({}, (path,)), KNOWN, ALIASES, frozenset({path}))
+
+    assert "messagingoptions" in searching.list_fields(asked)
+    with pytest.raises(InputError) as refused:
+        searching.checked(ContactQuery({path: "x"}), KNOWN, ALIASES, frozenset({path}))
+    assert refused.value.problems[0].next == f"show it: --field {path}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "body", "told"),
+    [
+        ((), {}, False),
+        ((), {"mri": "x"}, True),
+        (("custom.badge",), {"mri": "x"}, False),
+        (("custom.badge",), {"mri": "x", "customFields": []}, True),
+        (("messagingOptions.sms.primary",), {"mri": "x", "messagingoptions": []}, False),
+        (("messagingOptions.sms.primary",), {"mri": "x", "messagingoptions": [{"channel": "sms"}]}, True),
+    ],
+)
+def test_rows_tell_what_they_show_the_wish_for(
+    shown: tuple[str, ...],
+    body: dict[str, object],
+    told: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    """A service that heeds one wish need not heed another; who is shown too briefly is read alone."""
+    assert searching.tells([body], ContactQuery({}, (*searching.ALWAYS, *shown))) is told
+    assert searching.tells([{}], ContactQuery({"status": "A"}, ("lastName",)))
+
+
 def test_every_unknown_field_is_named_at_once() -> None:
     """And a field that is given under two names counts as given twice."""
     with pytest.raises(InputError) as refused:
