@@ -235,6 +235,14 @@ def test_all_settings_of_a_page_are_some() -> None:
     assert {block: problems for block, problems in wrong.items() if problems} == {}
 
 
+def test_all_messages_of_a_page_are_some() -> None:
+    blocks = [block for block in _blocks("yaml", "yml", "json") if "subject" in _mapping(block)]
+    wrong = {str(block): check("message", read_tree(block.text.encode(), "block.yaml")) for block in blocks}
+
+    assert blocks
+    assert {block: problems for block, problems in wrong.items() if problems} == {}
+
+
 # Transcripts.
 
 

@@ -23,7 +23,10 @@ from reconciler.model.snapshots import Desired
 
 _NUMBER = re.compile(r"\+?[0-9]{3,15}", re.ASCII)
 _PUNCTUATION = re.compile(r"[\s().-]", re.ASCII)
+_MAIL = re.compile(r"[^@]+@[^@\s]+")  # an MRI has this form as well
+_OURS = ("tag:", *(f"{kind}/" for kind in KINDS))
 _SHOWN = 5  # tags of one message
+_HINTS = 20  # mistakes with the nearest name; each is compared with all names
 _FORMS = "write a number, an e-mail address, an MRI, contact/WORKSPACE/NAME or tag:KEY=VALUE"
 
 _MOBILES = ("workMobilePhone1", "workMobilePhone2", "personalMobilePhone1", "otherMobile")
@@ -46,8 +49,11 @@ class Meant(Struct, frozen=True):
 
 
 def is_ours(text: str) -> bool:
-    """Whether a recipient is an address or a tag of ours, well written or not: then manifests are needed."""
-    return text.startswith("tag:") or ("/" in text and "@" not in text)
+    """Whether a recipient is an address or a tag of ours, well written or not: then manifests are needed.
+
+    `contact/ops/jane@9A07`, which names a duplicate in a plan, is one as well, and is no e-mail address.
+    """
+    return text.startswith(_OURS) or ("/" in text and "@" not in text)
 
 
 def meant(written: Sequence[tuple[str, Place]], desired: Desired | None, workspace: str | None) -> Meant:
@@ -88,6 +94,7 @@ class _Known:
         entities = desired.entities.values() if desired else ()
         contacts = [one for one in entities if one.address.kind == "contact"]
         self._workspace = workspace
+        self._hints = _HINTS
         self._addresses = {one.address for one in contacts}
         self._tags: dict[str, list[Address]] = {}
         for one in contacts:
@@ -102,7 +109,7 @@ class _Known:
         kind = text.partition("/")[0]
         if kind in KINDS and kind != "contact":
             return Refusal(f"{text}: a {kind} cannot be written to.", "name its contact, or a number")
-        near = did_you_mean(text, map(str, self._addresses), "compare it with the manifests")
+        near = self._near(text, map(str, self._addresses), "compare it with the manifests")
         return Refusal(f"{text}: the manifests declare no such contact.", near)
 
     def tagged(self, text: str) -> list[Address] | Refusal:
@@ -111,12 +118,16 @@ class _Known:
         where = f" in {self._workspace}" if self._workspace else ""
         forms = sorted(one for one in self._tags if one.startswith(f"{text}="))[:_SHOWN]
         otherwise = f"name one of {', '.join(forms)}" if forms else "write tag:KEY=VALUE, as in the manifests"
-        near = otherwise if forms else did_you_mean(text, self._tags, otherwise)
+        near = otherwise if forms else self._near(text, self._tags, otherwise)
         return Refusal(f"{text}: no contact{where} carries this tag.", near)
+
+    def _near(self, text: str, known: Iterable[str], otherwise: str) -> str:
+        self._hints -= 1
+        return did_you_mean(text, known if self._hints >= 0 else (), otherwise)
 
 
 def _wrong(text: str) -> tuple[str, str] | None:
-    if "@" in text or _NUMBER.fullmatch(_PUNCTUATION.sub("", text)):
+    if _MAIL.fullmatch(text) or _NUMBER.fullmatch(_PUNCTUATION.sub("", text)):
         return None
     return f"{text!r} is no recipient.", _FORMS
 

@@ -94,18 +94,20 @@ def described(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]
             yield from described(below, f"{path}.{key}")
 
 
-def test_an_editor_shows_what_each_setting_is() -> None:
+@pytest.mark.parametrize("name", ["settings", "message"])
+def test_an_editor_shows_what_each_key_is(name: str) -> None:
     """Title, description and an example for everything that can be hovered over."""
-    for path, one in described(read_schema("settings")):
+    for path, one in described(read_schema(name)):
         if "$ref" not in one:
             assert one.get("title"), path
             assert one.get("description"), path
             assert one.get("examples") or "properties" in one, path
 
 
-def test_examples_of_the_schema_are_valid() -> None:
+@pytest.mark.parametrize("name", ["settings", "message"])
+def test_examples_of_the_schema_are_valid(name: str) -> None:
     """An example that is refused teaches the wrong thing."""
-    schema = read_schema("settings")
+    schema = read_schema(name)
     validator = jsonschema.Draft202012Validator(schema)
 
     validator.check_schema(schema)

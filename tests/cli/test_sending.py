@@ -321,3 +321,56 @@ def test_people_of_two_workspaces_are_two_messages(project: Project, service: Se
 
     assert "the contacts are of default, ops" in said
     assert "the contacts are of ops" in other
+
+
+def test_a_person_is_found_by_the_record_in_a_named_workspace(project: Project, service: Service) -> None:
+    """Whatever changed since: the record says who it is, and the workspace is that of the person."""
+    made = service.call("POST", "/workspaces", {"projectName": "Operations", "status": "A"})
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "  ops: {name: Operations}\n")
+    project.edit("workspace: default\n", "workspace: ops\n")
+    applied = project.run(service, "apply", "--yes", "--only", "contact/ops/jane-doe")
+    assert applied.returncode == 0, applied.stderr
+    path = f"/workspaces/{made['id']}/contacts"
+    [jane] = service.call("GET", path)["contacts"]
+    changed = {"firstName": "Jane", "lastName": "Roe", "workMobilePhone1": "+61491570110", "timezone": "10"}
+    service.call("PUT", f"{path}/{jane['id']}", changed | {"workEmailAddress1": "jane.roe@example.com"})
+
+    told = done(project, service, *SEND, "--to", "contact/ops/jane-doe", *TEXT)
+    ended = project.run(
+        service, *SEND, "--to", "contact/ops/jane-doe", *TEXT, env={"RECONCILER_SERVICE_FORMAT": "xml"}
+    )
+
+    assert told["workspace"] == "ops"
+    assert ended.returncode == 0, ended.stderr
+    assert "--workspace ops" in ended.stdout
+    assert service.writes().count(("POST", f"/workspaces/{made['id']}/messages")) == 2
+    kept = done(project, service, "messages", "show", told["sent"]["message_id"], "--workspace", "ops")
+    assert kept["message"]["fields"]["to"].startswith("Jane_Roe.")
+
+
+def test_a_scheduled_send_to_people_that_is_in_doubt_is_not_repeated(
+    project: Project, service: Service
+) -> None:
+    """At most one message for one intent, whatever it consists of."""
+    live(service, "Jane Doe", JANE)
+    service.call("POST", "/_sandbox/faults", {"fault": "drop-after", "method": "POST", "path": "/messages"})
+
+    ended = project.run(service, *SEND, "--to", JANE_AT, *TEXT, "--at", LATER.isoformat(), env=IN_UTC)
+
+    assert ended.returncode == 8
+    assert "It is not sent again." in ended.stderr
+    assert service.writes().count(SENT) == 1
+
+
+def test_what_xml_cannot_carry_is_refused_unsent(project: Project, service: Service) -> None:
+    """A part of a message that got lost on the way would be noticed by nobody."""
+    said = refused(
+        project,
+        service,
+        *("--to", JANE, "--subject", "Night shift", "--body", "Can you\vcome?"),
+        RECONCILER_SERVICE_FORMAT="xml",
+        code=1,
+    )
+
+    assert "json" in said

@@ -50,7 +50,26 @@ def test_each_recipient_is_meant_once() -> None:
 
 
 def test_all_mistakes_are_told_at_once() -> None:
-    assert len(asked("contact/ops/jan", "tag:rota", "jane", "+61491570156")[2]) == 3
+    wrong = (
+        "contact/ops/jan",
+        "contact/ops/jane@9A07",
+        "device/ops/jane/phone",
+        "tag:rota",
+        "tag:",
+        "jane",
+        "@",
+        "+1",
+    )
+
+    assert len(asked(*wrong, "+61491570156")[2]) == len(wrong)
+
+
+def test_the_nearest_name_is_looked_for_twenty_times() -> None:
+    """Each name is compared with all of them: a file of wrong names would take minutes."""
+    found = meant([(f"contact/ops/jan{number}", HERE) for number in range(30)], TEAM, None)
+
+    assert len(found.problems) == 30
+    assert sum("did you mean contact/ops/jane?" in one.next for one in found.problems) == 20
 
 
 @given(st.from_regex(r"\+?[0-9]{3,15}", fullmatch=True), st.sampled_from([" ", "-", "(", ")", "."]))
@@ -63,7 +82,12 @@ def test_a_number_is_the_same_with_signs_between_its_digits(number: str, sign: s
 def test_an_address_of_the_service_is_not_ours() -> None:
     """An MRI and an e-mail address go out as they are, a slash in them or not."""
     assert not any(map(is_ours, ("Jane_Doe.1@Contact.example.com", "a/b@example.com", "+61491570156")))
-    assert all(map(is_ours, ("contact/ops/jane", "contcat/ops/jane", "tag:rota=night", "tag:")))
+    assert all(
+        map(
+            is_ours,
+            ("contact/ops/jane", "contcat/ops/jane", "contact/ops/jane@9A07", "tag:rota=night", "tag:"),
+        )
+    )
 
 
 def test_somebody_is_reached_by_one_of_the_channels() -> None:
