@@ -40,7 +40,7 @@ def leaves(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
     whole = read_schema("settings")
     reference = schema.get("$ref", "").removeprefix("#/$defs/")
     merged = {**(whole["$defs"][reference] if reference else {}), **schema}
-    if "properties" in merged and reference != "secret":
+    if "properties" in merged and reference != "secret" and path not in DEFAULTS:
         for name, below in merged["properties"].items():
             yield from leaves(below, f"{path}.{name}" if path else name)
     else:
