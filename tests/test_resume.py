@@ -24,6 +24,7 @@ from reconciler.core.recover import Unfinished, recover
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options
+from reconciler.store.database import Store
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ class Killed(Counting):
         self.copy = world.root / "copy.db"
         self.arrived: list[tuple[str, str]] = []
         self.unwritten: list[str] = []  # requests that write and whose intent was not on disk
+        self.opened: list[Store] = []  # a process that is gone holds no file open; this one would
         world.wire = self
         world.outside = replace(world.outside, connections=self, offload=self.in_place)
 
@@ -64,6 +66,8 @@ class Killed(Counting):
         if self.dead:
             raise StoreError("killed")
         result = work()
+        if isinstance(result, Store):
+            self.opened.append(result)
         self._effect()
         return result
 
@@ -83,6 +87,8 @@ class Killed(Counting):
     def after(self) -> None:
         """The process is gone: what it wrote until then is there, and its lock belongs to nobody."""
         if self.dead:
+            for store in self.opened:
+                store.close()
             for path in self.world.root.glob("store.db*"):
                 path.unlink()
             with file_of(self.copy) as copied, file_of(self._store) as ours:

@@ -5,10 +5,11 @@ Values and a flag; what follows from them is in `engine.py` and `exits.py`.
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import suppress
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
+
+T = TypeVar("T")
 
 Reason = Literal[
     "interrupted",  # a signal
@@ -60,14 +61,18 @@ class StopFlag:
 
     async def pause(self, sleep: Awaitable[None]) -> None:
         """Wait for `sleep`, but not past the moment in which the run is asked to end."""
-        waiting = [asyncio.ensure_future(one) for one in (sleep, self.wait_asked())]
+        await self.unless_asked(sleep)
+
+    async def unless_asked(self, work: Awaitable[T]) -> T | None:
+        """Return what `work` returns, or None where the run is asked to end first. Raises what it raises."""
+        working, asked = asyncio.ensure_future(work), asyncio.ensure_future(self.wait_asked())
         try:
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+            return working.result() if working.done() else None
         finally:
-            for task in waiting:
+            for task in (working, asked):
                 task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            await asyncio.gather(working, asked, return_exceptions=True)
 
     async def wait_now(self) -> None:
         """Return when the run has to end at once."""

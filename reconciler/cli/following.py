@@ -4,8 +4,6 @@ Belongs here: when to look on and when to stop, and what is shown meanwhile. Not
 (commands/messages.py), how one look is made (service/messages.py).
 """
 
-import asyncio
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
@@ -49,7 +47,7 @@ async def follow(
     with output.live() as screen:
         try:
             async with aclosing(looks):
-                while (look := await _next(looks, stop)) is not None:
+                while (look := await stop.unless_asked(anext(looks, None))) is not None:
                     if show:
                         _show(screen, found.progress, look)
                     found.progress = look
@@ -61,19 +59,6 @@ async def follow(
     if stop.asked:
         found.end = "interrupted"
     return found
-
-
-async def _next(looks: AsyncGenerator[Progress, None], stop: StopFlag) -> Progress | None:
-    """Return the next look; None where there is none any more, or a signal came first."""
-    looked = asyncio.ensure_future(anext(looks, None))
-    asked = asyncio.ensure_future(stop.wait_asked())
-    try:
-        await asyncio.wait({looked, asked}, return_when=asyncio.FIRST_COMPLETED)
-        return looked.result() if looked.done() else None
-    finally:
-        for task in (looked, asked):
-            task.cancel()
-        await asyncio.gather(looked, asked, return_exceptions=True)
 
 
 def _ended(progress: Progress) -> End | None:
