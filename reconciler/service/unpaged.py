@@ -10,7 +10,7 @@ from typing import Any
 from reconciler.service import refusals
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
-from reconciler.service.paging import bounded, pages_max
+from reconciler.service.paging import bounded, pages_max, untold_pages_max
 
 stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
 
@@ -27,13 +27,13 @@ async def walk(
     Where a total is told all the same, it bounds the pages.
     """
     rows: dict[str, Found] = {}
-    bound = pages_max
+    bound: int | None = None
     before: tuple[object, ...] = ()
     offset = stale = 0
     for number in range(1, pages_max + 1):
         page = await fetch(offset)
         bound = bounded(bound, number, page)
-        if number > bound:
+        if number > (bound or untold_pages_max):
             break
         seen = _content(page, named=named)
         if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
@@ -49,7 +49,7 @@ async def walk(
             return tuple(rows.values())
         before = seen
         offset += len(page.rows)
-    raise refusals.malformed(call, f"the list has more than {bound} pages")
+    raise refusals.malformed(call, f"the list has more than {bound or untold_pages_max} pages")
 
 
 def _content(page: Page, *, named: bool) -> tuple[object, ...]:

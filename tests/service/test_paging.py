@@ -207,10 +207,10 @@ def test_a_list_that_never_ends_is_ended_by_the_cap() -> None:
             async for _ in paging.walk(await fetch(0, 20), fetch, limit=20, window=64):
                 pages += 1
         except BadBody as error:
-            assert "more than 100000 pages" in str(error)  # noqa: PT017 - the pages before it are counted too
+            assert "more than 10000 pages" in str(error)  # noqa: PT017 - the pages before it are counted too
         return pages
 
-    assert asyncio.run(work()) == paging.pages_max
+    assert asyncio.run(work()) == paging.untold_pages_max
 
 
 def row(number: int) -> Found:
@@ -481,6 +481,21 @@ def test_two_rows_in_turns_are_read_no_further_than_the_total() -> None:
 
     assert not rows.complete
     assert len(asked) <= 2 * (40 + paging.spare_pages)  # a list that is not complete is read twice
+
+
+def test_a_list_without_pages_and_total_is_ended_by_the_cap() -> None:
+    """New rows for ever; a run would walk it until its deadline."""
+    asked = 0
+
+    async def fetch(offset: int) -> Page:
+        nonlocal asked
+        asked += 1
+        return Page((row(offset),), None, last=False)
+
+    with pytest.raises(Malformed, match="more than 10000 pages"):
+        asyncio.run(unpaged.walk(Call("GET", "/messages", "message"), fetch, named=True))
+
+    assert asked == paging.untold_pages_max + 1
 
 
 def test_a_list_without_pages_is_read_no_further_than_its_total() -> None:
