@@ -2,7 +2,8 @@
 
     reads back as sent, after normalizing      taken
     reads back as it was before, or not at all not taken: nothing is recorded, the next plan shows it again
-    reads back as something else               taken; from now on this is how the service writes that value
+    reads back as something else               taken; from now on this is how the service writes that value,
+                                               but not where nothing was sent: then it is not taken either
 
 Decisions only. Reading back is apply/; what a record then says is core/records.py.
 """
@@ -118,8 +119,9 @@ def _result(kind: str, path: str, sent: Scalar, shown: Scalar, before: Fields | 
     """Return None where the value is taken as it is."""
     if same(kind, path, sent, shown):
         return None
-    # An absent value is never a way of writing one: the number that nobody can see is the lost call.
-    learnt = before is not None and shown not in ("", before.get(path, ""))
+    # An absent value is never a way of writing one: the number that nobody can see is the lost call. Nor is a
+    # value a way of writing none: somebody else wrote it, or the service fills in what nobody asked for.
+    learnt = before is not None and sent != "" and shown not in ("", before.get(path, ""))
     return FieldResult(path, _none(sent), _none(shown), taken=learnt)
 
 

@@ -42,6 +42,16 @@ def test_another_value_is_not_what_was_sent(path: str, sent: Scalar, shown: Scal
     assert not same("contact", path, sent, shown)
 
 
+@pytest.mark.parametrize("before", [{}, {"workSuburb": "Fitzroy"}])
+def test_no_value_is_a_way_of_writing_none(before: dict[str, Scalar]) -> None:
+    """Somebody else wrote it right after us: learnt, it would stand there for ever, and every plan be quiet."""
+    found = reading("contact", {"workSuburb": ""}, {"workSuburb": "by hand"}, before=before, salt="salt")
+
+    assert found.taken == frozenset()
+    assert found.rewritten == ()
+    assert [(one.path, one.sent, one.shown) for one in found.refused] == [("workSuburb", None, "by hand")]
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_a_cleared_flag_that_shows_false_is_taken(before: bool) -> None:  # noqa: FBT001 - the flag itself
     """A channel that keeps another option has the flag, whatever was sent: not taken for ever otherwise."""
