@@ -64,6 +64,8 @@ def test_the_deadline_of_a_call_counts_decoding() -> None:
     event = Event()
 
     async def work() -> None:
+        # Without a deadline the answer is read then. Timers are heard in their order, however late that is.
+        asyncio.get_running_loop().call_later(0.5, event.set)
         with pytest.raises(Unavailable, match="could not be read in time"):
             await _transport(200, LARGE, timeout_s=0.05).call(CALL, _waiting(event))
 
