@@ -1,19 +1,49 @@
-"""Each known way to break a promise is planted in a copy, and the tests must turn red."""
+"""Each known way to break a promise is planted, and the tests must turn red.
 
+First in the memory of a process that has imported all the rest (trial.py): that takes a quarter of the time
+of a process of its own. Tests that start the program as a command do not see the defect there, and some
+notice it only among many examples, so what stays green is planted in a copy as well (workshop.py).
+"""
+
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import effort
 import pytest
 import tally
+from sabotage.anchors import Package
 from sabotage.defects import DEFECTS, Defect
+from sabotage.trial import ROOT, Trials, trials
 from sabotage.workshop import THOROUGHLY, Workshop, caught
 
+# Where tests start commands or need a server of their own: a fork holds the defect in its own memory.
+OUTSIDE = ("tests/cli/", "tests/crash/", "tests/examples/", "tests/simulation/", "tests/store/")
 parts = 12  # in which the tests run without a defect, so that all workers of a run share them
+
+
+def is_inside(tests: Sequence[str]) -> bool:
+    """Whether tests can notice a defect that is in memory alone."""
+    return not any(test.startswith(OUTSIDE) for test in tests)
+
+
+CHOSEN = sorted(set(chain.from_iterable(defect.tests for defect in DEFECTS)))
+INSIDE = [test.removeprefix("tests/") for test in CHOSEN if is_inside([test])]
 
 
 @pytest.fixture(scope="session")
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     return Workshop(tmp_path_factory.mktemp("workshop"))
+
+
+@pytest.fixture(scope="session")
+def package() -> Package:
+    return Package(ROOT)
+
+
+@pytest.fixture(scope="session")
+def process() -> Iterator[Trials]:
+    with trials(sorted({test.partition("::")[0] for test in INSIDE})) as started:
+        yield started
 
 
 def test_the_copy_is_what_is_tested(workshop: Workshop) -> None:
@@ -23,24 +53,42 @@ def test_the_copy_is_what_is_tested(workshop: Workshop) -> None:
 
 @effort.proofs_only()
 @pytest.mark.parametrize("part", range(parts))
-def test_without_a_defect_the_tests_are_green(workshop: Workshop, part: int) -> None:
+def test_without_a_defect_the_tests_are_green(workshop: Workshop, process: Trials, part: int) -> None:
     """A test that is red anyway catches nothing."""
-    chosen = sorted(set(chain.from_iterable(defect.tests for defect in DEFECTS)))
+    chosen = CHOSEN[part::parts]
 
-    result = workshop.run(chosen[part::parts])
+    inside = process.run([test.removeprefix("tests/") for test in chosen if is_inside([test])], {})
+    result = workshop.run([test for test in chosen if not is_inside([test])])
 
+    assert inside.verdict == "green", inside
     assert result.returncode == 0, result.stdout[-3000:]
 
 
 @effort.sample(6)
 @pytest.mark.parametrize("defect", DEFECTS, ids=[defect.name.replace(" ", "-") for defect in DEFECTS])
-def test_a_planted_defect_is_caught(workshop: Workshop, defect: Defect) -> None:
+def test_a_planted_defect_is_caught(
+    workshop: Workshop, process: Trials, package: Package, defect: Defect
+) -> None:
     """A suite that stays green over a broken promise proves nothing of the promise."""
-    with workshop.planted(defect):
-        result = workshop.run(defect.tests, *THOROUGHLY)
+    red = is_caught_inside(process, package, defect) or is_caught_outside(workshop, defect)
 
     tally.count("sabotages missed", "any", 0)
-    if not caught(result):
+    if not red:
         tally.count("sabotages missed", defect.name)
-    assert caught(result), f"{defect.name}: nothing turned red in {defect.tests}"
+    assert red, f"{defect.name}: nothing turned red in {defect.tests}"
     tally.count("sabotages caught", defect.name)
+
+
+def is_caught_inside(process: Trials, package: Package, defect: Defect) -> bool:
+    if defect.file or not is_inside(defect.tests):
+        return False
+    tests = [test.removeprefix("tests/") for test in defect.tests]
+    return process.run(tests, defect.planted(package, ROOT)).verdict == "red"
+
+
+def is_caught_outside(workshop: Workshop, defect: Defect) -> bool:
+    with workshop.planted(defect):
+        red = caught(workshop.run(defect.tests, *THOROUGHLY))
+    # Those of the other kind are known to be green here; these are tried for the first time.
+    assert not (red and is_inside(defect.tests)) or workshop.run(defect.tests, *THOROUGHLY).returncode == 0
+    return red

@@ -8,9 +8,9 @@ import effort
 import pytest
 import tally
 from sabotage.anchors import NoPlaceError, Package
+from sabotage.trial import ROOT, Trials, trials
 from specification.mutants import BY_STATEMENT, MUTANTS, mistakes, rows
 from specification.statements import claims, statements
-from specification.trial import ROOT, Trials, trials
 
 FILES = sorted({test.partition("::")[0] for tests in claims().values() for test in tests})
 ONE = {"statement": "8/limit", "in": "f", "old": "a", "new": "b", "chapter": "8"}

@@ -5,7 +5,8 @@ once: the process collects the tests, forgets the modules of this project, and t
 child imports the project again, with the changed sources in the place of those on the disk, and runs the
 tests. No file is written.
 
-Belongs here: that process, and how it is asked. Not here: what is changed (mutants.py).
+Belongs here: that process, and how it is asked. Not here: what is changed (defects.py,
+specification/mutants.py), and a copy of the project for tests that start it as a command (workshop.py).
 """
 
 import os
@@ -19,6 +20,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 from subprocess import DEVNULL, Popen
+from tempfile import TemporaryDirectory
 from types import CodeType, ModuleType
 from typing import Literal, NamedTuple
 
@@ -28,7 +30,7 @@ from _pytest.runner import runtestprotocol  # pytest has no public name for it
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 hang_s = 120  # real seconds until a trial is given up: none takes 2 on a machine that does nothing else
-_SERVING = "import sys; from specification.trial import serve; serve(int(sys.argv[1]), sys.argv[2:])"
+_SERVING = "import sys; from sabotage.trial import serve; serve(int(sys.argv[1]), sys.argv[2:])"
 _KEPT = frozenset(
     {__name__, "__main__", "conftest", "effort", "tally"}
 )  # the running process itself uses these
@@ -80,20 +82,22 @@ def trials(tests: Sequence[str]) -> Iterator[Trials]:
     """A process that has imported whatever these test files (paths below tests/) need; ended afterwards."""
     ours, theirs = Pipe()
     command = [sys.executable, "-c", _SERVING, str(theirs.fileno()), *tests]
-    process = Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-        pass_fds=[theirs.fileno()],
-        stdin=DEVNULL,
-        stdout=DEVNULL,
-    )
-    theirs.close()
-    with ours, process:
-        try:
-            yield Trials(ours)
-        finally:
-            process.kill()
+    with ours, TemporaryDirectory() as folder:
+        process = Popen(
+            command,
+            cwd=ROOT,
+            # A fork ends without cleaning up, so pytest's own folders are removed here.
+            env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DEBUG_TEMPROOT": folder},
+            pass_fds=[theirs.fileno()],
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+        )
+        theirs.close()
+        with process:
+            try:
+                yield Trials(ours)
+            finally:
+                process.kill()
 
 
 def serve(number: int, tests: Sequence[str]) -> None:
