@@ -44,7 +44,7 @@ def test_another_value_is_not_what_was_sent(path: str, sent: Scalar, shown: Scal
 
 @pytest.mark.parametrize("before", [{}, {"workSuburb": "Fitzroy"}])
 def test_no_value_is_a_way_of_writing_none(before: dict[str, Scalar]) -> None:
-    """Somebody else wrote it right after us: learnt, it would stand there for ever, and every plan be quiet."""
+    """Somebody else wrote it right after us: once learnt, it would stand there for ever, in silence."""
     found = reading("contact", {"workSuburb": ""}, {"workSuburb": "by hand"}, before=before, salt="salt")
 
     assert found.taken == frozenset()
