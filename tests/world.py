@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx2
 from msgspec import structs
+from waiting import patience_s
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
@@ -33,7 +34,6 @@ from reconciler.service.timing import Timing
 BASE = "http://127.0.0.1:8480"
 AUTH = Auth(Secret("demo"), Secret("demo"), Secret("demo-key"))
 ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
-_turns_max = 20_000  # of the loop until a thread counts as one that hangs: some seconds
 
 
 class Clock:
@@ -140,10 +140,9 @@ class World:
 
     async def _sleep(self, seconds: float) -> None:
         # A thread takes real time: whoever sleeps again and again meanwhile would make hours of it.
-        for _ in range(_turns_max):
-            if not any(thread.name == "aside" for thread in threading.enumerate()):
-                break
-            await asyncio.sleep(0)
+        for thread in threading.enumerate():
+            if thread.name == "aside":
+                await asyncio.to_thread(thread.join, patience_s)
         self.clock.pass_s(seconds)
         await asyncio.sleep(0)
 

@@ -17,7 +17,7 @@ projects = 20
 killed_within_s = 1.1
 
 
-@effort.sample(2)
+@effort.sample(1)
 @pytest.mark.parametrize("seed", range(projects))
 def test_killed_again_and_again_it_ends_as_if_never_killed(seed: int, tmp_path: Path) -> None:
     """Whatever was under way is settled by looking: no person and no device twice, none missing."""

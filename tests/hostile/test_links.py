@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from typing import Any, get_args
 from urllib.parse import quote
 
+import effort
 import httpx2
 import pytest
 import tally
@@ -91,6 +92,7 @@ PLACES = {
 }
 
 
+@effort.sample(9)
 @pytest.mark.parametrize("send_key", get_args(SendKey))
 @pytest.mark.parametrize("place", PLACES)
 def test_no_request_and_no_credential_leaves_our_origin(place: str, send_key: SendKey) -> None:

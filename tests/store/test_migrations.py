@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
+import effort
 import postgres as postgres_server
 import pytest
 import tally
@@ -360,6 +361,9 @@ def test_beyond_so_many_passwords_their_digests_are_forgotten(old: str) -> None:
     assert [str(value)[:14] for value in kept.values()] == ["secret:scrypt:"]
 
 
+STEP = effort.count(small=4, full=1)  # statements between two that are tried
+
+
 class Interrupted(Exception):
     """Stands for the end of the process."""
 
@@ -379,7 +383,7 @@ def test_a_migration_that_is_cut_short_anywhere_has_changed_nothing(old: str) ->
     stops = 0
     done = False
     while not done:
-        stops += 1
+        stops += STEP
 
         def stop(number: int, at: int = stops) -> None:
             if number == at:
@@ -391,7 +395,7 @@ def test_a_migration_that_is_cut_short_anywhere_has_changed_nothing(old: str) ->
         except Interrupted:
             assert everything(old) == before
     assert stops > 15
-    tally.count("crash points", "a migration of the store", stops - 1)
+    tally.count("crash points", "a migration of the store", stops // STEP - 1)
     with store_at(old) as store:
         assert set(store.recorded(WORKSPACES).entities) == {JANE}
 
