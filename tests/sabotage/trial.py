@@ -114,6 +114,7 @@ class _Server:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Answer jobs until nobody asks any more."""
+        _forget_the_conftests(session.config.pluginmanager)
         _forget_the_project()
         while True:
             try:
@@ -173,15 +174,25 @@ def _crashed(report: pytest.TestReport) -> bool:
     return place is not None and Path(place.path).is_relative_to(ROOT / "reconciler" / "sandbox")
 
 
+def _forget_the_conftests(manager: pytest.PytestPluginManager) -> None:
+    """The fixtures of a folder are read anew with the project; pytest binds them to one collection."""
+    for name, plugin in manager.list_name_plugin():
+        if name.endswith("conftest.py") and Path(name).parent != TESTS:
+            manager.unregister(plugin)
+    manager._dirpath2confmods.clear()
+
+
 def _forget_the_project() -> None:
     """What was imported of the project goes; what it has imported of other projects stays."""
-    for name, module in list(sys.modules.items()):
-        if name not in _KEPT and _is_ours(module):
-            del sys.modules[name]
+    # First all of them: a package without a file asks its parent where it is.
+    ours = [name for name, module in sys.modules.items() if name not in _KEPT and _is_ours(module)]
+    for name in ours:
+        del sys.modules[name]
 
 
 def _is_ours(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None) or ""
+    # A folder of tests is a package without a file, and holds on to its modules.
+    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
     return bool(file) and Path(file).is_relative_to(ROOT) and ".venv" not in Path(file).parts
 
 
