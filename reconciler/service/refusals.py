@@ -75,6 +75,11 @@ _ABSENT = Sense(
     "there is nothing at this path",
     "check the workspace's id in the settings and service.base_url; a single entity may have been deleted.",
 )
+# Collection -> what to do about an id in it that the service does not know. People type these ids.
+_LISTED: Mapping[str, str] = {
+    "callbacks": "copy the id, which is not the name, from `reconciler callbacks list`.",
+    "messages": "copy the id from `reconciler messages list`; --workspace names the workspace it is in.",
+}
 _METHOD = Sense(Failure.REFUSED, Rejected, "the service does not offer this method here", _BASE)
 _LARGE = Sense(Failure.REFUSED, Rejected, "the request is too large", "make the payload smaller.")
 _MEDIA = Sense(
@@ -176,7 +181,7 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     message = f"{call}: {sense.what} ({answer.status}){said}."
     error = sense.error(
         message,
-        next=sense.next,
+        next=_listed(call) or sense.next if sense is _ABSENT else sense.next,
         method=call.method,
         path=call.path,
         status=answer.status,
@@ -188,6 +193,11 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     asked_s = retry_after_s(headers.get("retry-after", ""), headers.get("date", ""))
     error.wait_s = asked_s or (over_qps_wait_s if "OVER_QPS" in code else 0.0)
     return Seen(sense.failure, error, error.wait_s)
+
+
+def _listed(call: Call) -> str:
+    """Return where the ids are listed of which this call names one, or ""."""
+    return next((advice for name, advice in _LISTED.items() if f"/{name}/" in call.path), "")
 
 
 def broken(call: Call, seen: Broken) -> Seen:

@@ -179,6 +179,24 @@ def test_every_refusal_says_what_to_do_next(play: httpx2.Response, word: str) ->
     assert word in error.next + str(error)
 
 
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("/callbacks/on-call", "reconciler callbacks list"),
+        ("/callbacks/on-call/calls", "reconciler callbacks list"),
+        (f"/workspaces/{ID}/messages/{ID}/messagestatus", "reconciler messages list"),
+        (f"/workspaces/{ID}/messages", "workspace's id"),
+        ("/callbacks", "workspace's id"),
+        (f"/contacts/{ID}", "workspace's id"),
+    ],
+)
+def test_an_id_that_somebody_typed_is_looked_up_where_it_is_listed(path: str, advice: str) -> None:
+    """A callback is in no workspace, and messages name it by its name: neither is its id."""
+    seen = judge(Call("GET", path, "api-callback"), Answer(404, {}, b""), conceal=str)
+
+    assert advice in seen.error.next
+
+
 def test_a_doubt_keeps_what_was_seen_and_says_that_it_was_sent() -> None:
     error = failure(Wire(answer(502)), CALLS["DELETE"])
 
