@@ -73,7 +73,10 @@ def key_of(given: dict[str, Any]) -> "Secret | None":
     Raises UsageError where not exactly one of them is given, SettingsError for a source without a key.
     """
     sources = [source for source in (_written(given), _named(given, "env"), _named(given, "file")) if source]
-    if len(sources) + given.pop("no_key") != 1:
+    said = len(sources) + given.pop("no_key")
+    if said > 1:
+        raise click.UsageError("give one of --key, --key-env, --key-file and --no-key, not several.")
+    if said == 0:
         raise click.UsageError("name where the key is with --key-env or --key-file, or say --no-key.")
     if not sources:
         return None
