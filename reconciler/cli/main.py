@@ -147,7 +147,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: click.UsageError) -> str:
-    sentence = error.format_message()
+    sentence = error.format_message().replace("\n\t", " ")  # click lists choices on lines of their own
     return sentence[:1].lower() + sentence[1:]
 
 

@@ -20,6 +20,7 @@ from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
 _PLAIN = ("name", "url", "content_type", "retries", "email", "on_reply", "on_undeliverable")
 _WAYS: Mapping[str, Literal["httpheader", "querystring"]] = {"header": "httpheader", "query": "querystring"}
 _MASKS = frozenset("*•.xX")  # what services write in the place of a key that they do not show
+_CALLS = "see them: reconciler callbacks calls ID"
 _HOW = "give the key with --key-env or --key-file; where there is to be none, say --no-key"
 
 
@@ -96,14 +97,16 @@ def chosen(
     if message_id is not None:
         about = tuple(one for one in calls if one.message_id == message_id)
         if not about:
-            raise UnknownAddress("the callback has no call about this message; nothing was written.")
+            raise UnknownAddress(
+                "the callback has no call about this message; nothing was written.", next=_CALLS
+            )
         return about
     known = {one.call_id: one for one in calls}
     missing = [one for one in call_ids if one not in known]
     if missing:
         raise UnknownAddress(
             f"the callback has no call {missing[0][:64]}; nothing was written.",
-            next=did_you_mean(missing[0], known, "see them: reconciler callbacks calls ID"),
+            next=did_you_mean(missing[0], known, _CALLS),
         )
     return tuple(known[one] for one in dict.fromkeys(call_ids))
 

@@ -104,8 +104,9 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "nobody to ask in JSON": (("update", "ID", "--url", ELSEWHERE, "--format", "json"), 64, "give --yes"),
     "nobody to ask about calls": (("mark", "ID", "C1", "--status", "success"), 64, "give --yes"),
     "nothing to change": (("update", "ID", "--yes"), 64, "name what is to change"),
-    "two keys": (("update", "ID", "--yes", "--key-env", "A", "--no-key"), 64, "--key-env"),
+    "two keys": (("update", "ID", "--yes", "--key-env", "A", "--no-key"), 64, "not several"),
     "no call": (("mark", "ID", "--status", "failed", "--yes"), 64, "--message"),
+    "no status": (("mark", "ID", "C1"), 64, "missing option '--status'. Choose from: success, failed"),
     "calls and a message": (
         ("mark", "ID", "C1", "--message", "M", "--status", "failed", "--yes"),
         64,
@@ -113,6 +114,11 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     ),
     "an unknown callback": (("update", "0123456789ABCDEF", "--url", ELSEWHERE, "--yes"), 1, "404"),
     "an unknown call": (("mark", "ID", "C1", "--status", "success", "--yes"), 3, "no call C1"),
+    "no call about a message": (
+        ("mark", "ID", "--message", "M1", "--status", "success", "--yes"),
+        3,
+        "next: see them: reconciler callbacks calls",
+    ),
     "an address that is none": (("update", "ID", "--url", "here", "--yes"), 3, "https://"),
 }
 
