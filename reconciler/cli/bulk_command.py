@@ -45,15 +45,15 @@ def bulk(
     itself, and does not show them; so the resource has to be applied as it is declared now, and is counted
     from the manifests. Nothing is sent where a column is not there or the resource is gone.
 
-    \b
     Reads settings, manifests, the store and the service; writes the service, nothing with --dry-run.
+
     Exit codes: 0 accepted, 1 not sent, 3 input invalid, 7 too many recipients,
     8 in doubt whether it was sent, 64 usage, 130 interrupted.
 
     \b
     Example:
-        reconciler messages bulk resource/default/staff --sms mobile --subject Shift \\
-            --body 'Tonight?' --dry-run
+        reconciler messages bulk resource/default/staff --sms mobile \\
+            --subject Shift --body 'Tonight?' --dry-run
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     as_json = format == "json"
     message = _message(given)

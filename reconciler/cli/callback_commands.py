@@ -26,8 +26,8 @@ def get(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002 - 
 
     What became of each call is shown by `reconciler callbacks calls ID`.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
 
     \b
@@ -101,15 +101,17 @@ def update(
     service does not show the key, give it again, or it would be gone. The service does not look at a
     new URL, so see that the receiver runs there. Done is what reads back so.
 
-    \b
     Reads settings and the service; writes the service.
+
     Exit codes: 0 done, or nothing to change; 1 not there, refused by the service or not taken,
     3 input invalid, 5 changed meanwhile, 7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
     Examples:
-        reconciler callbacks update 4C8FE1A2B3D4E5F6 --url https://replies.example.com/new --dry-run
-        reconciler callbacks update 4C8FE1A2B3D4E5F6 --key-env CALLBACK_KEY --yes
+        reconciler callbacks update 4C8FE1A2B3D4E5F6 \\
+            --url https://replies.example.com/new --dry-run
+        reconciler callbacks update 4C8FE1A2B3D4E5F6 \\
+            --key-env CALLBACK_KEY --yes
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     as_json = format == "json"
     ask = _may_ask(dry_run=dry_run, yes=yes, as_json=as_json)
@@ -186,15 +188,17 @@ def mark(
     A call that is marked as success is not tried again: mark those whose reply you have from elsewhere.
     `reconciler callbacks calls ID` lists them. At most 100 at a time.
 
-    \b
     Reads settings and the service; writes the service.
+
     Exit codes: 0 done, or nothing to change; 1 not there or not taken, 3 input invalid,
     7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
     Examples:
-        reconciler callbacks mark 4C8FE1A2B3D4E5F6 0A1B2C3D4E5F6071 --status success --dry-run
-        reconciler callbacks mark 4C8FE1A2B3D4E5F6 --message 5D3A0B1C2D4E5F60 --status success --yes
+        reconciler callbacks mark 4C8FE1A2B3D4E5F6 0A1B2C3D4E5F6071 \\
+            --status success --dry-run
+        reconciler callbacks mark 4C8FE1A2B3D4E5F6 \\
+            --message 5D3A0B1C2D4E5F60 --status success --yes
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     if bool(call_ids) == (message_id is not None):
         raise click.UsageError("name the calls, or the message that they are about with --message.")

@@ -1,9 +1,10 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 from waiting import patience_s
@@ -77,6 +78,25 @@ def test_every_command_has_its_help(name: str, run: Run) -> None:
     command = cli.get_command(cli.make_context("reconciler", ["--help"], resilient_parsing=True), name)
     assert command is not None
     assert command.get_short_help_str(200) == COMMANDS[name]
+
+
+def _helps(command: click.Command, above: click.Context | None, name: str) -> Iterator[str]:
+    """The help of a command and of all below it, as a terminal of 80 columns gets it."""
+    ctx = click.Context(command, above, info_name=name, terminal_width=80)
+    yield command.get_help(ctx)
+    if isinstance(command, click.Group):
+        for one in command.list_commands(ctx):
+            below = command.get_command(ctx, one)
+            assert below is not None
+            yield from _helps(below, ctx, one)
+
+
+def test_help_breaks_no_word_at_eighty_columns() -> None:
+    """What is wider is broken by the terminal, in the middle of a word."""
+    lines = [one for text in _helps(cli, None, "reconciler") for one in text.splitlines()]
+
+    assert [one for one in lines if len(one) > 80] == []
+    assert len(lines) > 600
 
 
 def test_the_version_is_data(run: Run) -> None:

@@ -69,9 +69,9 @@ def command(
     The commit is recorded with the run, and carries +dirty where tracked files differ from it. In CI
     (the variable CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
 
-    \b
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, and FILE
     of --undo.
+
     Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan, conflict
     or somebody ambiguous,
     6 applied in part, 7 refused by a guard or by you, 8 in doubt, 64 usage, 130 interrupted.

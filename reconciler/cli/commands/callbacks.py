@@ -27,13 +27,14 @@ def command() -> None:
     A callback of the account is a name and an address; a message that names it has its replies and
     failed deliveries sent there.
 
-    \b
     Exit codes: 0 done, 1 failed, 3 input invalid, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
     Examples:
-        reconciler callbacks listen --port 8490 --key-env CALLBACK_KEY --events replies.jsonl
-        reconciler callbacks create on-call https://replies.example.com/ --key-env CALLBACK_KEY
+        reconciler callbacks listen --port 8490 --key-env CALLBACK_KEY \\
+            --events replies.jsonl
+        reconciler callbacks create on-call https://replies.example.com/ \\
+            --key-env CALLBACK_KEY
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
 
 
@@ -103,16 +104,17 @@ def listen(
     more, with the same ids; FILE holds them once. Where nobody reads the output any more, it ends.
     Nothing here speaks TLS: put a proxy in front, and name its address to the service.
 
-    \b
     Needs no settings. Writes the inbox and --events FILE (both 0600). Existing ones have to be
     regular files of yours, with that mode and without links.
+
     Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable,
     4 another command tells from this inbox, 64 usage.
 
     \b
     Examples:
         reconciler callbacks listen --port 8490 --key-env CALLBACK_KEY
-        reconciler callbacks listen --port 8490 --key file:key.txt --events replies.jsonl
+        reconciler callbacks listen --port 8490 --key file:key.txt \\
+            --events replies.jsonl
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     key = keys.key_of(given)
     from reconciler.cli.listening import Listening, run  # noqa: PLC0415 - a web server, not for --help
@@ -149,8 +151,8 @@ def inbox(*, everything: bool, inbox: str, format: str) -> int:  # noqa: A002 - 
     Each is noted as told when it has been printed, and is not told again. With --all everything that
     the inbox keeps is shown, for 31 days, also while a listener runs.
 
-    \b
     Needs no settings. Reads the inbox, and notes in it what was told.
+
     Exit codes: 0 told, or nothing to tell; 1 no inbox, or output gone;
     4 another command tells from this inbox, 64 usage, 130 interrupted.
 
@@ -171,8 +173,8 @@ def inbox(*, everything: bool, inbox: str, format: str) -> int:  # noqa: A002 - 
 def list_(*, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """List the callbacks of the account; their keys are not shown.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 failed, 3 settings invalid.
 
     \b
@@ -214,13 +216,14 @@ def create(*, name: str, url: str, format: str, **given: Any) -> int:  # noqa: A
 
     The service looks at URL before it agrees, so the receiver has to run already.
 
-    \b
     Reads settings; writes the service.
+
     Exit codes: 0 registered, 1 refused by the service, 3 input invalid, 8 in doubt, 64 usage.
 
     \b
     Example:
-        reconciler callbacks create on-call https://replies.example.com/ --key-env CALLBACK_KEY
+        reconciler callbacks create on-call https://replies.example.com/ \\
+            --key-env CALLBACK_KEY
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     key = keys.key_of(given)
     from reconciler.cli.calling import once, writing  # noqa: PLC0415 - loads the client, which --help does not need
@@ -264,8 +267,8 @@ def _callback(name: str, url: str, key: "Secret | None", given: dict[str, Any]) 
 def delete(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """Delete the callback with this ID, which `reconciler callbacks list` shows.
 
-    \b
     Reads settings; writes the service.
+
     Exit codes: 0 deleted, 1 not there or refused, 3 settings invalid, 8 in doubt.
 
     \b
@@ -297,8 +300,8 @@ def delete(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002
 def calls(*, callback_id: str, message_id: str | None, failed: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """List the calls of one callback that the service made, and how they ended.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 failed, 3 settings invalid.
 
     \b

@@ -18,8 +18,9 @@ def command(config: str | None, environment: str | None, format: str) -> int:  #
     A flag goes over an environment variable, that over the environment's section, that over the
     rest of the file, that over the default. Secrets are not read; the place they come from is shown.
 
-    \b
-    Reads the settings; writes nothing. Exit codes: 0 shown, 3 settings invalid.
+    Reads the settings; writes nothing.
+
+    Exit codes: 0 shown, 3 settings invalid.
 
     \b
     Examples:

@@ -19,7 +19,6 @@ limit_max = 100_000
 def command() -> None:
     """Search the contacts that the service has now. Nothing is written.
 
-    \b
     Exit codes: 0 done, also where nobody was found; 1 failed, 3 input invalid, 64 usage,
     130 interrupted.
 
@@ -88,15 +87,17 @@ def search(
     by the service, and cannot be searched. `address` is that of the manifest for whoever the store
     knows.
 
-    \b
     Reads settings, the store and the service; writes nothing.
+
     Exit codes: 0 shown, also where nobody was found; 1 failed, 3 input invalid, 64 usage.
 
     \b
     Examples:
         reconciler contacts search lastName=Doe
-        reconciler contacts search jobTitle=nurse status=A --field workMobilePhone1 --sort lastName
-        reconciler contacts search custom.employeeId=4711 --workspace ops --format json
+        reconciler contacts search jobTitle=nurse status=A \\
+            --field workMobilePhone1 --sort lastName
+        reconciler contacts search custom.employeeId=4711 --workspace ops \\
+            --format json
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     if order == "desc" and not sort:
         raise click.UsageError("--order needs --sort.")

@@ -19,8 +19,9 @@ def command() -> int:
     It starts a sandbox on a free port of this machine and runs the real commands in a temporary
     folder. Nothing is sent anywhere, and nothing is left behind.
 
-    \b
-    Writes a temporary folder. Exit codes: 0 all went as told, 1 something did not, 130 interrupted.
+    Writes a temporary folder.
+
+    Exit codes: 0 all went as told, 1 something did not, 130 interrupted.
 
     \b
     Example:

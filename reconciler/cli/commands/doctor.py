@@ -38,8 +38,8 @@ def command(*, offline: bool, timeout_s: float, format: str, **given: Any) -> in
     limits, rights of files, the proxy and the certificates in effect and who decided, versions. Works
     also when most of it is broken.
 
-    \b
     Reads all of these, the service with a single GET; writes nothing.
+
     Exit codes: 0 nothing failed (there may be warnings), 1 something failed, 64 usage.
 
     \b

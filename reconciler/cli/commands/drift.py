@@ -18,8 +18,8 @@ def command(*, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - th
     What the manifests want beyond that is not drift; `reconciler plan` shows it. A second live entity for
     one that is declared or recorded is drift, whoever made it.
 
-    \b
     Reads settings, manifests, the store and the service; writes nothing.
+
     Exit codes: 0 no drift, 1 failed, 2 drift found, 3 input invalid.
 
     \b

@@ -51,8 +51,8 @@ def command(*, verify: bool, anchor: str | None, format: str, full: bool, **give
     can write the store can reach it: each run's report and each --verify print one; keep it (a CI log, a
     ticket, a signed tag) and give it back as --anchor.
 
-    \b
     Reads settings and the store; writes nothing, and reads no credential of the service.
+
     Exit codes: 0 shown, or unbroken; 1 broken, or the store cannot be read; 3 settings or
     address invalid, 64 usage.
 

@@ -19,9 +19,9 @@ def command(*, in_service: bool, format: str, **given: Any) -> int:  # noqa: A00
 
     With --in-service the lock that runs with stores of their own keep in the service (lock.in_service).
 
-    \b
     Reads settings and the store; writes nothing, and reads no credential of the service. With
     --in-service it reads the credentials and the service, and not the store.
+
     Exit codes: 0 shown, whether it is free or not; 1 it cannot be read, 3 settings invalid,
     4 a ticket of another version holds the lock in the service.
 

@@ -33,13 +33,13 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 def command() -> None:
     """Send a message, and see its status and what people answered.
 
-    \b
     Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, and not everybody answered in time,
     7 too many recipients, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
     Examples:
-        reconciler messages send --to +61491570156 --subject Test --body 'Are you there?' --wait
+        reconciler messages send --to +61491570156 --subject Test \\
+            --body 'Are you there?' --wait
         reconciler messages list --from 2026-03-02 --to 2026-03-08
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
 
@@ -140,18 +140,21 @@ def send(
     until everybody who can has answered, S seconds are over, or Ctrl-C; none of these takes the message
     back. --file takes what `reconciler schema message` describes.
 
-    \b
     Reads settings, FILE, and manifests, the store and the service for addresses of ours; writes the
-    service, nothing with --dry-run. Exit codes: 0 accepted (with --wait: everybody answered), 1 not sent,
+    service, nothing with --dry-run.
+
+    Exit codes: 0 accepted (with --wait: everybody answered), 1 not sent,
     or not followed, 3 input invalid, 6 sent, and not everybody answered in time, 7 too many recipients,
     8 in doubt whether it was sent, 64 usage, 130 interrupted.
 
     \b
     Examples:
-        reconciler messages send --to +61491570156 --subject 'Night shift' --body 'Can you come?' --wait
-        reconciler messages send --to contact/default/jane-doe --subject Report --body-file - < report.txt
-        reconciler messages send --to +61491570156 --subject Test --body 'Reply, please' \\
-            --callback on-call --param incident=42
+        reconciler messages send --to +61491570156 \\
+            --subject 'Night shift' --body 'Can you come?' --wait
+        reconciler messages send --to contact/default/jane-doe \\
+            --subject Report --body-file - < report.txt
+        reconciler messages send --to +61491570156 --subject Test \\
+            --body 'Reply, please' --callback on-call --param incident=42
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.cli import sending  # noqa: PLC0415 - not for --help
 
@@ -207,8 +210,8 @@ def list_(
 ) -> int:
     """List messages, the newest first: those of the last seven days, or of the dates given.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 failed, 3 input invalid, 64 usage.
 
     \b
@@ -240,8 +243,8 @@ def list_(
 def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """Show the message with this ID, with every field that the service tells.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
 
     \b
@@ -270,8 +273,8 @@ def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int: 
 def status(*, message_id: str, detailed: bool, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """Show how many recipients of a message are in each state, or each of them.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
 
     \b
@@ -323,8 +326,8 @@ def responses(
 ) -> int:
     """Show how many recipients of a message answered in each way, or each answer.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
 
     \b

@@ -34,8 +34,8 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
     then carried out with `reconciler apply FILE`, which refuses it when anything has moved since.
     With --encrypt-to, or plan.recipients in the settings, FILE can be read by those people alone.
 
-    \b
     Reads settings, manifests, the store and the service; writes FILE with -o.
+
     Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
     3 input invalid, 5 planned, but somebody is ambiguous, 7 refused by a guard.
 

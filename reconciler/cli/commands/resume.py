@@ -24,8 +24,8 @@ def command(*, fail_fast: bool, full: bool, format: str, **given: Any) -> int:  
     twice. Of the rest, only what the old plan says, just as it says it, is done, with the consent that was
     given then: no question is asked. What there would be to do besides is named, and left to a new plan.
 
-    \b
     Reads settings, manifests, the store and the service; writes the service and the store.
+
     Exit codes: 0 done, or nothing to resume, 1 failed, 3 input invalid, 4 lock held,
     5 the old plan expired, a conflict
     or somebody ambiguous, 6 applied in part, 7 refused by a guard, 8 in doubt,

@@ -104,14 +104,17 @@ def command(
     it takes requests, and ends with Ctrl-C. It answers no web page: Host has to be an address of
     digits, localhost, or the host of --link-base.
 
-    \b
-    Writes --data FILE, if given. Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
+    Writes --data FILE, if given.
+
+    Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
 
     \b
     Examples:
         reconciler sandbox
-        reconciler sandbox --port 8480 --workspace Operations=4C8FE1A2B3D4E5F6 --contacts 55
-        reconciler sandbox --like recorded --requests-per-second 10 --fault latency,seconds=2,times=null
+        reconciler sandbox --port 8480 \\
+            --workspace Operations=4C8FE1A2B3D4E5F6 --contacts 55
+        reconciler sandbox --like recorded --requests-per-second 10 \\
+            --fault latency,seconds=2,times=null
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     from reconciler.sandbox.app import SandboxConfig, serve  # noqa: PLC0415 - a web server, not for --help
 

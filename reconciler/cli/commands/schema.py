@@ -15,8 +15,9 @@ def command(name: str | None, format: str) -> int:  # noqa: A002 - the option's 
     Editors show descriptions and mistakes while you write, when a file begins with
     `# yaml-language-server: $schema=PATH`.
 
-    \b
-    Writes nothing. Exit codes: 0 shown, 3 no such schema.
+    Writes nothing.
+
+    Exit codes: 0 shown, 3 no such schema.
 
     \b
     Example:

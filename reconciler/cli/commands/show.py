@@ -18,8 +18,8 @@ def command(file: str, *, identity: str | None, full: bool, format: str) -> int:
 
     The guard is asked again when the plan is applied; here its default limits are shown.
 
-    \b
     Reads FILE; writes nothing, and calls nobody.
+
     Exit codes: 0 shown, 1 file unreadable, 3 no plan, or changed, 5 made by another version.
 
     \b

@@ -25,9 +25,9 @@ def command(*, lock_id: str | None, in_service: bool, format: str, **given: Any)
 
     With --in-service the ticket with this id is removed from the service. That is not in the history.
 
-    \b
     Reads settings and the store; writes the store. Calls nobody else, and reads no credential of the
     service. With --in-service it reads the credentials, and reads and writes the service, and not the store.
+
     Exit codes: 0 free now, or free already; 1 failed, 3 settings invalid,
     4 somebody else holds it (nothing was changed), 64 usage.
 

@@ -36,8 +36,8 @@ def command(
     Where secrets must not be, as in a pull request, use --without-variables: manifests whose values come
     from the environment are checked all the same. `plan` and `apply` need every value.
 
-    \b
     Reads settings, manifests and the files they name; writes nothing.
+
     Exit codes: 0 no mistakes, 3 mistakes.
 
     \b

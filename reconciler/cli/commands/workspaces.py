@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 def command() -> None:
     """See which workspaces the account has, and what the settings call them.
 
-    \b
     Exit codes: 0 done, 1 failed, 3 settings invalid, 64 usage, 130 interrupted.
 
     \b
@@ -31,8 +30,8 @@ def command() -> None:
 def list_(*, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
     """List the workspaces that the service shows. The default one has no id and is not among them.
 
-    \b
     Reads settings and the service; writes nothing.
+
     Exit codes: 0 shown, 1 failed, 3 settings invalid.
 
     \b
