@@ -250,7 +250,9 @@ def _content(config: SandboxConfig, kind: str, schema: Body | None, *, plain: bo
 
 
 def _responses(config: SandboxConfig, kind: str, known: Operation) -> Body:
-    refused = [*_ALWAYS, *(_WITH_BODY if known.takes else _WITH_QUERY if known.query else ())]
+    # A list without pages refuses a bad limit, offset or sortOrder too.
+    reads_query = bool(known.query) or known.answer.endswith("List")
+    refused = [*_ALWAYS, *(_WITH_BODY if known.takes else _WITH_QUERY if reads_query else ())]
     found: Body = {str(known.status): _success(config, kind, known)}
     for status in sorted(refused):
         name = str(status) if status in _GATEWAY else f"{kind}.{status}"

@@ -121,6 +121,19 @@ def test_a_method_that_is_not_described_is_405_and_the_allowed_ones_are(path: st
         assert set(answer.headers["allow"].split(", ")) == described
 
 
+@pytest.mark.parametrize("query", ["limit=x", "offset=-1", "sortOrder=up"])
+def test_a_list_that_refuses_a_query_says_so(query: str) -> None:
+    """The list of workspaces has no pages, and refuses all the same."""
+    sandbox = Sandbox()
+    lists = ["/workspaces", "/contacts", "/resources", "/messages", "/callbacks"]
+
+    refused = {path: sandbox.get(f"{path}?{query}").status_code for path in lists}
+
+    assert refused == dict.fromkeys(lists, 400)
+    described = {path: set(DOCUMENT["paths"][path]["get"]["responses"]) for path in lists}
+    assert [path for path, statuses in described.items() if not statuses & {"400"}] == []
+
+
 class Service:
     """The running sandbox as schemathesis sees it, with one of everything in each of two workspaces."""
 
