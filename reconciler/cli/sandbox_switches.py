@@ -109,7 +109,15 @@ def _fault(line: str) -> Any:
     if any(not equals for _, equals, _ in pairs):
         raise click.BadParameter(f"{line!r} is not NAME[,OPTION=VALUE]...")
     values = {key: None if value == "null" else value for key, _, value in pairs}
+    known = [one for one in Rule.__struct_fields__ if one != "fault"]
+    unknown = [key for key in values if key not in known]
+    if unknown:
+        raise click.BadParameter(
+            f"{line!r}: a fault has no option {unknown[0]!r}; it has {', '.join(known)}."
+        )
     try:
         return msgspec.convert({**values, "fault": name}, Rule, strict=False)
     except msgspec.ValidationError as error:
-        raise click.BadParameter(f"{line!r}: {error}.") from error
+        _, _, option = str(error).rstrip("`").partition("`$.")
+        why = f"{option} cannot be {values[option]!r}" if option in values else str(error)
+        raise click.BadParameter(f"{line!r}: {why}.") from error

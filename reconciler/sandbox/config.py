@@ -157,6 +157,10 @@ class SandboxConfig:
             bool(re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.vendor)),
             f"vendor: {self.vendor!r} is no vendor token",
         )
+        _require(
+            self.link_base is None or bool(re.fullmatch(r"https?://[^\s/?#@]+", self.link_base)),
+            f"link_base: {self.link_base!r} is no origin, as https://api.example.com",
+        )
         _require(self.contacts >= 0, f"contacts: {self.contacts} is below 0")
         _require(self.latency_ms >= 0, f"latency_ms: {self.latency_ms} is below 0")
         for name, (one, other) in _CHOICES.items():

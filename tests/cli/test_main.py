@@ -116,6 +116,17 @@ MISTAKES = {
     "sandbox --port 70000": "invalid value for '--port': 70000 is not in the range 0<=x<=65535.",
     "sandbox --workspace =A": "invalid value for '--workspace': '=A' is not NAME or NAME=ID.",
     "sandbox --workspace A=x/y": "workspaces: 'x/y' of 'A' is not upper-case hexadecimal.",
+    "sandbox --link-base here": "link_base: 'here' is no origin, as https://api.example.com.",
+    "sandbox --link-base https://a.example/b": (
+        "link_base: 'https://a.example/b' is no origin, as https://api.example.com."
+    ),
+    "sandbox --fault latency,foo=1": (
+        "invalid value for '--fault': 'latency,foo=1': a fault has no option 'foo'; it has method, path, "
+        "nth, times, probability, seed, seconds, keep, rows, words, host, field, how, status."
+    ),
+    "sandbox --fault latency,seconds=x": (
+        "invalid value for '--fault': 'latency,seconds=x': seconds cannot be 'x'."
+    ),
     "sandbox --username a:b": "username: a colon cannot be sent with the Basic scheme.",
 }
 

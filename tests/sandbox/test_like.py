@@ -97,7 +97,11 @@ def test_every_value_of_a_switch_is_one_that_the_sandbox_takes(switch: Any) -> N
     if switch.takes is None:
         given = [[f"--{switch.name}"], [f"--no-{switch.name}"]]
     else:
-        words = switch.takes if isinstance(switch.takes, tuple) else [values.get(type(switch.takes), "x")]
+        words = (
+            switch.takes
+            if isinstance(switch.takes, tuple)
+            else [values.get(type(switch.takes), "https://a.example")]
+        )
         given = [[f"--{switch.name}", word] for word in words]
 
     configs = [SandboxConfig(**{field: chosen(options_of(one))[field]}) for one in given]
