@@ -50,7 +50,7 @@ def advance(state: State, body: Body) -> Body:
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not isfinite(seconds):
         raise invalid("advance_s must be a number of seconds")
     if not 0 <= seconds <= advance_max_s:
-        raise invalid(f"advance_s must be 0 to {advance_max_s:g}")
+        raise invalid(f"advance_s must be 0 to {advance_max_s:.0f}")
     move = getattr(state.config.clock, "advance", None)
     if not callable(move):
         raise invalid("the clock of this sandbox cannot be moved")
