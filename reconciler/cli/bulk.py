@@ -69,7 +69,8 @@ async def _draft(
     assert columns is not None  # noqa: S101 - the command gives the columns
     entity = _declared(settings, address)
     assert entity.content is not None  # noqa: S101 - every resource has content
-    named = [one for one in (columns.sms, columns.email, columns.voice) if one]
+    given = {"sms": columns.sms, "email": columns.email, "voice": columns.voice}
+    named = {channel: column for channel, column in given.items() if column}
     people = bulk.addressed(entity.content.data, str(entity.fields.get("mimeType", "")), named)
     check_count(len(people), settings.guard.recipients_max, allowed)
     alias = entity.address.workspace

@@ -43,7 +43,8 @@ def bulk(
     RESOURCE is resource/WORKSPACE/NAME of the manifests, CSV with a heading or a JSON list of objects. Of
     a row counts the first of the columns that is filled: SMS, e-mail, voice. The service reads the rows
     itself, and does not show them; so the resource has to be applied as it is declared now, and is counted
-    from the manifests. Nothing is sent where a column is not there or the resource is gone.
+    from the manifests. Nothing is sent where a column is not there, where none of its cells is a number or
+    an e-mail address as its option says, or where the resource is gone.
 
     Reads settings, manifests, the store and the service; writes the service, nothing with --dry-run.
 

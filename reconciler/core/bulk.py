@@ -4,7 +4,7 @@ Belongs here: reading rows, and who is addressed. Not here: which resource it is
 (service/message_requests.py).
 
 The service reads the rows itself. They are read here to count the people and to check the columns: a message
-with a misspelt column reaches nobody. Of a row counts the first of the columns that is filled
+to a wrong column reaches nobody. Of a row counts the first of the columns that is filled
 (docs/service.md, messages).
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from reconciler.core.recipients import CHANNELS, fits
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError
 
@@ -21,21 +22,25 @@ rows_max = 1_000_000  # as many as rosters have
 Row = Mapping[str, str]
 
 
-def addressed(data: bytes, mime_type: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return everybody whom the rows address in these columns, in their order, each once.
+def addressed(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Return everybody whom the rows address, in their order, each once. `columns`: channel -> column.
 
-    Raises InputError for data that holds no rows, for a column that there is not, and where nobody is
-    addressed. No cell is part of an error.
+    Raises InputError for data that holds no rows, for a column that there is not or that holds other
+    things, and where nobody is addressed. No cell is part of an error.
     """
     rows = _rows(data, mime_type)
     there = {name for row in rows for name in row}
-    for column in columns:
+    for column in columns.values():
         if column not in there:
             raise InputError(
                 f"the resource has no column {column[:64]!r}; nothing was sent.",
                 next=did_you_mean(column, there, "name a column of its first row"),
             )
-    firsts = (next((cell for name in columns if (cell := row.get(name, "").strip())), "") for row in rows)
+    for channel, column in columns.items():
+        _require_form(rows, channel, column)
+    firsts = (
+        next((cell for name in columns.values() if (cell := row.get(name, "").strip())), "") for row in rows
+    )
     found = tuple(dict.fromkeys(one for one in firsts if one))
     if not found:
         raise InputError(
@@ -43,6 +48,17 @@ def addressed(data: bytes, mime_type: str, columns: Sequence[str]) -> tuple[str,
             next="name a column with numbers or addresses",
         )
     return found
+
+
+def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
+    """Raise InputError where no cell of the column is what the channel needs: another column is meant."""
+    cells = [cell for row in rows if (cell := row.get(column, "").strip())]
+    if cells and not any(fits(cell, channel) for cell in cells):
+        _, what = CHANNELS[channel]
+        raise InputError(
+            f"column {column[:64]!r} holds no {what}; nothing was sent.",
+            next=f"name the column with each {what} after --{channel}",
+        )
 
 
 def _rows(data: bytes, mime_type: str) -> list[Row]:

@@ -126,8 +126,15 @@ class _Known:
         return did_you_mean(text, known if self._hints >= 0 else (), otherwise)
 
 
+def fits(text: str, channel: str) -> bool:
+    """Whether a text has the form of what this channel of CHANNELS reaches somebody by."""
+    return bool(
+        _MAIL.fullmatch(text) if channel == "email" else _NUMBER.fullmatch(_PUNCTUATION.sub("", text))
+    )
+
+
 def _wrong(text: str) -> tuple[str, str] | None:
-    if _MAIL.fullmatch(text) or _NUMBER.fullmatch(_PUNCTUATION.sub("", text)):
+    if fits(text, "email") or fits(text, "sms"):
         return None
     return f"{text!r} is no recipient.", _FORMS
 
