@@ -21,6 +21,7 @@ from reconciler.model.settings import Auth, Proxy, Secret
 
 concealed_min = 4  # characters; replacing shorter secrets in a text would tear it up and tell them
 concealed_anywhere_min = 8  # the same in everything that is printed, where a word such as `demo` is common
+cut_max = 256  # characters of a secret that are looked for at the end of a value that was cut
 hidden = "(secret)"
 
 
@@ -55,7 +56,8 @@ class Credentials:
         )
         secrets = (key, password, basic, *_of_proxy(proxy))
         self._forms = _forms(secrets)
-        self._long_forms = _forms(value for value in secrets if len(value) >= concealed_anywhere_min)
+        long = [value for value in secrets if len(value) >= concealed_anywhere_min]
+        self._long_forms = _forms(long, shown=True)
 
     def __repr__(self) -> str:
         return "Credentials(secret)"
@@ -107,11 +109,17 @@ def _checked(name: str, secret: Secret) -> str:
     return value
 
 
-def _forms(secrets: Iterable[str]) -> re.Pattern[str]:
-    """Every spelling to hide, those of the longest secret first, so that none is left half replaced."""
+def _forms(secrets: Iterable[str], *, shown: bool = False) -> re.Pattern[str]:
+    """Every spelling to hide, those of the longest secret first, so that none is left half replaced.
+
+    With `shown` those too that a text has when it is about to be printed.
+    """
     ordered = sorted({value for value in secrets if len(value) >= concealed_min}, key=len, reverse=True)
-    known = dict.fromkeys(form for value in ordered for form in _spellings(value))
-    return re.compile("|".join(known) or "(?!)")
+    forms: list[str] = []
+    for value in ordered:
+        forms += _spellings(value)
+        forms += (_printed(value), _cut(value)) if shown else ()
+    return re.compile("|".join(dict.fromkeys(forms)) or "(?!)")
 
 
 def _spellings(value: str) -> Iterator[str]:
@@ -136,6 +144,40 @@ def _spellings(value: str) -> Iterator[str]:
             form = encode(bytes(lead) + data + b"\0\0").decode()[start:end]
             if len(form) >= concealed_min:
                 yield re.escape(form)
+
+
+def _printed(value: str) -> str:
+    """Return the pattern of a secret in printed text: made inert, without orders to a runner, and wrapped.
+
+    One without such characters is printed as it is, and has no pattern of its own.
+    """
+    if value.isascii() and not set(value) & {" ", "#", ":"}:
+        return re.escape(value)
+    return "".join(map(_printed_character, value))
+
+
+def _cut(value: str) -> str:
+    """Return the pattern of the beginning of a secret at which a value was cut, as reports do."""
+    first, *others = [_printed_character(character) for character in value[:cut_max]]
+    at = concealed_min - 1
+    optional = "".join(f"(?:{one}" for one in others[at:]) + ")?" * len(others[at:])
+    return first + "".join(others[:at]) + optional + "\u2026"
+
+
+_COLOUR = r"(?:\x1b\[[0-9;]*m)*"  # each word of a wrapped value has a colour of its own
+
+
+def _printed_character(character: str) -> str:
+    """Return the pattern of one character as report/inert.py, JSON and a line break leave it."""
+    if character == " ":
+        return rf"{_COLOUR}(?: |\n{_COLOUR} *){_COLOUR}"
+    units = character.encode("utf-16-be").hex()
+    in_json = "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    escape = character.encode("unicode_escape").decode() if not character.isascii() else ""
+    hexadecimal = f"\\x{ord(character):02x}" if character.isascii() else ""
+    backslashed = f"\\{character}" if character in '"\\/' else ""
+    forms = (backslashed, character, in_json, escape, hexadecimal)
+    return f"(?:{'|'.join(re.escape(form) for form in forms if form)})"
 
 
 def _percent(character: str) -> str:

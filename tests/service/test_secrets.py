@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import get_args
 from urllib.parse import quote, quote_plus
@@ -31,8 +31,11 @@ from service.support import (
     with_client,
 )
 
+from reconciler.cli import output
 from reconciler.errors import ReconcilerError, ServiceError
 from reconciler.model.settings import Auth, Proxy, Secret, SendKey
+from reconciler.report.inert import inert, without_orders
+from reconciler.report.lines import Line, line, plain, wrapped
 from reconciler.sandbox.app import running
 from reconciler.service.auth import Credentials, hidden
 from reconciler.service.client import ServiceClient, open_client
@@ -219,6 +222,50 @@ def test_credentials_are_concealed_in_hex_percent_and_json(told: str) -> None:
 
     assert credentials.conceal(told).strip('"') == hidden
     assert credentials.conceal_anywhere(told).strip('"') == hidden
+
+
+SHOWN = "pw ##[x \u3164\u00e9::a\u0301\u0302\u0303\u0304\u0305 of-ours"
+
+
+def _printed(rendered: Sequence[Line]) -> str:
+    """Rendered lines as a terminal of 40 columns gets them."""
+    return without_orders(plain(wrapped(rendered, 40)))
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        lambda told: without_orders(inert(told)),
+        lambda told: output.inert_json(json.dumps(told, ensure_ascii=False)),
+        lambda told: output.inert_json(json.dumps(told)),
+        lambda told: _printed([line("a field with a name of some length: ", told)]),
+        lambda told: _printed([line("words to get there ", told)]),
+    ],
+    ids=["text", "json", "json-ascii", "wrapped", "wrapped-inside"],
+)
+def test_credentials_are_concealed_as_output_spells_them(printed: Callable[[str], str]) -> None:
+    """What is searched was made inert, freed of orders to a runner, and broken into lines before."""
+    credentials = Credentials(Auth(Secret("u"), Secret(SHOWN), Secret("another-key")))
+
+    text = credentials.conceal_anywhere(printed(SHOWN))
+
+    assert hidden in text
+    assert "pw" not in text
+    assert "of-ours" not in text
+
+
+CUT = "canary-and-##[of]-a-password"
+
+
+@pytest.mark.parametrize("shown", range(4, 20))
+def test_of_a_secret_in_a_value_that_is_cut_nothing_is_left(shown: int) -> None:
+    """A plan shows 60 characters of a value: the first half of a key is half of the work to guess it."""
+    credentials = Credentials(
+        Auth(Secret("u"), Secret("canary-and-##[of]-a-password"), Secret("another-key"))
+    )
+    told = inert("0" * 40 + "canary-and-##[of]-a-password", limit=41 + shown)
+
+    assert credentials.conceal_anywhere(without_orders(told)) == "0" * 40 + hidden
 
 
 def test_a_secret_of_three_letters_does_not_tear_up_every_text() -> None:
