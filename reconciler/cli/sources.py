@@ -28,8 +28,9 @@ def read_layers(
 ) -> Layers:
     """Return all settings: flag over environment over section over file over default."""
     # An empty --config is a variable that got lost: it names a folder, and is refused as one.
-    file = _locate(present("RECONCILER_CONFIG", environ) if config is None else config, cwd)
-    tree = _read(file, os.path.relpath(file, cwd.resolve()), trust.this_user(environ))
+    who = trust.this_user(environ)
+    file = _locate(present("RECONCILER_CONFIG", environ) if config is None else config, cwd, who)
+    tree = _read(file, os.path.relpath(file, cwd.resolve()), who)
     section, origin = _section(tree, environment, environ)
     values = dict(_defaults()) | _leaves(tree, tree.value, ())
     if section:
@@ -39,19 +40,29 @@ def read_layers(
     return Layers(file, tree.file, file.parent, section, origin, values, tree.value)
 
 
-def _locate(config: str | None, cwd: Path) -> Path:
+def _locate(config: str | None, cwd: Path, who: trust.Who) -> Path:
     """Return the file that is named, or the nearest one of this repository. Raises SettingsError."""
     if config is not None:
         return (cwd / config).resolve()
     folder = cwd.resolve()
     above = (folder, *folder.parents)
-    roots = [depth for depth, one in enumerate(above) if _is_there(one / ".git")]
-    # Outside of a repository nobody has said where the project ends: what lies above belongs to anybody.
-    reach = above[: roots[0] + 1] if roots else (folder,)
-    for candidate in reach:
+    looked_at = reach(above, who)
+    for candidate in looked_at:
         if _is_there(candidate / FILE):
             return candidate / FILE
-    raise _nothing_found(reach, above)
+    raise _nothing_found(looked_at, above)
+
+
+def reach(above: tuple[Path, ...], who: trust.Who) -> tuple[Path, ...]:
+    """Return the folders that settings are looked for in, of the working directory and all above it.
+
+    Outside of a repository nobody has said where the project ends: what lies above belongs to anybody. So
+    does what a repository of somebody else holds.
+    """
+    roots = [depth for depth, one in enumerate(above) if _is_there(one / ".git")]
+    if not roots or not trust.is_ours(above[roots[0]] / ".git", who):
+        return above[:1]
+    return above[: roots[0] + 1]
 
 
 def _nothing_found(reach: tuple[Path, ...], above: tuple[Path, ...]) -> SettingsError:

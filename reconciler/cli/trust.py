@@ -20,6 +20,7 @@ from msgspec import Struct
 VARIABLE = "RECONCILER_SAFE_DIRECTORY"
 
 _ROOT = 0
+_links_max = 40  # as in Linux
 
 
 class Who(Struct, frozen=True):
@@ -50,8 +51,8 @@ def this_user(environ: Mapping[str, str]) -> Who:
 def doubt(path: Path, about: os.stat_result, who: Who) -> Doubt | None:
     """Return why the file at `path` is not believed, or None. `about` is what its open descriptor says.
 
-    Both its folder and, where it is a link, the folder that this leads to are looked at. Windows keeps
-    rights elsewhere: nothing is doubted there. Raises OSError.
+    Both its folder and, where it is a link, the link and the folder that it leads to are looked at.
+    Windows keeps rights elsewhere: nothing is doubted there. Raises OSError.
     """
     real = path.resolve()
     folders = tuple(dict.fromkeys((path.parent, real.parent)))
@@ -60,10 +61,39 @@ def doubt(path: Path, about: os.stat_result, who: Who) -> Doubt | None:
     found = of_file(about, who, _is_private)
     if found is not None:
         return _filled(found, real, real.parent)
+    if found := _of_links(path, who):
+        return found
     for folder in folders:
         if found := of_folder(folder.stat(), who):
             return _filled(found, folder, folder)
     return None
+
+
+def _of_links(path: Path, who: Who) -> Doubt | None:
+    """Judge the links that lead from `path` to the file, each by its owner: they decide which file is read.
+
+    In a sticky folder somebody else can make one, and not every system refuses to follow it.
+    """
+    for _ in range(_links_max):
+        about = path.lstat()
+        if not stat.S_ISLNK(about.st_mode):
+            return None
+        if about.st_uid not in who.owners:
+            return Doubt(
+                f"the link {path} belongs to user {about.st_uid}, and this is user {who.uid}",
+                f"rm {path}; or name the file itself",
+            )
+        path = path.parent / path.readlink()
+    return Doubt(f"over {_links_max} links lead to it", f"name the file itself, not {path}")
+
+
+def is_ours(path: Path, who: Who) -> bool:
+    """Whether something is there, and belongs to somebody who is believed."""
+    try:
+        about = path.stat()
+    except OSError:  # nothing there, or below a folder that may not be looked into
+        return False
+    return os.name != "posix" or about.st_uid in who.owners or _is_named(path.parent.resolve(), who)
 
 
 def folder_doubt(folder: Path, who: Who) -> Doubt | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import trust
+from reconciler.cli import sources, trust
 from reconciler.cli.credentials import SecretRefused, Source
 from reconciler.cli.credentials import read as read_secret
 from reconciler.cli.settings import Read, read_settings
@@ -164,6 +164,41 @@ def test_a_link_is_judged_by_where_it_leads_and_by_where_it_stands(project: Path
     project.chmod(0o755)
     other.chmod(0o777)
     assert "put another file in its place" in refusal(other)
+
+
+@pytest.mark.parametrize("chain", [("reconciler.yaml",), ("first", "reconciler.yaml")])
+def test_a_link_of_somebody_else_is_not_followed(project: Path, chain: tuple[str, ...]) -> None:
+    """In a sticky folder anybody can make one to settings of ours, whose programs would run from there.
+
+    The owner of this link is us, so it is read as somebody else here, to whom the file behind it belongs.
+    """
+    ours = project.stat().st_uid
+    others = trust.Who(ours + 1, frozenset({ours + 1}))
+    target, other = project / "reconciler.yaml", project.parent / "other"
+    other.mkdir()
+    for name in chain:
+        link = other / name
+        link.symlink_to(target)
+        target = link
+
+    found = trust.doubt(target, about(0o644, ours + 1), others)
+
+    assert found is not None
+    assert found.what == f"the link {other / chain[-1]} belongs to user {ours}, and this is user {ours + 1}"
+    assert f"rm {other / chain[-1]}" in found.next
+
+
+def test_a_repository_of_somebody_else_makes_nothing_above_us_ours(project: Path) -> None:
+    """Anybody can make a .git in a folder above, such as that for temporary files. Read as somebody else."""
+    ours = project.stat().st_uid
+    (project / ".git").mkdir()
+    (project / "below").mkdir()
+    above = (project / "below", project, *project.parents)
+
+    assert sources.reach(above, trust.Who(ours, frozenset({ours}))) == above[:2]
+    others = trust.Who(ours + 1, frozenset({ours + 1}))
+    assert sources.reach(above, others) == above[:1]
+    assert sources.reach(above, trust.Who(others.uid, others.owners, (project,))) == above[:2]
 
 
 def test_a_folder_that_is_named_as_safe_is_believed_with_all_below_it(project: Path) -> None:
