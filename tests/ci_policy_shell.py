@@ -7,7 +7,7 @@ Rules only, over text; test_ci_templates.py holds the files to them.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Found = Iterator[str]
@@ -15,6 +15,7 @@ Found = Iterator[str]
 # Where a script may keep things: outside of the checkout, made by the script or by the runner for the job.
 _PLACE = r'"\$(?:place|RUNNER_TEMP)(?:/[\w-]+(?:\.\w+)?)*"'
 _PYTHON = r'(?:python3|"\$place/[\w/]+/python") -I'
+_PIP = "(?:--quiet |--disable-pip-version-check )*--only-binary :all: --require-hashes"
 _COMMANDS = tuple(
     re.compile(form)
     for form in (
@@ -24,17 +25,20 @@ _COMMANDS = tuple(
         rf"{_PYTHON} -(?: .*)?",
         rf"{_PYTHON} -c '[^']*'(?: .*)?",
         rf"{_PYTHON} -m venv {_PLACE}",
-        rf"{_PYTHON} -m pip --isolated install (?=.*--only-binary :all:)(?=.*--require-hashes) *.*",
+        rf"{_PYTHON} -m pip --isolated install {_PIP} -r {_PLACE}",
         # git in a repository of the script's own; in the checkout it would obey that one's configuration.
         rf"git init --quiet {_PLACE}",
-        rf"git -C {_PLACE} (?:-c advice\.detachedHead=false )?(?:fetch|checkout|rev-parse)(?: .*)?",
+        rf'git -C {_PLACE} fetch --quiet --depth 1 --no-tags "\$PROGRAM" "\$COMMIT"',
+        rf"git -C {_PLACE} (?:-c advice\.detachedHead=false )?(?:checkout --quiet FETCH_HEAD|rev-parse HEAD)",
         rf"cd -- {_PLACE}",
         r"set -[eu]+(?:o pipefail)?",
         r"umask 077",
         r"mktemp -d",
         r'cp -R -P -- "proposed/\$folder" "\$folder"',
         rf'cp -- "\$AGE_IDENTITY" {_PLACE}',
-        r"(?:test|\[|printf|echo|rm|mkdir|chmod|unset|wait|kill|exit)(?: .*)?",
+        # With -v, -p or an index bash reads a name as an expression, and runs the commands within it.
+        r"(?:test|\[|printf|rm|mkdir|chmod|unset|wait)(?! -[vpR])(?!.* -[vpR] )(?!.*'[^']*\[[^']*\$)(?: .*)?",
+        r"(?:echo|kill|exit)(?: .*)?",
     )
 )
 _VARIABLES = re.compile(r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY")
@@ -49,6 +53,10 @@ _JOB = {
 _LAB_JOB = {
     *("stage", "extends", "rules", "needs", "interruptible", "timeout", "resource_group", "variables"),
     *("environment", "artifacts", "allow_failure", "before_script", "script", "after_script", "image"),
+}
+_LAB_PARTS = {
+    "artifacts": {"paths", "expire_in", "access"},
+    "environment": {"name", "action"},
 }
 _LAB_TOP = {"stages", "workflow", "default", "variables"}
 _LAB_SETTINGS = {
@@ -70,17 +78,19 @@ _TOKEN = re.compile(
 )
 _OPENING = {"if", "then", "elif", "else", "do", "while", "until", "!", "{"}
 _CLOSING = {"done", "fi", "}"}
-_WITHIN = re.compile(r"(?<!\\)(?:`|\$\()")
+_WITHIN = re.compile(r"(?<!\\)(?:`|\$\(|\$\{\w+@)")
+# What a report needs. Others load code or settings from files (pickle, site, ctypes, logging.config ...).
+_MODULES = {"collections", "json", "os", "sys", "sysconfig"}
+_IMPORT = re.compile(r"\b(?:import +(?P<names>[\w., ]+)|from +(?P<source>[\w.]+) +import)\b")
 _REACHES_OUT = re.compile(
-    r"\b(?:subprocess|popen|system|exec\w*|eval|spawn\w*|runpy|importlib|__import__|path)\b"
+    r"subprocess|popen|\bsystem\b|exec|\beval\b|spawn|runpy|importlib|__|\bpath\b|attr\b|\bos\.(?!environ\b)|\bvars\b|compile"
 )
 
 
 def refused(script: str) -> Found:
     """Yield each command of a script that is not in the table, and each form that is not understood."""
     for text in _HEREDOC.finditer(script):
-        if found := _REACHES_OUT.search(text["text"]):
-            yield f"a program that goes on to {found[0]}"
+        yield from _reached(text["text"])
     for command, targets in _commands(_HEREDOC.sub(r"\g<rest>\n", script)):
         yield from _refused_command(command)
         yield from (
@@ -91,6 +101,8 @@ def refused(script: str) -> Found:
                 one,
             )
         )
+        if '"$GITHUB_PATH"' in targets and command != ["echo", '"$place/bin"']:
+            yield f"finds programs where nobody looked: {' '.join(command)}"
 
 
 def _commands(script: str) -> Iterator[tuple[list[str], list[str]]]:
@@ -116,14 +128,14 @@ def _commands(script: str) -> Iterator[tuple[list[str], list[str]]]:
 def _refused_command(words: list[str]) -> Found:
     while words and words[0] in _OPENING:
         words = words[1:]
+    if any(_WITHIN.search(word) for word in words if not word.startswith("'")):
+        yield f"a command within a text: {' '.join(words)}"
     if words[:1] == ["for"] or (words and words[0] in _CLOSING):
         return
     while words and (set_to := re.match(r"(\w+)\+?=", words[0])):
-        if not set_to[1].islower():
+        if not set_to[1].islower() or set_to[1] in {"path", "cdpath", "fpath"}:
             yield f"sets {set_to[1]}"
         words = words[1:]
-    if any(_WITHIN.search(word) for word in words if not word.startswith("'")):
-        yield f"a command within a text: {' '.join(words)}"
     if not words or words == ["$"]:
         return
     if words[0] == "trap":
@@ -131,8 +143,16 @@ def _refused_command(words: list[str]) -> Found:
         return
     if not any(form.fullmatch(" ".join(words)) for form in _COMMANDS):
         yield f"runs {' '.join(words)}"
-    elif found := next((_REACHES_OUT.search(word) for word in words if word.startswith("'")), None):
-        yield f"a program that goes on to {found[0]}"
+    elif " -I -c " in " ".join(words):
+        yield from _reached(" ".join(word for word in words if word.startswith("'")))
+
+
+def _reached(program: str) -> Found:
+    """Yield what a program in Python uses that may run, or load, something else."""
+    yield from (f"a program that goes on to {found}" for found in _REACHES_OUT.findall(program))
+    for found in _IMPORT.finditer(program):
+        named = re.split(r"[, ]+", found["source"] or found["names"].strip())
+        yield from (f"a program that loads {name}" for name in named if name and name not in _MODULES)
 
 
 def in_github(says: Mapping[str, Any]) -> Found:
@@ -144,6 +164,11 @@ def in_github(says: Mapping[str, Any]) -> Found:
             yield "another shell for every step"
     for name, job in jobs.items():
         yield from (f"{name}: {key}" for key in sorted(job.keys() - _JOB))
+        if not re.fullmatch(r"ubuntu-[\d.]+", str(job.get("runs-on", "ubuntu-24.04"))):
+            yield f"{name}: a machine that is not made anew for each job: {job['runs-on']}"
+        for folder in str(job.get("env", {}).get("DATA", "manifests")).split():
+            if not re.fullmatch(r"\w[\w-]*(?:/\w[\w-]*)*", folder):
+                yield f"{name}: takes more than data of another branch: {folder}"
         for step in job.get("steps", []):
             yield from _step(step)
 
@@ -153,6 +178,10 @@ def _step(step: Mapping[str, Any]) -> Found:
     yield from (f"a step with {key}" for key in sorted(step.keys() - _STEP))
     if "uses" in step and not _ACTIONS.fullmatch(step["uses"]):
         yield f"runs what nobody here has looked at: {step['uses']}"
+    if step.get("uses", "").startswith("actions/download-artifact@"):
+        place = step.get("with", {}).get("path", ".")
+        if not re.fullmatch(r"[a-z]+", place):
+            yield f"unpacks files over the checkout or the program: {place}"
     if step.get("shell", "bash") != "bash":
         yield f"another shell: {step['shell']}"
     yield from refused(step.get("run", ""))
@@ -166,12 +195,27 @@ def in_gitlab(says: Mapping[str, Any]) -> Found:
     yield from (f"{key} of every job" for key in sorted(parts.keys() - jobs.keys()))
     for name, job in jobs.items():
         yield from (f"{name}: {key}" for key in sorted(job.keys() - _LAB_JOB))
+        # Variables of a report, files of another project, and a job that starts when this one stops.
+        for part, known in _LAB_PARTS.items():
+            yield from (f"{name}: {part}: {key}" for key in sorted(set(job.get(part, ())) - known))
+        yield from (f"{name}: needs {one}" for one in job.get("needs", ()) if not isinstance(one, str))
+        yield from _rules(name, job.get("rules", ()))
         for part in ("before_script", "script", "after_script"):
             lines = job.get(part, [])
             yield from refused("\n".join(lines) if isinstance(lines, list) else lines)
+    yield from _rules("workflow", says.get("workflow", {}).get("rules", ()))
+    yield from (f"workflow: {key}" for key in sorted(says.get("workflow", {}).keys() - {"rules", "name"}))
     for where in (says, *jobs.values()):
         given = where.get("variables", {})
         yield from _variables({key: given[key] for key in given if (key, given[key]) not in _LAB_SETTINGS})
+
+
+def _rules(name: str, rules: Sequence[Mapping[str, Any]]) -> Found:
+    """A rule may set variables too."""
+    for rule in rules:
+        yield from (
+            f"{name}: a rule with {key}" for key in sorted(rule.keys() - {"if", "when", "allow_failure"})
+        )
 
 
 def _variables(given: Mapping[str, str]) -> Found:
