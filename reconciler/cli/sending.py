@@ -210,7 +210,13 @@ def about(ready: Outgoing) -> dict[str, object]:
 
 def show_draft(given: Mapping[str, Any], found: Written, *, allowed: int, as_json: bool) -> int:
     """Show what would be sent to whom: addresses of ours by name, the others as they were written."""
-    ready = reading(given, lambda reader, settings: outgoing(reader, settings, found, allowed=allowed))
+
+    async def look(reader: Reader, settings: Settings) -> Outgoing:
+        ready = await outgoing(reader, settings, found, allowed=allowed)
+        await workspace_id(reader, settings, ready.workspace)  # refuses one that there is not
+        return ready
+
+    ready = reading(given, look)
     names: Mapping[str, str] = {one.to: one.address for one in ready.people}
     to = tuple(names.get(one, one) for one in ready.message.to)
     if as_json:

@@ -110,6 +110,16 @@ def test_one_person_named_in_two_ways_gets_one_message(project: Project, service
     assert sum(one["recipients"] for one in states) == 2
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_workspace_that_the_settings_do_not_have_is_refused(
+    more: tuple[str, ...], project: Project, service: Service
+) -> None:
+    """A dry run that says yes to what is refused afterwards is none."""
+    said = refused(project, service, "--to", SAM, *TEXT, "--workspace", "nope", *more)
+
+    assert "the settings have no workspace 'nope'" in said
+
+
 def test_a_dry_run_shows_who_would_get_it(project: Project, service: Service) -> None:
     """Addresses by name: numbers of people belong into no log."""
     live(service, "Jane Doe", JANE)
