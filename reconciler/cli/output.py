@@ -292,7 +292,8 @@ class Live:
             self._display = RichLive(console=_console(sys.stderr), auto_refresh=False, transient=True)
             self._display.start()
         rows = (
-            Text.assemble(*((span.text, _STYLES.get(span.style, "")) for span in spans)) for spans in rendered
+            Text.assemble(*((_hidden(span.text), _STYLES.get(span.style, "")) for span in spans))
+            for spans in rendered
         )
         self._display.update(Text("\n").join(rows), refresh=True)
 
@@ -390,10 +391,8 @@ def _send(stream: TextIO | None, text: str) -> bool:
         return False
     if stream is sys.stdout:
         signals.shown()
-    for hide in _concealing:
-        text = hide(text)
     try:
-        stream.write(_encodable(stream, text))
+        stream.write(_encodable(stream, _hidden(text)))
         stream.flush()
     except BrokenPipeError:
         silence(stream)
@@ -405,6 +404,13 @@ def _send(stream: TextIO | None, text: str) -> bool:
             next="make room, or write to another place",
         ) from error
     return stream not in _unread
+
+
+def _hidden(text: str) -> str:
+    """Return the text without our secrets, once they are known."""
+    for hide in _concealing:
+        text = hide(text)
+    return text
 
 
 def _encodable(stream: TextIO, text: str) -> str:

@@ -172,6 +172,17 @@ def test_progress_is_for_terminals_alone() -> None:
     assert seen(program, env={"CI": "1"}) == ""
 
 
+def test_what_is_shown_in_place_hides_our_secrets_too() -> None:
+    """Answers to a message that is followed are shown so, and anybody may have written them."""
+    program = (
+        "output.conceal(lambda text: text.replace('canary', '(secret)'))\n"
+        "with output.live() as screen: screen.update([line('jane wrote: ', ('my canary', 'dim'))])"
+    )
+
+    assert "my (secret)" in seen(program)
+    assert "canary" not in seen(program)
+
+
 def test_a_reader_who_left_is_no_error() -> None:
     """`reconciler plan | head -1` must not end in a traceback, nor change what the command found."""
     program = (
