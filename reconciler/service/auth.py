@@ -71,6 +71,11 @@ class Credentials:
         return self._long_forms.sub(hidden, text)
 
 
+def spellings_of(secret: Secret) -> re.Pattern[str]:
+    """Every spelling of one secret of at least 4 characters, as foreign text and our own output write it."""
+    return _forms((secret.reveal(),), shown=True)
+
+
 def credential_hash(auth: Auth, origin: str, salt: str) -> str:
     """What tells this credential from others, to nobody without the store's salt: 32 hex digits.
 

@@ -16,8 +16,10 @@ from msgspec import structs
 
 from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.model.messages import Callback, CallbackCall
+from reconciler.model.settings import Secret
 from reconciler.service import callback_shapes, shapes, unpaged, urls
 from reconciler.service.answers import Call
+from reconciler.service.auth import spellings_of
 from reconciler.service.callback_shapes import calls_collection, collection
 from reconciler.service.found import Found, Page
 from reconciler.service.profile import Profile
@@ -152,7 +154,11 @@ def _writing(callback: Callback | None = None) -> Iterator[None]:
     except ServiceError as error:
         key = callback.auth.key.reveal() if callback and callback.auth else ""
         begins = {form[:_known_part] for form in (key, quote(key, safe=""))}
-        if key and any(begin in f"{error} {error.code}" for begin in begins):
+        said = f"{error} {error.code}"
+        repeats = key and (
+            any(begin in said for begin in begins) or spellings_of(Secret(key)).search(said) is not None
+        )
+        if repeats:
             error.args = (
                 f"{error.method} {error.path} ({error.status}): the answer repeats the key and is left out.",
             )
@@ -160,5 +166,6 @@ def _writing(callback: Callback | None = None) -> Iterator[None]:
         if isinstance(error, InDoubt):
             error.next = "list the callbacks and their calls before anything is sent again."
         elif error.status in _WORDED:
-            error.next = "read the service's words above and mend the callback; nothing was changed."
+            look = "check its name, url and key" if repeats else "read the service's words above"
+            error.next = f"{look} and mend the callback; nothing was changed."
         raise

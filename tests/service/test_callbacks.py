@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -236,6 +237,26 @@ def test_no_error_repeats_the_key_that_the_service_repeats(name: str, status: in
         told = f"{error} {error.next} {error!r} {error.code}"
         assert CALLBACK_KEY[:5] not in told
         assert CALLBACK_KEY[:5].upper() not in told
+
+
+@pytest.mark.parametrize("write", ["create", "replace"])
+@pytest.mark.parametrize(
+    "told",
+    [
+        CALLBACK_KEY.encode().hex(),
+        b64encode(f"x{CALLBACK_KEY}".encode()).decode(),
+        "".join(f"%{sign:02x}" for sign in CALLBACK_KEY.encode()),
+    ],
+    ids=["hex", "base64", "percent"],
+)
+def test_no_error_repeats_the_key_in_another_spelling(told: str, write: str) -> None:
+    """Whoever reads the error decodes it in a moment; and what was left out cannot be read above."""
+    wire = Wire(answer(400, {"errorSummary": "No.", "errorText": f"bad: {told}"}))
+
+    error = failure(wire, WRITES[write])
+
+    assert told[8:20] not in f"{error} {error!r}"
+    assert "above" not in error.next
 
 
 def test_a_callback_shows_no_key_of_itself() -> None:
