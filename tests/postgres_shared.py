@@ -145,7 +145,9 @@ def _keep(folder: Path) -> bool:
                     with suppress(RuntimeError):  # its children may need a moment to end
                         server.start()
                 time.sleep(_look_s)
-        _remove(folder)
+        # Somebody else may have moved it away between two looks, and a new user have made another one.
+        if _is_same(users.fileno(), folder / "users"):
+            _remove(folder)
     return True
 
 
@@ -181,9 +183,12 @@ def _remove_leftovers(ours: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             with (folder / "users").open("r+") as users:
-                if _is_ours_alone(users) and _is_same(users.fileno(), folder / "users"):
-                    _clear(folder)
-                    _remove(folder)
+                if not _is_ours_alone(users) or not _is_same(users.fileno(), folder / "users"):
+                    continue
+                if _is_locked(folder / "serving"):
+                    continue  # its keeper is about to look
+                _clear(folder)
+                _remove(folder)
 
 
 if __name__ == "__main__":
