@@ -154,10 +154,12 @@ class Server:
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
             with suppress(ProcessLookupError):
-                # SIGKILL for its children too, which are of its session: they end by themselves, but later.
+                # SIGKILL for what it has just started too.
                 os.killpg(self._process.pid, how) if how == signal.SIGKILL else self._process.send_signal(how)
             self._process.wait(timeout=begins_within_s)
             self._process = None
+            if how == signal.SIGKILL:
+                _wait_for_children(self.data)
 
     def _initialize(self) -> None:
         self.folder.chmod(0o711 if _SOMEBODY else 0o700)
@@ -205,6 +207,23 @@ class Server:
             with suppress(psycopg.OperationalError), _administration(self.address):
                 return True
             time.sleep(0.05)
+        return False
+
+
+def _wait_for_children(data: Path) -> None:
+    """Return when no process works in the folder of a killed server: until then its memory is in use.
+
+    Each of its children has a session of its own, and ends by itself a moment later.
+    """
+    until = time.monotonic() + begins_within_s
+    while time.monotonic() < until and any(_works_in(one, data) for one in Path("/proc").glob("[0-9]*")):
+        time.sleep(0.01)
+
+
+def _works_in(process: Path, folder: Path) -> bool:
+    try:
+        return (process / "cwd").readlink() == folder
+    except OSError:  # it has ended meanwhile, or is somebody else's
         return False
 
 
