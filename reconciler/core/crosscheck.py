@@ -90,8 +90,7 @@ class Declared(Struct, frozen=True):
 
     def problem(self, path: str, what: str, hint: str) -> Problem:
         """Return the problem of a field, or of the whole entry for ""."""
-        place = self.place(path)
-        return Problem(place.file, place.line, place.column, f"{self.entity.address}: {what}", hint)
+        return self.place(path).problem(f"{self.entity.address}: {what}", hint)
 
 
 class Group(Struct, frozen=True):

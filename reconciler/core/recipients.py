@@ -69,12 +69,12 @@ def meant(written: Sequence[tuple[str, Place]], desired: Desired | None, workspa
     for text, place in written:
         if not is_ours(text):
             if wrong := _wrong(text):
-                problems.append(_problem(place, *wrong))
+                problems.append(place.problem(*wrong))
             plain.setdefault(key_of(text), text)
             continue
         found = known.tagged(text) if text.startswith("tag:") else known.named(text)
         if isinstance(found, Refusal):
-            problems.append(_problem(place, found.what, found.next))
+            problems.append(place.problem(found.what, found.next))
         else:
             people |= {one: people.get(one, place) for one in found}
     return Meant(people, tuple(plain.values()), tuple(problems))
@@ -137,10 +137,6 @@ def _wrong(text: str) -> tuple[str, str] | None:
     if fits(text, "email") or fits(text, "sms"):
         return None
     return f"{text!r} is no recipient.", _FORMS
-
-
-def _problem(place: Place, what: str, hint: str) -> Problem:
-    return Problem(place.file, place.line, place.column, what, hint)
 
 
 def key_of(text: str) -> str:

@@ -69,8 +69,7 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: ResolveRules) -> I
             known = ", ".join(sorted(rules.workspaces))
             hint = did_you_mean(manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}")
             what = f"the workspace {manifest.workspace} is not in the settings."
-            place = manifest.workspace_place
-            yield Problem(place.file, place.line, place.column, what, hint)
+            yield manifest.workspace_place.problem(what, hint)
 
 
 def _declared(manifest: Manifest, rules: ResolveRules) -> Iterator[Declared]:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from reconciler.errors import Problem
+
 Scalar = str | bool
 Fields = Mapping[str, Scalar]
 
@@ -23,6 +25,10 @@ class Place(Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         """`file:line`, the form used in plans."""
         return f"{self.file}:{self.line}" if self.line else self.file
+
+    def problem(self, what: str, hint: str) -> Problem:
+        """Return the mistake that stands here."""
+        return Problem(self.file, self.line, self.column, what, hint)
 
 
 class Content(Struct, frozen=True):

@@ -174,8 +174,7 @@ class _Check:
             hint = finding.guess
         what = f"{what}; {finding.guess}." if finding.guess and not asks else f"{what}."
         if finding.impossible and level == "error":
-            address = one.entity.address
-            self.problems.append(Problem(place.file, place.line, place.column, f"{address}: {what}", hint))
+            self.problems.append(place.problem(f"{one.entity.address}: {what}", hint))
         else:
             self.notices.append(Notice("value", str(one.entity.address), what, hint, str(place)))
 
