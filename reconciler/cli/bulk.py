@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from reconciler.cli.calling import once, reading, workspace_id, writing
+from reconciler.cli.calling import reading, workspace_id, writing
 from reconciler.cli.running import Signals
-from reconciler.cli.sending import require_callback
+from reconciler.cli.sending import require_callback, send_once
 from reconciler.cli.storing import open_store
 from reconciler.core import bulk
 from reconciler.core.recipients import check_count
@@ -56,8 +56,7 @@ def send(given: Mapping[str, Any], address: str, message: Message, *, allowed: i
 
     async def work(client: ServiceClient, settings: Settings, signals: Signals) -> tuple[Draft, Sent]:
         draft, where = await _draft(client, settings, address, message, allowed)
-        call = client.messages.send(draft.message, workspace=where)
-        return draft, await once(signals, call, "the message was sent;", "reconciler messages list")
+        return draft, await send_once(client, signals, draft.message, where)
 
     return writing(given, work)
 

@@ -17,17 +17,10 @@ if TYPE_CHECKING:
 @click.option("--email", metavar="COLUMN", help="The column with e-mail addresses.")
 @click.option("--voice", metavar="COLUMN", help="The column with numbers to call.")
 @click.option("--subject", required=True, metavar="TEXT", help="The subject.")
-@click.option("--body", metavar="TEXT", help="The text.")
-@click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input.")
+@options.text_options
 @click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
 @click.option("--dry-run", is_flag=True, help="Count whom it would reach, and send nothing.")
-@click.option(
-    "--allow-recipients",
-    type=options.Count(min=0),
-    default=0,
-    metavar="N",
-    help="Agree to up to N recipients, where guard.recipients_max refuses.",
-)
+@options.recipients_option
 @options.settings_options
 @options.format_option
 def bulk(
@@ -59,6 +52,7 @@ def bulk(
     as_json = format == "json"
     message = _message(given)
     from reconciler.cli import bulk as steps  # noqa: PLC0415 - loads the client, which --help does not need
+    from reconciler.cli.sending import look_at  # noqa: PLC0415 - the same
     from reconciler.report.lines import count  # noqa: PLC0415 - the same
     from reconciler.report.messages import report_json, sent_lines  # noqa: PLC0415 - the same
 
@@ -76,8 +70,7 @@ def bulk(
     if as_json:
         output.json(report_json({"sent": sent, **_about(draft)}))
     else:
-        where = "" if draft.workspace == "default" else f" --workspace {draft.workspace}"
-        output.lines(sent_lines(sent, f"reconciler messages responses {sent.message_id}{where}"))
+        output.lines(sent_lines(sent, look_at(sent, draft.workspace)))
     return 0
 
 
@@ -93,13 +86,11 @@ def _message(given: dict[str, Any]) -> "Message":
     columns = {name: given.pop(name) or "" for name in ("sms", "email", "voice")}
     if not any(columns.values()):
         raise click.UsageError("name a column that addresses somebody: --sms, --email or --voice.")
-    body, file = given.pop("body"), given.pop("body_file")
-    if (body is None) == (file is None):
-        raise click.UsageError("give the text with --body or with --body-file, one of them.")
+    text = text_of(given, needed=True)
     return Message(
         to=(),
         subject=given.pop("subject"),
-        body=text_of(file) if body is None else body,
+        body=text or "",
         callback_id=given.pop("callback"),
         resource=BulkResource("", **columns),
     )

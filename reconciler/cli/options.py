@@ -73,6 +73,25 @@ def workspace_option(command: Command) -> Command:
     )(command)
 
 
+def text_options(command: Command) -> Command:
+    """`body`: the text of a message; `body_file`: the file that holds it; each may be None."""
+    return _together(
+        click.option("--body", metavar="TEXT", help="The text."),
+        click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input."),
+    )(command)
+
+
+def recipients_option(command: Command) -> Command:
+    """`allow_recipients`: how many recipients somebody agreed to."""
+    return click.option(
+        "--allow-recipients",
+        type=Count(min=0),
+        default=0,
+        metavar="N",
+        help="Agree to up to N recipients, where guard.recipients_max refuses.",
+    )(command)
+
+
 def selection_options(command: Command) -> Command:
     """`only` and `excluded`: tuples of selectors."""
     return _together(

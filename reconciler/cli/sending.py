@@ -20,7 +20,7 @@ from reconciler.cli.following import Followed, follow
 from reconciler.cli.running import Signals, outside
 from reconciler.core import recipients
 from reconciler.core.suggest import did_you_mean
-from reconciler.errors import FileError, InputError, Problem
+from reconciler.errors import FileError, InputError
 from reconciler.manifest.outgoing import Written, mistakes, read_message
 from reconciler.model.documents import Place
 from reconciler.model.messages import Message, Schedule, Sent
@@ -33,7 +33,6 @@ from reconciler.service.schedules import fields, in_utc
 from reconciler.work.reaching import Person, reach
 
 body_bytes_max = 1_048_576  # bytes of a message's text; an SMS has 1,600 characters, an e-mail a few pages
-_LOOK = "reconciler messages list"
 file_bytes_max = 10 * 1024 * 1024  # bytes of a message file
 
 # Parts that are a message by themselves: without one of them nobody would get anything.
@@ -58,13 +57,10 @@ def written(given: dict[str, Any]) -> Written:
     file = given.pop("file")
     found = read_message(read_file(Path(file), most=file_bytes_max), file) if file else Written()
     label = given.pop("label")
-    body, body_file = given.pop("body"), given.pop("body_file")
-    if body is not None and body_file is not None:
-        raise click.UsageError("give the text with --body or with --body-file, one of them.")
     told: dict[str, Any] = {
         "to": given.pop("to"),
         "subject": given.pop("subject"),
-        "body": text_of(body_file) if body_file is not None else body,
+        "body": text_of(given),
         "callback": given.pop("callback") or None,
         "parameters": given.pop("parameters"),
         "workspace": given.pop("workspace"),
@@ -97,7 +93,18 @@ def _require(found: Written) -> None:
         raise click.UsageError("--param needs --callback: without one, parameters come back to nobody.")
 
 
-def text_of(file: str) -> str:
+def text_of(given: dict[str, Any], *, needed: bool = False) -> str | None:
+    """Take the options of `options.text_options` out; return the text, None where none is given.
+
+    Raises UsageError where both are given, or none that is needed; FileError, InputError.
+    """
+    body, file = given.pop("body"), given.pop("body_file")
+    if (body is not None and file is not None) or (needed and body is None and file is None):
+        raise click.UsageError("give the text with --body or with --body-file, one of them.")
+    return body if file is None else _text_in(file)
+
+
+def _text_in(file: str) -> str:
     """Return the text of a file, or of standard input, without the line end that closes it."""
     shown = "standard input" if file == "-" else file
     data = _standard_input() if file == "-" else read_file(Path(file))
@@ -163,8 +170,7 @@ def _schedule(found: Written, settings: Settings) -> Schedule | None:
     try:
         fields(schedule, outside(settings).now())
     except InputError as error:
-        place = found.at_place
-        raise mistakes(Problem(place.file, place.line, place.column, str(error), error.next)) from None
+        raise mistakes(found.at_place.problem(str(error), error.next)) from None
     return schedule
 
 
@@ -236,8 +242,7 @@ def send(
         where = await workspace_id(client, settings, ready.workspace)
         if ready.people:  # how many a tag stands for is not to be seen in the command line
             output.note(f"sending to {count(ready.recipients, 'recipient')}.")
-        call = client.messages.send(ready.message, workspace=where)
-        sent = await once(signals, call, "the message was sent;", _LOOK)
+        sent = await send_once(client, signals, ready.message, where)
         if wait_s is None:
             return ready, sent, None
         if not as_json:
@@ -254,14 +259,25 @@ def send(
     return _report(*writing(given, send_it), as_json=as_json)
 
 
+async def send_once(client: ServiceClient, signals: Signals, message: Message, workspace: str) -> Sent:
+    """Send a message, and say after a signal what is not known. `workspace` is the service's id."""
+    call = client.messages.send(message, workspace=workspace)
+    return await once(signals, call, "the message was sent;", "reconciler messages list")
+
+
+def look_at(sent: Sent, alias: str, verb: str = "responses") -> str:
+    """Return the command that shows what becomes of a message."""
+    where = "" if alias == "default" else f" --workspace {alias}"
+    return f"reconciler messages {verb} {sent.message_id}{where}"
+
+
 Ended = tuple[Outgoing, Sent, Followed | None]
 
 
 def _accepted(sent: Sent, ready: Outgoing) -> None:
-    where = "" if ready.workspace == "default" else f" --workspace {ready.workspace}"
     scheduled = str(about(ready)["scheduled"])
-    look = "show" if scheduled else "responses"
-    output.lines(sent_lines(sent, f"reconciler messages {look} {sent.message_id}{where}", scheduled))
+    next_command = look_at(sent, ready.workspace, "show" if scheduled else "responses")
+    output.lines(sent_lines(sent, next_command, scheduled))
 
 
 def _report(ready: Outgoing, sent: Sent, followed: Followed | None, *, as_json: bool) -> int:

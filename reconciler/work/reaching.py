@@ -56,7 +56,8 @@ async def reach(
     wanted = structs.replace(desired, entities=entities, scopes=frozenset({scope}))
     workspaces = await named_workspaces(reader, settings, wanted)
     matches = await _matches(settings, wanted, outside, reader, workspaces)
-    problems = [_problem(people[one], *why) for one in people if (why := _why_not(one, matches))]
+    contested = frozenset(each for group in matches.contested for each in group)
+    problems = [people[one].problem(*why) for one in people if (why := _why_not(one, matches, contested))]
     if problems:
         raise _refused(problems, len(people))
     looks = await asyncio.gather(*(_look(reader, matches.found[one], workspaces[0].id) for one in people))
@@ -66,7 +67,7 @@ async def reach(
         if isinstance(made, Person):
             found.append(made)
         else:
-            problems.append(_problem(people[one], *made))
+            problems.append(people[one].problem(*made))
     if problems:
         raise _refused(problems, len(people))
     return tuple(found)
@@ -108,8 +109,7 @@ async def _look(reader: Reader, hit: Found, workspace: str) -> Look:
     return (mri if isinstance(mri, str) else ""), entity
 
 
-def _why_not(one: Address, matches: Matches) -> tuple[str, str] | None:
-    contested = {each for group in matches.contested for each in group}
+def _why_not(one: Address, matches: Matches, contested: frozenset[Address]) -> tuple[str, str] | None:
     if one in matches.ambiguous or one in matches.claimed or one in contested:
         return f"{one} is ambiguous: it is not sure which contact of the service it is.", "reconciler plan"
     if one not in matches.found:
@@ -126,10 +126,6 @@ def _person(one: Address, look: Look, channels: Sequence[str]) -> Person | tuple
     if not mri:
         return f"{one}: the service does not tell its MRI.", "name its number or its e-mail address instead"
     return Person(one, mri, keys(entity.fields))
-
-
-def _problem(place: Place, what: str, hint: str) -> Problem:
-    return Problem(place.file, place.line, place.column, what, hint)
 
 
 def _refused(problems: list[Problem], total: int) -> InputError:

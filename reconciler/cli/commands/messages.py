@@ -76,8 +76,7 @@ def _at(ctx: click.Context, parameter: click.Parameter, written: str | None) -> 
     help="A number, an e-mail address, an MRI, contact/WORKSPACE/NAME, or tag:KEY=VALUE. Repeatable.",
 )
 @click.option("--subject", metavar="TEXT", help="The subject.")
-@click.option("--body", metavar="TEXT", help="The text.")
-@click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input.")
+@options.text_options
 @click.option(
     "--file",
     metavar="FILE",
@@ -105,13 +104,7 @@ def _at(ctx: click.Context, parameter: click.Parameter, written: str | None) -> 
     help="A workspace of the settings. Default: that of the contacts in --to, else the default one.",
 )
 @click.option("--dry-run", is_flag=True, help="Show who would get it, and send nothing.")
-@click.option(
-    "--allow-recipients",
-    type=options.Count(min=0),
-    default=0,
-    metavar="N",
-    help="Agree to up to N recipients, where guard.recipients_max refuses.",
-)
+@options.recipients_option
 @click.option("--wait", is_flag=True, help="Stay, and show status and replies until everybody answered.")
 @click.option(
     "--timeout",
