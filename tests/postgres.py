@@ -132,6 +132,7 @@ class Server:
         """Begin to serve, with what was there before. Returns when it answers."""
         if not self.data.exists():
             self._initialize()
+        _wait_for_children(self.data)
         if self._seat is None:
             self._seat = _seat()
             self.address["port"] = self._seat.getsockname()[1]
@@ -158,8 +159,6 @@ class Server:
                 os.killpg(self._process.pid, how) if how == signal.SIGKILL else self._process.send_signal(how)
             self._process.wait(timeout=begins_within_s)
             self._process = None
-            if how == signal.SIGKILL:
-                _wait_for_children(self.data)
 
     def _initialize(self) -> None:
         self.folder.chmod(0o711 if _SOMEBODY else 0o700)
@@ -211,7 +210,7 @@ class Server:
 
 
 def _wait_for_children(data: Path) -> None:
-    """Return when no process works in the folder of a killed server: until then its memory is in use.
+    """Return when no process works in the folder of a server that ended: until then its memory is in use.
 
     Each of its children has a session of its own, and ends by itself a moment later.
     """

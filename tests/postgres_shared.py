@@ -142,8 +142,7 @@ def _keep(folder: Path) -> bool:
             _remove_leftovers(folder)
             while not _is_ours_alone(users):
                 if not server.runs():
-                    with suppress(RuntimeError):  # its children may need a moment to end
-                        server.start()
+                    server.start()
                 time.sleep(_look_s)
         # Somebody else may have moved it away between two looks, and a new user have made another one.
         if _is_same(users.fileno(), folder / "users"):
