@@ -68,3 +68,9 @@ def taken(number: signal.Signals, process: "subprocess.Popen[str]") -> None:
         return not any(int(bits, 16) >> (number - 1) & 1 for bits in pending)
 
     until(got, f"{number.name} is taken")
+
+
+def asleep(process: "subprocess.Popen[bytes]") -> None:
+    """Return once the main thread waits for something outside: what comes now comes to a process that waits."""
+    stat = Path(f"/proc/{process.pid}/task/{process.pid}/stat")
+    until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", "it waits")

@@ -16,15 +16,31 @@ from sabotage.defects import DEFECTS, Defect
 from sabotage.trial import ROOT, Trials, trials
 from sabotage.workshop import THOROUGHLY, Workshop, caught
 
-# Where tests start commands or need a server of their own: a fork holds the defect in its own memory.
-OUTSIDE = ("tests/cli/", "tests/crash/", "tests/examples/", "tests/simulation/", "tests/store/")
+# Where tests start the program as a command: a defect in memory is none there. What stays green or comes to no
+# verdict elsewhere (it looks at a file, or starts one process of many) is tried in the copy too: that costs a
+# moment, a copy takes seconds.
+COMMANDS = (
+    "tests/cli/test_apply.py",
+    "tests/cli/test_bulk.py",
+    "tests/cli/test_claims.py",
+    "tests/cli/test_doctor.py",
+    "tests/cli/test_messages.py",
+    "tests/cli/test_output.py",
+    "tests/cli/test_process.py",
+    "tests/cli/test_resume.py",
+    "tests/cli/test_sending.py",
+    "tests/cli/test_service_lock.py",
+    "tests/cli/test_telling.py",
+    "tests/crash/",
+    "tests/examples/",
+)
 IN_MEMORY = bool(effort.count(small=0, full=1))
 parts = 12  # in which the tests run without a defect, so that all workers of a run share them
 
 
 def is_inside(tests: Sequence[str]) -> bool:
     """Whether tests can notice a defect that is in memory alone. A few rows are not worth that process."""
-    return IN_MEMORY and not any(test.startswith(OUTSIDE) for test in tests)
+    return IN_MEMORY and not any(test.startswith(COMMANDS) for test in tests)
 
 
 CHOSEN = sorted(set(chain.from_iterable(defect.tests for defect in DEFECTS)))

@@ -70,7 +70,7 @@ class Trials:
         """Run these tests (paths below tests/) with these texts in place of the project's files."""
         sources = {path.removesuffix(".py").replace("/", "."): text for path, text in planted.items()}
         try:
-            self._ours.send(Job(tuple(f"{TESTS / one}" for one in tests), sources))
+            self._ours.send(Job(tuple(f"{TESTS}/{one}" for one in tests), sources))
             result: Result = self._ours.recv()
         except (EOFError, OSError) as error:
             return Result("none", f"the process of the trials has ended: {error!r}")
@@ -102,7 +102,7 @@ def trials(tests: Sequence[str]) -> Iterator[Trials]:
 
 def serve(number: int, tests: Sequence[str]) -> None:
     """Be the process: its end of the pipe has this number."""
-    sys.exit(pytest.main([*_OPTIONS, *(f"{TESTS / one}" for one in tests)], [_Server(Connection(number))]))
+    sys.exit(pytest.main([*_OPTIONS, *(f"{TESTS}/{one}" for one in tests)], [_Server(Connection(number))]))
 
 
 class _Server:
