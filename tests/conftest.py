@@ -45,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, signal.SIG_DFL)  # or every command of a test would be deaf to it as well
     # Time says nothing about right or wrong on a machine that others use too.
     common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-    examples = effort.count(small=30, full=100)
+    examples = effort.count(small=20, full=100)
     settings.register_profile("fixed", derandomize=True, max_examples=examples, **common)
     settings.register_profile("random", print_blob=True, **common)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))

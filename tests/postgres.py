@@ -1,7 +1,7 @@
 """A real PostgreSQL for the tests: one server for the whole run, an empty database for whoever asks.
 
-    with postgres.database() as url: ...        a fresh empty database, dropped at the end
-    url = postgres.url()                        the same, there until the run ends
+    with postgres.database() as url: ...        an empty database, until the end of the block
+    url = postgres.url()                        a new one, there until the run ends
     with postgres.role(url, "GRANT ...") as url_of_another_user: ...
     with postgres.own_server() as server: ...   a server of one's own, to kill and to start again
 
@@ -26,6 +26,7 @@ from typing import Any, Self
 
 import postgres_shared
 import psycopg
+from psycopg.sql import SQL, Identifier
 
 begins_within_s = 300.0  # seconds; a busy machine takes its time, a healthy one less than two
 
@@ -62,12 +63,54 @@ def url() -> str:
 
 @contextmanager
 def database() -> Iterator[str]:
-    """Give the URL of a fresh empty database, and drop it at the end, whoever is connected."""
-    made = url()
+    """Give the URL of an empty database: a new one, or one that an earlier test of this process had.
+
+    To make one and to drop it takes 70 ms of the processor, to empty it a tenth of that.
+    """
+    made = _emptied() or url()
     try:
         yield made
     finally:
-        drop(made)
+        _used.append(made)
+
+
+def _emptied() -> str:
+    while _used:
+        if _is_emptied(_used[-1]):
+            return _used.pop()
+        drop(_used.pop())
+    return ""
+
+
+_used: list[str] = []  # databases that this process has made, and nobody uses any more
+os.register_at_fork(after_in_child=_used.clear)
+# A database is as new when nobody is connected and nothing is left that goes with it and not with a schema.
+_LEAVE = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+_SCHEMAS = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
+_PUBLIC = "CREATE SCHEMA public AUTHORIZATION pg_database_owner; GRANT USAGE ON SCHEMA public TO PUBLIC"
+_CHANGED = """
+SELECT datacl IS NOT NULL OR datconnlimit <> -1
+    OR EXISTS (SELECT FROM pg_db_role_setting WHERE setdatabase = pg_database.oid)
+    OR EXISTS (SELECT FROM pg_event_trigger) OR EXISTS (SELECT FROM pg_default_acl)
+    OR EXISTS (SELECT FROM pg_largeobject_metadata) OR (SELECT count(*) FROM pg_extension) <> 1
+FROM pg_database WHERE datname = current_database()
+"""
+
+
+def _is_emptied(made: str) -> bool:
+    try:
+        with psycopg.connect(made, autocommit=True) as connection:
+            connection.execute(_LEAVE)
+            for (name,) in connection.execute(_SCHEMAS).fetchall():
+                connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(name)))
+            connection.execute(_PUBLIC)
+            row = connection.execute(_CHANGED).fetchone()
+    except psycopg.Error:
+        return False
+    return row == (False,)
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import postgres
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 from waiting import until
 
 TESTS = Path(__file__).parent
@@ -142,3 +144,40 @@ def test_no_server_is_left_when_nobody_uses_it(run: str, tmp_path: Path) -> None
     assert user(run, tmp_path / "port").wait() == 0
 
     assert is_gone(folder_of(run))
+
+
+UNTIDY = (
+    "CREATE TABLE left_behind (x int)",
+    "CREATE SCHEMA other; CREATE VIEW other.one AS SELECT 1",
+    "DROP SCHEMA public",
+    "ALTER DATABASE {name} SET timezone = 'UTC'",
+    "ALTER DATABASE {name} CONNECTION LIMIT 3",
+    "REVOKE CONNECT ON DATABASE {name} FROM PUBLIC",
+    "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC",
+    "SELECT lo_create(0)",
+)
+CONTENT = """
+SELECT (SELECT array_agg(nspname::text ORDER BY nspname) FROM pg_namespace WHERE nspname !~ '^pg_toast'),
+    (SELECT nspacl::text FROM pg_namespace WHERE nspname = 'public'),
+    (SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace),
+    (SELECT count(*) FROM pg_largeobject_metadata), (SELECT count(*) FROM pg_default_acl),
+    (SELECT (datacl::text, datconnlimit) FROM pg_database WHERE datname = current_database()),
+    current_setting('timezone'), (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database())
+"""
+
+
+def test_a_database_that_somebody_had_is_as_a_new_one() -> None:
+    """It is emptied rather than made anew; nobody may find what others left in it, or them."""
+    new = content(postgres.url())
+    for untidy in UNTIDY:
+        with postgres.database() as url:
+            connection = psycopg.connect(url, autocommit=True)
+            connection.execute(SQL(untidy).format(name=Identifier(url.rpartition("/")[2])))
+        with postgres.database() as url:
+            assert content(url) == new, untidy
+        connection.close()
+
+
+def content(url: str) -> object:
+    with psycopg.connect(url) as connection:
+        return connection.execute(CONTENT).fetchone()

@@ -57,6 +57,12 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(module: ast.Module) -> tuple[ast.AST, ...]:
+    """Everything in a module: to walk there costs more than to look, and many rules look."""
+    return tuple(ast.walk(module))
+
+
+@cache
 def text(path: Path) -> str:
     """The file as text; what is not text is read too, so that nothing hides in it."""
     return path.read_bytes().decode("utf-8", "replace")
@@ -132,7 +138,7 @@ def used_in(path: Path) -> tuple[tuple[int, str], ...]:
 def uses(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield every name that is read, with its line, as `package.module.name` where an import tells."""
     known = dict(_imports(module))
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from ((node.lineno, full) for _, full in _imports(node))
         elif isinstance(node, ast.arg):
@@ -143,7 +149,7 @@ def uses(module: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _imports(module: ast.AST) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             yield from (
                 (
@@ -267,11 +273,11 @@ HEXADECIMAL = re.compile(r"[0-9a-f]{2,7}", re.IGNORECASE)
 def chances(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield each short word of hexadecimal digits that is looked for in a text, with its line."""
     words = {}
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.For | ast.comprehension) and isinstance(node.target, ast.Name):
             given = node.iter.elts if isinstance(node.iter, ast.Tuple | ast.List) else []
             words[node.target.id] = [one.value for one in given if isinstance(one, ast.Constant)]
-    for node in ast.walk(module):
+    for node in nodes(module):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn):
             left = node.left
             found = words.get(left.id, []) if isinstance(left, ast.Name) else []
@@ -332,7 +338,7 @@ def hurries(module: ast.Module) -> Iterator[tuple[int, str]]:
     uses a loop in which that costs nothing (`simulation/virtualloop.py`, `service/socket_server.py`).
     """
     yield from ((line, used) for line, used in uses(module) if used in _TIMED)
-    for node in ast.walk(module):
+    for node in nodes(module):
         if not isinstance(node, ast.Call):
             continue
         ends = isinstance(node.func, ast.Attribute) and node.func.attr in _ENDS
@@ -376,7 +382,7 @@ def test_a_test_that_hurries_is_noticed(source: str) -> None:
 
 def left_open(module: ast.Module) -> Iterator[int]:
     """Yield the line of each `with sqlite3.connect(...)`: it ends a transaction, and closes nothing."""
-    for node in ast.walk(module):
+    for node in nodes(module):
         for item in node.items if isinstance(node, ast.With) else ():
             made = item.context_expr
             if isinstance(made, ast.Call) and ast.unparse(made.func) == "sqlite3.connect":
@@ -401,7 +407,7 @@ class Length(NamedTuple):
 
 
 def functions(path: Path) -> Iterator[Length]:
-    for node in ast.walk(tree(path)):
+    for node in nodes(tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield Length(
                 (node.end_lineno or node.lineno) - node.lineno + 1, f"{name(path)}:{node.lineno}: {node.name}"

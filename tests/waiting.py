@@ -71,6 +71,6 @@ def taken(number: signal.Signals, process: "subprocess.Popen[str]") -> None:
 
 
 def asleep(process: "subprocess.Popen[bytes]") -> None:
-    """Return once the main thread waits for something outside: what comes now comes to a process that waits."""
+    """Return once the main thread waits for something outside: what comes now finds it waiting."""
     stat = Path(f"/proc/{process.pid}/task/{process.pid}/stat")
     until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", "it waits")

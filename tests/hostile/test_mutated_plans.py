@@ -9,6 +9,7 @@ changing, tried many times; each try ends with exactly nothing written.
 import json
 import random
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.plans import Plan
 
 REFUSED, ACCEPTED = "mutated plans refused", "mutated plans accepted"
+STEP = effort.count(small=3, full=1)  # one in so many edits of a value is tried
 SAYS_NO = {3, 5, 7}  # the exit codes that a plan may be refused with
 
 Change = tuple[str, bytes]
@@ -111,9 +113,8 @@ def fields_changed(data: bytes) -> Iterator[Change]:
         if at:
             order = [*names[: at - 1], name, names[at - 1], *names[at + 1 :]]
             yield "two fields swapped", text({key: document[key] for key in order})
-    for found in places_of(document):
-        for edited in other_values(found):
-            yield "a value edited", text(edited)
+    for _, edited in edited_values(document):
+        yield "a value edited", text(edited)
 
 
 class Spot(NamedTuple):
@@ -137,6 +138,12 @@ def places_of(document: dict[str, Any]) -> list[Spot]:
             if isinstance(node[key], dict | list):
                 pending.append((node[key], spot.part))
     return found
+
+
+def edited_values(document: dict[str, Any]) -> Iterator[tuple[Spot, Any]]:
+    """Yield every place with each of its other documents; a quick run takes one in three."""
+    every = ((spot, edited) for spot in places_of(document) for edited in other_values(spot))
+    return islice(every, None, None, STEP)
 
 
 def other_values(spot: Spot) -> Iterator[Any]:
@@ -222,15 +229,14 @@ NOT_A_CLAIM = {"seal", "fingerprint", "program", "created_at", "expires_at", "un
 def edits(plan: Plan) -> Iterator[Change]:
     """Yield the plan with every value in it edited, once or more, and sealed again."""
     document = json.loads(resealed(plan))
-    for spot in places_of(document):
+    for spot, edited in edited_values(document):
         if spot.node is document and spot.key in NOT_A_CLAIM:
             continue
-        for edited in other_values(spot):
-            data = reseal(edited)
-            if data is None:
-                yield "sealed again, and no plan any more", json.dumps(edited).encode()
-            elif data != resealed(plan):
-                yield f"sealed again: {spot.part}", data
+        data = reseal(edited)
+        if data is None:
+            yield "sealed again, and no plan any more", json.dumps(edited).encode()
+        elif data != resealed(plan):
+            yield f"sealed again: {spot.part}", data
 
 
 def test_no_plan_that_was_edited_and_sealed_again_is_carried_out(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from sabotage.defects import DEFECTS, Defect
 from sabotage.trial import ROOT, Trials, trials
 from sabotage.workshop import THOROUGHLY, Workshop, caught
 
-# Where tests start the program as a command: a defect in memory is none there. What stays green or comes to no
-# verdict elsewhere (it looks at a file, or starts one process of many) is tried in the copy too: that costs a
-# moment, a copy takes seconds.
+# Where tests start the program as a command: a defect in memory is none there. What stays green or comes to
+# no verdict elsewhere (it looks at a file, or starts one process of many) is tried in the copy too: the try
+# costs a moment, a copy takes seconds.
 COMMANDS = (
     "tests/cli/test_apply.py",
     "tests/cli/test_bulk.py",
