@@ -3,12 +3,12 @@
 The path is walked one component at a time from a descriptor of the root, and no link is followed,
 so what was checked is what is read. Where the system cannot do that, the resolved path must be the
 written one. What a manifest names may become public content of the service, so what is private by its
-name, by the settings or by what it holds is refused here, for every reference alike. No parsing here.
+name, by the settings or by what it holds (signs.py) is refused here, for every reference alike.
+No parsing here.
 """
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,11 +16,11 @@ from pathlib import Path
 
 from reconciler.manifest.build import shown
 from reconciler.manifest.characters import UNFIT_LINE, complaint
+from reconciler.manifest.signs import private_kind
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
 _PART_MAX = 255  # bytes of one name; more than any file system holds
-_HEAD = 64 * 1024  # bytes in which a private key or a plan begins
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
@@ -35,17 +35,6 @@ def _flags(*names: str) -> int:
 _FILE = _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 _FOLDER = _flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
 
-
-# What is private whatever its name is, by how it begins or what stands at its beginning.
-_PRIVATE: tuple[tuple[re.Pattern[bytes], str], ...] = (
-    (re.compile(rb"\ASQLite format 3\0"), "a database, as a store is"),
-    (
-        re.compile(rb"\Aage-encryption\.org/|\A\s*-----BEGIN AGE ENCRYPTED FILE-----"),
-        "encrypted, as a plan is",
-    ),
-    (re.compile(rb"AGE-SECRET-KEY-1|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"), "a private key"),
-    (re.compile(rb'\A\s*\{(?=.*"manifest_digest")(?=.*"fingerprint")', re.DOTALL), "a plan"),
-)
 
 FileId = tuple[int, int]
 
@@ -144,9 +133,9 @@ def read_below(
             hint = "put the file itself there; links are not followed"
             raise Unreadable(f"{name} leads through the symbolic link {link}.", hint) from error
         raise Unreadable(f"{name} {said(error)}.", hint_of(error)) from error
-    for sign, kind in _PRIVATE:
-        if sign.search(data, 0, _HEAD):
-            raise Unreadable(f"{name} is {kind}, and may not be named.", "name a file that others may read")
+    kind = private_kind(data)
+    if kind:
+        raise Unreadable(f"{name} is {kind}, and may not be named.", "name a file that others may read")
     return data
 
 

@@ -20,6 +20,7 @@ from reconciler.core.retry import retry_after_s
 from reconciler.core.suggest import nearest
 from reconciler.errors import Malformed, ReconcilerError
 from reconciler.manifest.load import load
+from reconciler.manifest.signs import private_kind
 from reconciler.manifest.template import compiled, slug
 from reconciler.manifest.tree import read_tree
 from reconciler.manifest.variables import Variables
@@ -489,6 +490,22 @@ PROFILES: dict[str, Shape] = {
     "brackets": (lambda n: "[" * n, 2000),
     "tags": (lambda n: "".join(f"%TAG !a{at}! b\n" for at in range(n)) + "---\n", 100),
 }
+
+
+SIGNS = {
+    "keys of a plan": (lambda n: '"fingerprint"' * n, 20_000),
+    "spaces behind a key": (lambda n: '"fingerprint"' + " " * n, 200_000),
+    "spaces": (lambda n: " " * n, 200_000),
+    "dashes": (lambda n: "-" * n, 200_000),
+    "beginnings of keys": (lambda n: "-----BEGIN " * n, 20_000),
+    "a key that never ends": (lambda n: "-----BEGIN " + "A" * n, 200_000),
+}
+
+
+@_case(SIGNS)
+def test_looking_for_private_content_grows_with_the_size(make: Callable[[int], str], size: int) -> None:
+    """The whole of every payload and roster is looked through, up to 10 MiB each."""
+    assert ratio(private_kind, _bytes(make), size) <= RATIO_MAX
 
 
 @_case(PROFILES)

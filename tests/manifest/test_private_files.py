@@ -7,10 +7,22 @@ from pathlib import Path
 import pytest
 from cli.hands import PLAIN
 from manifest.project import Project
+from msgspec import structs
+from report import cases
 
+from reconciler import __version__
+from reconciler.cli.planfile import write_plan
 from reconciler.cli.settings import read_settings
+from reconciler.core.seal import sealed
 from reconciler.manifest.load import Loaded, load
+from reconciler.manifest.signs import private_kind
+from reconciler.model.address import contact
+from reconciler.model.changes import Create
+from reconciler.model.messages import Reply, Respondent
+from reconciler.model.plans import Plan
 from reconciler.pipeline import validate
+from reconciler.report.json import drift_json, plan_json, problems_json, run_json
+from reconciler.report.messages import reply_json, report_json
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"
 ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{}}}}\n"
@@ -58,6 +70,7 @@ PRIVATE = {
     "a key of SSH": "-----BEGIN OPENSSH PRIVATE KEY-----\ncanary\n",
     "a key of TLS": "subject=canary\n-----BEGIN RSA PRIVATE KEY-----\ncanary\n",
     "a PKCS8 key": "-----BEGIN PRIVATE KEY-----\ncanary\n",
+    "a key behind certificates": "canary\n" * 20_000 + "-----BEGIN PRIVATE KEY-----\n",
 }
 
 
@@ -71,6 +84,96 @@ def test_plans_stores_and_private_keys_are_known_by_what_they_hold(
     project.manifest(body.format("list.csv"))
 
     _refused(project.load(["manifests/ops.yaml"]), "manifests/list.csv")
+
+
+def _plan(count: int) -> Plan:
+    """A plan that creates this many contacts."""
+    fields = {
+        "firstName": "Sam",
+        "lastName": "Lee",
+        "workEmailAddress1": "sam.lee@example.com",
+        "workMobilePhone1": "+447700900123",
+        "jobTitle": "canary",
+    }
+    changes = tuple(
+        Create(contact("ops", f"c{number}"), "manifests/ops.yaml:4", fields) for number in range(count)
+    )
+    return structs.replace(cases.EMPTY, changes=changes)
+
+
+@BOTH
+@pytest.mark.parametrize("count", [0, 1, 150, 200, 5000])
+def test_a_plan_is_known_however_many_changes_it_has(project: Project, count: int, body: str) -> None:
+    """Its keys are sorted: what tells it from other JSON stands behind all its changes."""
+    data = sealed(_plan(count), __version__)
+    project.manifest(body.format("list.csv"))
+
+    for begin in (b"", b"\xef\xbb\xbf", b" \r\n\t" * 100):
+        project.write("manifests/list.csv", begin + data)
+        _refused(project.load(["manifests/ops.yaml"]), "manifests/list.csv", "is a plan")
+
+
+AGE = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+
+
+@pytest.mark.parametrize("count", [1, 200])
+def test_an_encrypted_plan_is_known_as_it_is_written(tmp_path: Path, count: int) -> None:
+    """Who has the key, or gets it one day, reads all of it."""
+    path = tmp_path / "plan.json"
+
+    write_plan(path, _plan(count), [AGE])
+
+    assert private_kind(path.read_bytes()) == "encrypted, as a plan is"
+    assert private_kind(b"\xef\xbb\xbf \n" + path.read_bytes()) == "encrypted, as a plan is"
+
+
+REPLY = Reply("4C8F", "/messages/4C8F", Respondent("Jane", "canary"), content="yes")
+PRINTED = {
+    "a plan": plan_json(_plan(200), cases.REFUSED, 7),
+    "a drift": drift_json(cases.MIXED),
+    "a run": run_json(cases.DONE),
+    "mistakes": problems_json(()),
+    "people": report_json({"contacts": [{"firstName": "canary"}] * 2000}),
+    "replies": reply_json(REPLY, "2026-03-02T09:30:00+00:00", "0" * 32) + "\n",
+}
+
+
+@pytest.mark.parametrize("kind", PRINTED)
+def test_what_the_program_prints_in_json_is_known(kind: str) -> None:
+    """A report holds the values that a plan holds, and what the service holds; redirected, it is a file.
+
+    The PowerShell writes UTF-16 into it.
+    """
+    text = PRINTED[kind]
+
+    assert private_kind(text.encode())
+    first, _ = json.JSONDecoder().raw_decode(text)
+    assert private_kind(json.dumps([first]).encode())
+    assert private_kind(text.encode("utf-16"))
+    assert private_kind(b"\xfe\xff" + text.encode("utf-16-be"))
+
+
+PUBLIC: dict[str, str | bytes] = {
+    "the words of a plan in a text": b'note,"manifest_digest and fingerprint"\n',
+    "a plan that a JSON text quotes": json.dumps(
+        {"text": json.dumps({"manifest_digest": "", "fingerprint": ""})}
+    ),
+    "a report of another program": json.dumps({"outcome": "success", "exit_code": 0, "version": 1}),
+    "the result of another program": json.dumps({"outcome": "done", "exit_code": 0}),
+    "the schema of our plans": (Path(__file__).parents[2] / "schemas" / "plan.schema.json").read_bytes(),
+    "a public key": "-----BEGIN PUBLIC KEY-----\nAAAA\n",
+    "an address of age": AGE,
+    "a picture": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("kind", PUBLIC)
+def test_what_only_looks_like_one_of_ours_may_be_named(kind: str) -> None:
+    """A refusal that nobody can get round would be worse than a name in a table."""
+    content = PUBLIC[kind]
+
+    assert private_kind(content.encode() if isinstance(content, str) else content) == ""
 
 
 @BOTH
