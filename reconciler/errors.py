@@ -11,10 +11,11 @@
       StoreError          CorruptRecord                                      we stop everything     1
       FileError                                                              make room, or rights   1
       Interrupted                                                            run it again         130
+      ProgramError                                                           report it              1
 
 Every error says what, where and why in its message, and `next` says what to do. Neither ever
-holds a secret or a value of somebody's personal data. Our own mistakes are `assert` and a
-traceback, not a branch of this tree.
+holds a secret or a value of somebody's personal data. Nothing raises a ProgramError: our own mistakes
+are `assert` and whatever Python raises, and `cli/mistakes.py` makes one of what nobody has handled.
 """
 
 from collections.abc import Mapping
@@ -206,3 +207,11 @@ class Interrupted(ReconcilerError):
 
     exit_code = 130
     outcome = "interrupted"
+
+
+class ProgramError(ReconcilerError):
+    """A mistake of ours: an exception that nobody expected. `places` say where, the innermost first."""
+
+    def __init__(self, message: str, *, next: str, places: tuple[str, ...]) -> None:  # noqa: A002 - the word that users read
+        super().__init__(message, next=next)
+        self.places = places

@@ -25,12 +25,15 @@ def main() -> "NoReturn":
     if trouble:
         os.write(2, f"standard output cannot be written: {trouble}. Nothing was done.\n{_NEXT}".encode())
         os._exit(1)
-    from reconciler.cli.main import run  # noqa: PLC0415 - signals are to be heard before this takes its time
+    from reconciler.cli import mistakes  # noqa: PLC0415 - signals are to be heard before this takes its time
 
+    mistakes.hear()
     try:
+        from reconciler.cli.main import run  # noqa: PLC0415 - the same
+
         code = run(sys.argv[1:])
-    except Exception:  # noqa: BLE001 - our own mistake: the traceback is shown as the interpreter would
-        sys.excepthook(*sys.exc_info())
+    except Exception as error:  # noqa: BLE001 - a broken installation, or an error that could not be printed
+        os.write(2, mistakes.last_words(error))
         code = 1
     _end(code)
 

@@ -65,6 +65,13 @@ class Commands(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; what libraries log from now on passes our output."""
+        from reconciler.cli import mistakes  # noqa: PLC0415 - nothing is logged before
+
+        mistakes.hear_logs()
+        return super().invoke(ctx)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -120,7 +127,7 @@ def cli(ctx: click.Context) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
-    from reconciler.cli import output  # noqa: PLC0415 - keeps `import reconciler.cli.main` at click alone
+    from reconciler.cli import mistakes, output  # noqa: PLC0415 - keeps `import reconciler.cli.main` at click alone
     from reconciler.errors import Interrupted, ReconcilerError  # noqa: PLC0415 - the same
 
     as_json = wants_json(arguments)
@@ -141,9 +148,10 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         output.silence(sys.stdout)
         return 0
-    except Exception as error:
-        error.add_note("This is a mistake in reconciler, not in your files. Nothing above holds a secret.")
-        raise
+    except Exception as error:  # noqa: BLE001 - our own mistake is told as every other error, without its text
+        mistake = mistakes.told(error)
+        output.failure(mistake, as_json=as_json)
+        return mistake.exit_code
 
 
 def _sentence(error: click.UsageError) -> str:

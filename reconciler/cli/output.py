@@ -20,6 +20,7 @@ from reconciler.errors import (
     InputError,
     LockHeld,
     Problem,
+    ProgramError,
     ReconcilerError,
     ServiceError,
     UnsafePlan,
@@ -125,6 +126,8 @@ def error_lines(error: ReconcilerError) -> "tuple[Line, ...]":
     said = sentence("", str(error), "")
     if isinstance(error, UnsafePlan):
         said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
+    if isinstance(error, ProgramError):
+        said += [line(f"  {place}") for place in error.places]
     if error.next:
         said.append(line(("  next: ", "bold"), error.next))
     return (*shown, *said)
@@ -140,6 +143,8 @@ def error_json(error: ReconcilerError) -> str:
         about |= {"method": error.method, "path": error.path, "status": error.status, "code": error.code}
     if isinstance(error, UnsafePlan):
         about["reasons"] = error.reasons
+    if isinstance(error, ProgramError):
+        about["places"] = error.places
     if isinstance(error, LockHeld) and error.running is not None:
         about["running"] = error.running
     return _encoded(error.outcome, error.exit_code, about, _problems(error))

@@ -1,3 +1,6 @@
+import errno
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +54,7 @@ def test_version_imports_next_to_nothing() -> None:
     assert {name for name in modules if name.startswith("reconciler.")} <= {
         "reconciler.cli",
         "reconciler.cli.main",
+        "reconciler.cli.mistakes",
         "reconciler.cli.output",
         "reconciler.cli.signals",
         "reconciler.errors",
@@ -169,27 +173,120 @@ def test_the_wish_for_json_is_seen_in_both_spellings() -> None:
     assert not wants_json(["plan", "--format", "text", "json"])
 
 
-def test_a_mistake_of_ours_is_a_traceback_without_values(repository: Path) -> None:
-    """Bugs are reported with where they are, never with what the variables held."""
-    code = (
-        "from reconciler.cli import main\n"
-        "import click\n"
-        "@click.command()\n"
-        "def command():\n"
-        "    secret = 'can' + 'ary'\n"
-        "    assert len(secret) == 0\n"
-        "main.cli.add_command(command, 'broken')\n"
-        "main.run(['broken'])\n"
-    )
+BROKEN = """
+import asyncio, json, logging, sys, threading
+import click
+from reconciler.cli import entry, main
 
+class Fragile:
+    def __del__(self):
+        fail()
+
+def fail():
+    raise ValueError("canary" + chr(10) + "::set-env name=A::b" + chr(10) + "##[group]" + chr(27) + "[2J")
+
+async def lonely():
+    task = asyncio.create_task(behind())
+    await asyncio.wait([task])
+    del task
+
+async def behind():
+    fail()
+
+async def side_by_side():
+    async with asyncio.TaskGroup() as group:
+        group.create_task(behind())
+
+@click.command()
+@click.option("--format", default="text")
+def fails(format):
+    try:
+        fail()
+    except ValueError:
+        raise KeyError("canary") from None
+
+@click.command()
+def survives():
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    Fragile()
+    asyncio.run(lonely())
+    logging.getLogger("library").error("x" + chr(10) + "::set-env name=A::b")
+
+@click.command()
+def grouped():
+    asyncio.run(side_by_side())
+
+@click.command()
+def system():
+    open("/canary/canary")
+
+for command in (fails, survives, grouped, system):
+    main.cli.add_command(command, command.name)
+entry.main()
+"""
+
+
+def _broken(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """The program with commands that hold a mistake, run as it is run; nothing that they hold is printed."""
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=patience_s, check=False
+        [sys.executable, "-c", BROKEN, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=patience_s,
+        check=False,
     )
+    printed = done.stdout + done.stderr
+    assert not [word for word in ("canary", "Traceback", "##[", "\x1b") if word in printed]
+    assert not [line for line in printed.splitlines() if line.lstrip().startswith("::")]
+    return done
+
+
+def test_a_mistake_of_ours_is_an_error_without_values() -> None:
+    """Its text may be live data, a secret or an order to a CI runner; where it is can be reported."""
+    done = _broken("fails")
+
+    first, place, *_, way = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"a mistake in reconciler, not in your files: KeyError at reconciler\.\S+:\d+ \w+\.", first
+    )
+    assert re.fullmatch(r"  __main__:\d+ fails", place)
+    assert way.startswith("  next: report it")
+
+
+def test_a_mistake_of_ours_is_json_where_json_is_wanted() -> None:
+    """A program that reads our output learns that it failed, and where."""
+    done = _broken("fails", "--format", "json")
+
+    document = msgspec.json.decode(done.stdout)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (document["outcome"], document["exit_code"]) == ("failed", 1)
+    assert document["error"]["kind"] == "ProgramError"
+    assert document["error"]["places"][0].endswith(" fails")
+    assert document["error"]["next"]
+
+
+@pytest.mark.parametrize(("command", "behind"), [("grouped", "ValueError, behind it:"), ("system", "system")])
+def test_what_is_behind_a_mistake_is_named_without_its_text(command: str, behind: str) -> None:
+    """A task of a group fails within an exception that says nothing; the system's errors hold paths."""
+    done = _broken(command)
 
     assert done.returncode == 1
-    assert "AssertionError" in done.stderr
-    assert "This is a mistake in reconciler" in done.stderr
-    assert "canary" not in done.stderr
+    assert behind in done.stderr
+    assert (os.strerror(errno.ENOENT).lower() in done.stderr) is (command == "system")
+
+
+def test_mistakes_in_threads_and_tasks_are_told_like_all_others() -> None:
+    """Nobody waits for them, so Python and the event loop would print them themselves."""
+    done = _broken("survives")
+
+    told = [line for line in done.stderr.splitlines() if line.startswith("a mistake in reconciler")]
+    assert done.returncode == 0
+    assert len(told) == 3
+    assert all("ValueError at __main__:" in line for line in told)
+    assert "library: x\n\\x3a:set-env name=A::b\n" in done.stderr
 
 
 def test_ctrl_c_is_130() -> None:
