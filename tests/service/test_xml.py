@@ -1,6 +1,7 @@
 """Claims about XML: the same dict as in JSON, nothing lost, names by namespace, nothing unfit is sent."""
 
 import json
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -326,11 +327,39 @@ def _leaf(name: str, value: str) -> Element:
     return element
 
 
+OURS_DECLARED = re.compile(rb' xmlns:ns[23]="[^"]*"|(?<=<)ns[23]:|(?<=</)ns[23]:')
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_every_document_is_read_without_a_namespace_too(kind: str) -> None:
+    """Older samples of the service declare none; it is the same entity, list or error."""
+    for seed, make in enumerate(DOCUMENTS[kind]):
+        written = media.encode(make(chances(seed)), "contact" if kind == "error" else kind, "xml")
+        plain = OURS_DECLARED.sub(b"", written)
+
+        assert b"ns2" not in plain
+        assert b"ns3" not in plain
+        read = media.decode(plain, "contact" if kind == "error" else kind, "xml")
+        assert read == media.decode(written, "contact" if kind == "error" else kind, "xml")
+
+
+@pytest.mark.parametrize("kind", xmlforms.FORMS)
+@pytest.mark.parametrize("root", ["nothing", "html", "Error", "Return", "fault", "contacts"])
+def test_an_unknown_root_without_a_namespace_is_an_error(kind: str, root: str) -> None:
+    """R5: what has no namespace has only its name to be known by."""
+    with pytest.raises(media.BadBody):
+        media.decode(f"<{root}><status>No records found</status></{root}>".encode(), kind, "xml")
+
+
 LINK = 'uri="/contacts/A1" rel="self" method="GET"'
 FRAMES = (
     '<ns2:contact xmlns:ns2="{A}" xmlns:ns3="{D}">{inside}<ns3:link {link}/></ns2:contact>',
     '<ns3:contact xmlns:ns3="{A}" xmlns:ns2="{D}">{inside}<ns2:link {link}/></ns3:contact>',
     '<contact xmlns="{A}">{inside}<link xmlns="{D}" {link}/></contact>',
+    "<contact>{inside}<link {link}/></contact>",
+    '<contact><d:link xmlns:d="{D}" {link}/>{inside}</contact>',
+    '<contact xmlns=""><x:link xmlns:x="{A}" {link}/>{inside}</contact>',
+    "<return><contact>{inside}<link {link}/></contact></return>",
     '<d:contact xmlns:d="{D}">{inside}<d:link {link}></d:link></d:contact>',
     '<d:return xmlns:d="{D}"><d:contact>{inside}<d:link {link}/></d:contact></d:return>',
     (

@@ -39,7 +39,7 @@ WELL_FORMED = "it is not well-formed XML, or was cut off"
 UTF8 = "it is not UTF-8"
 DOCTYPE = "document type"
 ROOT = "its root is"
-NAMESPACE = "no namespace of the service"
+NAMESPACE = "a namespace that is not the service's"
 TWICE = "stands twice"
 
 DOCUMENTS: list[tuple[str, bytes, str]] = [
@@ -102,7 +102,15 @@ DOCUMENTS: list[tuple[str, bytes, str]] = [
     # Other roots, other namespaces.
     ("another root", one("<firstName>Jane</firstName>", name="person"), ROOT),
     ("a root of another kind", one("<deviceName>phone</deviceName>", name="device"), ROOT),
-    ("a root without a namespace", b"<return><status>No records found</status></return>", NAMESPACE),
+    ("an unknown root without a namespace", b"<result><status>No records found</status></result>", ROOT),
+    ("a page without a namespace", b"<results><contact><id>A1</id></contact></results>", ROOT),
+    (
+        "a foreign namespace by default",
+        b'<return xmlns="urn:x"><status>No records found</status></return>',
+        NAMESPACE,
+    ),
+    ("a list without a namespace and without anything", b"<return/>", ""),
+    ("an entity of words without a namespace", b"<contact>Jane</contact>", "text where there should be"),
     ("a root in a foreign namespace", listed("<status>No records found</status>", space="urn:x"), NAMESPACE),
     ("a namespace that is nearly ours", listed("<status>x</status>", space=f"{D}/"), NAMESPACE),
     ("our namespace in capitals", listed("<status>x</status>", space=D.upper()), NAMESPACE),
