@@ -4,8 +4,8 @@ Values and a flag; what follows from them is in `engine.py` and `exits.py`.
 """
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Literal, TypeVar
+from collections.abc import Awaitable, Coroutine
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -77,3 +77,28 @@ class StopFlag:
     async def wait_now(self) -> None:
         """Return when the run has to end at once."""
         await self._now.wait()
+
+    async def patiently(self, work: "asyncio.Task[Any]", limits_s: tuple[float, float, float]) -> None:
+        """Wait for `work`, which removes something on the way out, and return when it is done or time is up.
+
+        It has the first limit; after a signal the second, after a second signal the third. Where a signal
+        cancels the caller instead, before this or during it, the wait becomes shorter and goes on;
+        CancelledError is raised afterwards.
+        """
+        unasked_s, asked_s, hurried_s = limits_s
+        this = asyncio.current_task()
+        try:
+            if not self.asked and not (this is not None and this.cancelling()):
+                await _either(work, self.wait_asked(), unasked_s)
+        finally:
+            await _either(work, self.wait_now(), asked_s)
+            await asyncio.wait({work}, timeout=hurried_s)
+
+
+async def _either(work: "asyncio.Task[Any]", signal: Coroutine[Any, Any, None], limit_s: float) -> None:
+    """Return when `work` is done, at this signal, or after so many seconds."""
+    heard = asyncio.create_task(signal)
+    try:
+        await asyncio.wait({work, heard}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        heard.cancel()

@@ -50,6 +50,7 @@ reads_max = 5  # lists that were incomplete, or older than they may be, before w
 creates_max = 3  # tickets whose creation got no answer
 removes_max = 3
 # How long removing the ticket may take on the way out; after a signal, and after a second one. Seconds.
+# They add up where the service answers nothing.
 release_s, asked_s, hurried_s = 60.0, 5.0, 1.0
 
 
@@ -134,21 +135,19 @@ class ServiceTurn:
         """
         if self._keeper is not None:
             self._keeper.cancel()
-            await asyncio.wait({self._keeper})
-        if self._mine is None:
-            return
-        removing, hurried = (asyncio.ensure_future(one) for one in (self._withdraw(), self._stop.wait_now()))
+        removing = asyncio.create_task(self._give_back())
         try:
-            this = asyncio.current_task()
-            asked = self._stop.asked or (this is not None and this.cancelling() > 0)
-            limit_s = asked_s if asked else release_s
-            await asyncio.wait({removing, hurried}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait({removing}, timeout=hurried_s)
+            await self._stop.patiently(removing, (release_s, asked_s, hurried_s))
         finally:
-            for task in (removing, hurried):
-                task.cancel()
-                with suppress(asyncio.CancelledError, ServiceError):
-                    await task
+            removing.cancel()
+            with suppress(asyncio.CancelledError, ServiceError):
+                await removing
+
+    async def _give_back(self) -> None:
+        if self._keeper is not None:
+            await asyncio.wait({self._keeper})
+        if self._mine is not None:
+            await self._withdraw()
 
     async def standing(self) -> dict[str, Ticket]:
         """Return every ticket of this stack by its remote id, dead ones included. Takes nothing."""

@@ -185,7 +185,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def can_ask() -> bool:
-    """Whether a question would reach a person and an answer could come back."""
+    """Whether a question would reach a person and an answer could come back: never where `CI` is set."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from reconciler.apply.stop import StopFlag
 from reconciler.cli import output, signals
-from reconciler.cli.context import in_ci, read_context
+from reconciler.cli.context import read_context
 from reconciler.cli.settings import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.model.context import Context
@@ -61,7 +61,7 @@ def outside(settings: Settings, context: Context | None = None) -> Outside:
         run_id=lambda: str(uuid.uuid4()),
         timing=Timing.real(),
         context=lambda: context or context_of(settings),
-        unattended=not output.can_ask() or in_ci(os.environ),
+        unattended=not output.can_ask(),
     )
 
 

@@ -52,9 +52,10 @@ class Terminal:
 
 
 @contextmanager
-def terminal(project: Project, service: Service, *arguments: str) -> Iterator[Terminal]:
+def terminal(project: Project, service: Service, *arguments: str, **more: str) -> Iterator[Terminal]:
+    """`more` are variables of its environment."""
     ours, theirs = pty.openpty()
-    env = {"NO_COLOR": "1", "TERM": "xterm"}
+    env = {"NO_COLOR": "1", "TERM": "xterm", **more}
     with project.start(service, *arguments, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cli.hands import Project, Service
 from cli.keeping import told
+from cli.test_apply import terminal
 from waiting import patience_s, until
 
 ALWAYS = {"RECONCILER_LOCK_IN_SERVICE": "always"}
@@ -69,6 +70,26 @@ def test_an_apply_takes_the_lock_and_removes_it_with_what_is_expired(
     writes = service.writes()
     assert writes[1] == ("POST", "/resources")
     assert writes[-1][0] == "DELETE"
+
+
+def test_where_somebody_can_be_asked_auto_takes_no_lock(project: Project, service: Service) -> None:
+    """A person at a terminal sees the plan before anything at all is sent."""
+    with terminal(project, service, "apply", RECONCILER_LOCK_IN_SERVICE="auto") as screen:
+        screen.wait_for("[yes/no] ")
+        screen.type("no\n")
+
+        assert screen.end() == 7
+    assert "the lock in the service" not in screen.seen
+    assert service.writes() == []
+
+
+def test_a_terminal_of_ci_is_nobody_who_can_be_asked(project: Project, service: Service) -> None:
+    """Some build systems give their jobs a terminal."""
+    ticket(service)
+    auto = {"CI": "true", "RECONCILER_LOCK_IN_SERVICE": "auto"}
+    with terminal(project, service, "apply", "--yes", **auto) as screen:
+        assert screen.end() == 4
+    assert "in the service is held by jane-on-build-7" in screen.seen
 
 
 def test_the_lock_is_shown_and_freed_by_its_id_alone(project: Project, service: Service) -> None:

@@ -121,7 +121,7 @@ class Network:
         # The path of a create whose answer waits for another one -> that answer, and who waits for it.
         self._held: dict[str, tuple[Answer, asyncio.Future[Answer]]] = {}
         self.scripted: dict[int, str] = {}  # number of a write (from 1) -> the trouble that it meets
-        self._writes = 0
+        self.writes = 0
         self.meanwhile: Callable[[Request], None] | None = (
             None  # called when a request arrives, before it counts
         )
@@ -167,9 +167,9 @@ class Network:
         return ""
 
     def _trouble(self, request: Request) -> str:
-        self._writes += request.writes
-        if request.writes and self._writes in self.scripted:
-            return self.scripted[self._writes]
+        self.writes += request.writes
+        if request.writes and self.writes in self.scripted:
+            return self.scripted[self.writes]
         return self.pick(request.method) if self.faults.on else ""
 
     def _delay(self) -> float:
@@ -260,6 +260,7 @@ class Network:
             "quota": (403, "ERR_403_DEVELOPER_OVER_QPD"),
             "401": (401, ""),
             "403": (403, ""),
+            "422": (422, ""),  # scripted only
             "foreign 404": (404, ""),
         }.get(trouble, (0, ""))
         if not status:

@@ -147,29 +147,35 @@ def at_once(universe: Universe, wanted: Desired, count: int) -> list[End]:
     return universe.loop.run(all_of_them())
 
 
-def test_killed_at_any_effect_the_next_runner_ends_what_it_began() -> None:
+KILLED = ("one create", "creates with devices", "updates", "deletes")
+
+
+@effort.sample(2)
+@pytest.mark.parametrize("name", KILLED)
+def test_killed_at_any_effect_the_next_runner_ends_what_it_began(name: str) -> None:
     """A ticket that nobody removes holds others up until its lease ends, and no longer."""
-    scenario, wanted = SCENARIOS["one create"], alone("one create")
-    effects = 0
+    scenario, wanted = SCENARIOS[name], alone(name)
+    effect, points = 1, 0
     while True:
-        effects += 1
         with world(scenario) as universe:
             copied(universe, "own-0.db")
             copied(universe, "own-1.db")
             first = universe.loop.run(
-                universe.run(scenario.wanted, own="own-1.db", fate=Fate(kill_at_effect=effects))
+                universe.run(scenario.wanted, own="own-1.db", fate=Fate(kill_at_effect=effect))
             )
             if first.word != "killed":
                 break
             universe.loop.run(universe.pass_s(lease_s + 4 * universe.settle_s))
             end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
-            assert end.word == "done", (effects, end)
+            assert end.word == "done", (effect, end)
             assert written(universe, scenario.wanted).word == "done"
-            assert tickets(universe) == [], effects
-            assert [row for row in live(universe) if row[2] != "zed@example.com"] == wanted, effects
-            assert universe.oracle.violations == [], effects
-    tally.count("crash points", "with a lock in the service", effects - 1)
-    assert effects > 15
+            assert tickets(universe) == [], effect
+            assert [row for row in live(universe) if row[2] != "zed@example.com"] == wanted, effect
+            assert universe.oracle.violations == [], effect
+        points, effect = points + 1, effect + effort.count(small=11, full=1)
+    tally.count("crash points", f"with a lock in the service: {name}", points)
+    tally.count("faults injected", "with a lock in the service: killed at an effect", points)
+    assert effect > 30
 
 
 def test_a_store_knows_the_tickets_of_its_own_dead_run() -> None:

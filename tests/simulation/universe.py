@@ -57,6 +57,8 @@ class Fate:
     kill_at_effect: int = 0
     kill_at_step: int = 0
     stop_at_steps: tuple[int, ...] = ()
+    cancel_at_step: int = 0  # what a signal does before the plan is agreed to
+    mistake_at_step: int = 0  # the next work beside the loop raises what no part of the program expects
     jump_at_step: int = 0
     jump_s: float = 0.0
     freeze_at_step: int = 0
@@ -108,13 +110,18 @@ class Universe:
         self.somebody = Somebody(self.model, self.oracle, Random(f"somebody {self.seed}"))
         self.per_second = 0.0  # turns that a run takes; 0: as many as it can
         self.patience_s = 0.0  # how long a run waits for a lock
+        self.deadline_s = Limits().deadline_s
+        self.fail_fast = False
         self.often_s = 0.0  # how often somebody acts while a run is under way; 0: never
         self.running = 0
         self._edits_max = 0
         self.ends: list[End] = []
         self._trace = sha256()
         self._fates: dict[Process, Fate] = {}
+        self._mistaken: Process | None = None
         self._over: dict[Process, Any] = {}
+        self._tasks: dict[Process, asyncio.Task[End]] = {}
+        self._stops: dict[Process, StopFlag] = {}
         self._numbers = itertools.count(1)
         self._stack = ExitStack()
         self._stack.enter_context(disk.hooked(self))
@@ -156,15 +163,15 @@ class Universe:
         seat = Seat(process, desired, own=self.folder / own if own else None, at_once=self.concurrency)
         self.oracle.seats[process] = seat
         self._fates[process] = fate or Fate()
-        stop = StopFlag()
-        process.on_step = lambda one: self._stepped(one, stop)
+        stop = self._stops[process] = StopFlag()
+        process.on_step = self._stepped
         over = self._over[process] = self.loop.create_future()
         self.note(f"{process.name} begins to {verb}")
         before = self.oracle.writes
         self.running += 1
         self._edits_max = self.somebody.edits + edits_max
         self._act_later()
-        task = self.loop.start(process, self._verb(verb, desired, seat, stop))
+        task = self._tasks[process] = self.loop.start(process, self._verb(verb, desired, seat, stop))
         task.add_done_callback(lambda _: None if over.done() else over.set_result(None))
         await over
         self.running -= 1
@@ -177,6 +184,8 @@ class Universe:
         return end
 
     def _ended(self, task: "asyncio.Task[End]") -> End:
+        if task.cancelled():
+            return End("cancelled")
         error = task.exception()
         if error is None:
             return task.result()
@@ -184,12 +193,16 @@ class Universe:
         self.oracle.broken(f"a run raised {error!r} in {place.filename}:{place.lineno}")
         return End("mistake", error=repr(error))
 
+    def signal(self, *, cancels: bool = False) -> None:
+        """Send a signal to the last run; `cancels` is what it does before its plan is agreed to."""
+        self._signal(list(self._tasks)[-1], cancels=cancels)
+
     async def _verb(self, verb: str, desired: Desired, seat: Seat, stop: StopFlag) -> End:
         settings, outside, watch = self.settings(seat.own), self._outside(seat), _Watch(self, seat)
         try:
             if verb == "resume":
                 run = await pipeline.resume(
-                    settings, desired, outside, stop=stop, watch=watch, fail_fast=False
+                    settings, desired, outside, stop=stop, watch=watch, fail_fast=self.fail_fast
                 )
             else:
                 run = await pipeline.apply(
@@ -199,7 +212,7 @@ class Universe:
                     options=Options(),
                     consent=ALLOWED,
                     saved=None,
-                    fail_fast=False,
+                    fail_fast=self.fail_fast,
                     stop=stop,
                     watch=watch,
                 )
@@ -215,7 +228,10 @@ class Universe:
     def settings(self, own: Path | None = None) -> Settings:
         """The settings of every run here; one with a store of its own keeps a lock in the service."""
         limits = Limits(
-            requests_per_second=self.per_second, concurrency=self.concurrency, settle_s=self.settle_s
+            requests_per_second=self.per_second,
+            concurrency=self.concurrency,
+            settle_s=self.settle_s,
+            deadline_s=self.deadline_s,
         )
         return Settings(
             root=str(self.folder),
@@ -250,6 +266,9 @@ class Universe:
     async def _offload(self, work: Callable[[], T]) -> T:
         if self.faults.strikes("slow store", 0.05):
             await _sleep(self.chance.choice(SLOW_S))
+        if self._mistaken == HERE.get():
+            self._mistaken = None
+            raise RuntimeError("a mistake of ours")
         return await self.loop.run_in_executor(None, work)
 
     def open_store(self) -> Store:
@@ -312,21 +331,31 @@ class Universe:
         self.note(f"{request} told {status}")
         self.oracle.told(request, status)
 
-    def _stepped(self, process: Process, stop: StopFlag) -> None:
+    def _signal(self, process: Process, *, cancels: bool) -> None:
+        self.faults.count("signal")
+        if cancels:
+            self._tasks[process].cancel()
+        else:
+            self._stops[process].signal()
+
+    def _stepped(self, process: Process) -> None:
         fate = self._fates[process]
         step = process.steps
         if step == fate.kill_at_step:
             self._kill(process, "killed at a step")
         if step in fate.stop_at_steps:
-            self.faults.count("signal")
-            stop.signal()
+            self._signal(process, cancels=False)
+        if step == fate.cancel_at_step:
+            self._signal(process, cancels=True)
+        if step == fate.mistake_at_step:
+            self._mistaken = process
         if step == fate.jump_at_step:
             self.faults.count("clock jump")
             process.skew_s += fate.jump_s
         if step == fate.vanish_at_step:
             self.faults.count("store removed under a run")
             self.note(f"{process.name} loses its store")
-            disk.removed(self.store)
+            disk.removed(self.oracle.seats[process].own or self.store)
             self.oracle.vanished(process)
         if step == fate.freeze_at_step:
             self.faults.count("frozen")

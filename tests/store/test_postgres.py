@@ -52,6 +52,12 @@ def shows(connection: Connection, name: str) -> str:
     return found
 
 
+def test_a_server_is_shared_and_a_file_is_not(postgres_url: str, tmp_path: Path) -> None:
+    """Whether others see the store's lock: `lock.in_service: auto` asks the store itself."""
+    with store_at(tmp_path / "store.db") as file, store_at(postgres_url) as server:
+        assert (file.shared, server.shared) == (False, True)
+
+
 def test_a_commit_survives_a_crash_whatever_the_servers_habit_is(postgres_url: str) -> None:
     """The server of these tests answers before a commit is on its disk, unless it is asked for better."""
     assert administrate(postgres_url, "SHOW synchronous_commit") == [("off",)]
