@@ -329,10 +329,14 @@ def _resolve_rules(settings: Settings) -> ResolveRules:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Load without the cyclic collector, which would walk every document again and again."""
+    """Load without the cyclic collector, which would walk every document again and again.
+
+    What is loaded is left to it afterwards: a program that plans many times must not keep all of it for ever.
+    """
+    collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.enable()
+        if collects:
+            gc.enable()

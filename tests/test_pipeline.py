@@ -1,5 +1,6 @@
 """The verbs: what is refused before the first write, and that nothing is written then."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -183,3 +184,22 @@ def test_a_warning_about_a_value_is_in_the_plan(tmp_path: Path) -> None:
         ("value", "contact/default/jane", "manifests/main.json:1")
     ] * 2
     assert planned.verdict.safe
+
+
+def test_a_plan_leaves_the_garbage_collector_as_it_was(tmp_path: Path) -> None:
+    """What was frozen is never let go: a program that plans again and again kept every plan."""
+    world = World(tmp_path)
+    world.write(people(JANE))
+    frozen = gc.get_freeze_count()
+
+    world.plan()
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        world.plan()
+        collects_again = gc.isenabled()
+    finally:
+        gc.enable()
+
+    assert (collects, collects_again) == (True, False)
+    assert gc.get_freeze_count() <= frozen

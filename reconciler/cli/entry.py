@@ -4,6 +4,7 @@ Belongs here: what has to be so before anything else is loaded. Not here: comman
 signal does (signals.py).
 """
 
+import gc
 import os
 import sys
 
@@ -22,6 +23,8 @@ def main() -> "NoReturn":
     trouble = output_trouble()
     fill_closed()
     signals.take()
+    # A command keeps nearly all that it makes, and ends soon: looking for garbage is a tenth of a large plan.
+    gc.set_threshold(100_000, 20, 20)
     if trouble:
         os.write(2, f"standard output cannot be written: {trouble}. Nothing was done.\n{_NEXT}".encode())
         os._exit(1)
