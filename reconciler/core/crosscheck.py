@@ -94,10 +94,14 @@ class Declared(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Everything that is declared, in file order, and the first entity of each address."""
+    """Everything that is declared, in file order, and the first entity of each address.
+
+    `unfit` are the places of values that are a mistake of their own.
+    """
 
     every: tuple[Declared, ...]
     first: Mapping[Address, Declared]
+    unfit: frozenset[Place] = frozenset()
 
     def values(self) -> tuple[Declared, ...]:
         """Return every entity, also those whose address is taken: their fields are checked too."""
@@ -158,7 +162,10 @@ def unique(group: Group, rules: ResolveRules) -> Iterator[Problem]:
                 continue
             same = (*where, *key, *map(identity_key, key, values))
             first = seen.setdefault(same, one)
-            if first is not one and first.entity.address != entity.address:  # else said already
+            if first is one or first.entity.address == entity.address:
+                continue  # said already
+            # "n/a" in a column of addresses is one mistake in each row, and not one person in all of them.
+            if group.unfit.isdisjoint(map(one.place, key)):
                 names = f"{' and '.join(key)} {'is' if len(key) == 1 else 'are'}"
                 what = f"{names} the same as at {first.entity.address}, {first.place(key[0])}."
                 hint = "correct one of them, or choose other fields in `identity` of the settings"

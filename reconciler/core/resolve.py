@@ -14,7 +14,7 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.core.values.check import check_values
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.documents import Document, Fields, Manifest
+from reconciler.model.documents import Document, Fields, Manifest, Place
 from reconciler.model.entities import Entity
 from reconciler.model.snapshots import Desired, Scope
 
@@ -42,10 +42,13 @@ def resolve(manifests: Iterable[Manifest], rules: ResolveRules) -> Resolved:
         first.setdefault(one.entity.address, one)
     problems.extend(_declared_twice(every, first))
     group = Group(tuple(every), first)
-    for check in CHECKS:
-        problems.extend(check(group, rules))
     values = check_values(group, rules.checks, rules.zone_names)
     problems.extend(values.problems)
+    group = structs.replace(
+        group, unfit=frozenset(Place(one.file, one.line, one.column) for one in values.problems)
+    )
+    for check in CHECKS:
+        problems.extend(check(group, rules))
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
     return Resolved(Desired(entities, scopes, values.notices), _sorted(problems))
