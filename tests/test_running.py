@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,29 @@ def test_without_a_store_nobody_runs(tmp_path: Path) -> None:
 def test_how_far_a_run_is_reads_as_half_a_sentence(running: Running, said: str) -> None:
     """The number of all changes is not known of a run that an older version began."""
     assert running.how_far == said
+
+
+class Slow(Counting):
+    """Passes requests on; each read takes ten seconds of the world's clock."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.wire)
+        self._clock = world.clock
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            self._clock.pass_s(10)
+        return await super().handle_async_request(request)
+
+
+def test_the_time_of_a_run_counts_from_the_lock_on(world: World) -> None:
+    """Its calls do: a run that planned for a minute and wrote at once took a minute, and not 0.0 s."""
+    locked_at, slow = world.clock.now, Slow(world)
+    world.outside = replace(world.outside, connections=slow)
+
+    _, run = world.apply()
+
+    reads = [method for method, _ in slow.sent].count("GET")
+    assert reads > 0
+    assert datetime.fromisoformat(run.started_at) == locked_at
+    assert datetime.fromisoformat(run.ended_at) >= locked_at + timedelta(seconds=10 * reads)

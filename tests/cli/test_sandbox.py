@@ -33,18 +33,26 @@ def sandbox(*options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
             process.wait(patience_s)
 
 
-def contacts(host: str, *, user: str = "demo:demo", key: str = "demo-key") -> tuple[int, dict[str, object]]:
+def asked(
+    host: str, path: str, *, user: str = "demo:demo", key: str = "demo-key"
+) -> tuple[int, str | None, bytes]:
+    """Status, media type and body of what a GET of contacts answers."""
     connection = HTTPConnection(host, timeout=patience_s)
     headers = {
         "Authorization": "Basic " + base64.b64encode(user.encode()).decode(),
         "X-Api-Key": key,
         "Accept": "application/vnd.service.contact-v1+json",
     }
-    connection.request("GET", "/contacts", headers=headers)
+    connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
-    body = json.loads(answer.read())
+    body = answer.read()
     connection.close()
-    return answer.status, body
+    return answer.status, answer.getheader("content-type"), body
+
+
+def contacts(host: str, *, user: str = "demo:demo", key: str = "demo-key") -> tuple[int, dict[str, object]]:
+    status, _, body = asked(host, "/contacts", user=user, key=key)
+    return status, json.loads(body)
 
 
 def test_the_sandbox_serves_until_it_is_stopped() -> None:
@@ -68,6 +76,19 @@ def test_the_sandbox_takes_the_credentials_it_was_given() -> None:
         assert contacts(host, user="u:p", key="k")[0] == 200
         assert contacts(host, user="u:x", key="k")[0] == 401
         assert contacts(host, user="u:p", key="x")[0] == 403
+
+
+def test_the_sandbox_answers_in_the_form_with_the_switch_and_the_fault_that_it_was_given() -> None:
+    """Three ways to choose an answer: the form, one switch on top of it, a fault before both."""
+    options = ("--like", "recorded", "--prev-rel", "prev", "--fault", "html,path=/contacts,times=1")
+    with sandbox("--contacts", "25", *options) as (host, _):
+        page = asked(host, "/contacts?offset=20")
+        _, _, second = asked(host, "/contacts?offset=20")
+
+    (link,) = json.loads(second)["link"]
+    assert page[:2] == (200, "text/html; charset=utf-8")
+    assert link["rel"] == "prev"
+    assert link["uri"].startswith("https://api.service.example/")
 
 
 def test_the_sandbox_names_its_workspaces() -> None:

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
-from sandbox.asking import JANE, Sandbox, named, origin
-from sandbox.receiving import callback_body, sent
+from sandbox.asking import JANE, PIXEL, Sandbox, named, origin, resource_body
+from sandbox.receiving import callback_body, delivered, receiving, replied, sent
+
+from reconciler.sandbox.config import Like
 
 
 @pytest.mark.spec("8/limit", "8/limit.default")
@@ -185,6 +187,56 @@ def test_limit_0_gives_everybody_in_the_recorded_form(path: str) -> None:
         else:
             assert (len(rows), zero["status"]) == (20, usual["status"])
             assert [one["rel"] for one in zero["link"]] == [one["rel"] for one in usual["link"]]
+
+
+def rows_of(sandbox: Sandbox, path: str) -> list[Any]:
+    """The rows of a list, whatever its key."""
+    document = sandbox.get(path).json()
+    found: list[Any] = next((rows for key, rows in document.items() if key not in ("status", "link")), [])
+    return found
+
+
+def _full(sandbox: Sandbox, url: str, count: int) -> dict[str, str]:
+    """Fill a list of each kind with this many rows or one more, and return the paths of the lists by name."""
+    contact = sandbox.created("/contacts", JANE)
+    callback = sandbox.created("/callbacks", callback_body(url))
+    numbers = [f"+4477009{at:05d}" for at in range(count)]
+    message = sent(sandbox, *numbers, callbackId="approvals")
+    for at, number in enumerate(numbers):
+        sandbox.created("/resources", resource_body(name=f"{at}.csv"))
+        sandbox.created(f"{contact}/devices", {**PIXEL, "appId": f"app{at}", "pushToken": f"token-{at}"})
+        sandbox.created("/contacts", {"firstName": f"Person {at}"})
+        sandbox.created("/callbacks", callback_body(name=f"callback {at}"))
+        replied(sandbox, message, **{"from": number})
+        sent(sandbox, number)
+    delivered(sandbox)
+    return {
+        "contacts": "/contacts",
+        "resources": "/resources",
+        "devices": f"{contact}/devices",
+        "callbacks": "/callbacks",
+        "calls": f"{callback}/calls",
+        "messages": "/messages",
+        "status": f"/messages/{message}/messagestatus?view=detailed",
+        "responses": f"/messages/{message}/messageresponses?view=detailed",
+    }
+
+
+@pytest.mark.parametrize("like", ["specification", "recorded"])
+def test_limit_0_is_one_thing_on_every_list(like: Like) -> None:
+    """Each list reads its limit in its own endpoint; messages have neither pages nor totals."""
+    sandbox = Sandbox(like=like, callback_check=False)
+
+    with receiving() as receiver:
+        lists = _full(sandbox, receiver.url, 22)
+    shown = {
+        name: len(rows_of(sandbox, f"{path}{'&' if '?' in path else '?'}limit=0"))
+        for name, path in lists.items()
+    }
+
+    more = {"contacts": 23, "callbacks": 23, "messages": 23}
+    everything = dict.fromkeys(shown, 22) | more
+    assert shown == (everything if like == "recorded" else dict.fromkeys(shown, 20))
 
 
 @pytest.mark.parametrize(

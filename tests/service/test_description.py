@@ -36,9 +36,6 @@ NOT_USED = {
     "get_company",
     "create_token",
     "verify_token",
-    "create_workspace",
-    "get_workspace",
-    "put_workspace",
     "list_devices",
 }
 WITHIN = "4C8FE1A2B3D4E5F6"
@@ -170,6 +167,15 @@ async def everything(client: ServiceClient, control: httpx2.AsyncClient, hook: s
     await client.workspaces.list()
 
 
+async def workspaces(client: ServiceClient) -> None:
+    """A workspace is made, read and replaced; nothing deletes one."""
+    made = await client.workspaces.create("Day Shift", number="7", cost_centre="Operations")
+    found = await client.workspaces.get(made.id)
+    await client.workspaces.replace(made.id, {**found.body, "billingcostcentre": "Nights"})
+    with pytest.raises(NotFound):
+        await client.workspaces.get("0" * 16)
+
+
 async def uses(client: ServiceClient, workspace: str) -> None:
     """A message to a resource, and its import."""
     content = base64.b64encode(b"name,phone\nKim,+447700900001\n").decode()
@@ -224,6 +230,7 @@ def test_every_request_and_every_answer_of_the_client_is_described(form: str) ->
         ):
             for workspace in ("", WITHIN):
                 await everything(client, control, hook, workspace)
+            await workspaces(client)
 
     with receiving() as receiver:
         asyncio.run(main(receiver.url))

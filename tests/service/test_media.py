@@ -2,7 +2,9 @@
 
 import json
 import math
+import sys
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service.support import ID, contact, listing
 
-from reconciler.service import media
+from reconciler.service import media, refusals, xml
+from reconciler.service.answers import Answer, Call
 from reconciler.service.media import BadBody, decode, depth_max, encode, values_max
 
 DEVICE = {
@@ -207,3 +210,30 @@ def test_an_error_is_decoded_once_for_its_words_and_for_whose_it_is() -> None:
     assert media.told(b"not here") == media.Told("not here", is_document=False)
     assert media.told(b"<html>not here</html>") == media.Told("", is_document=False)
     assert len(media.told(b'{"errorText":"' + b"x" * 200_000 + b'"}').words) == media.words_max
+
+
+@pytest.mark.parametrize("status", [403, 404, 422, 503])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"errorSummary":"No","errorText":"gone"}',
+        b'<e:error xmlns:e="http://schemas.api.whispir.com"><errorSummary>No</errorSummary></e:error>',
+        b"<html>not here</html>",
+    ],
+    ids=["json", "xml", "page"],
+)
+def test_the_body_of_an_error_is_decoded_once(status: int, body: bytes) -> None:
+    """Whoever answers decides how large it is; the words, the code and whose it is come from one decoding."""
+    counted = {media._json.__code__: 0, xml.decode.__code__: 0}
+
+    def count(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code in counted:
+            counted[frame.f_code] += 1
+
+    sys.setprofile(count)
+    try:
+        refusals.judge(Call("GET", "/contacts/A1", "contact"), Answer(status, {}, body), conceal=str)
+    finally:
+        sys.setprofile(None)
+
+    assert sum(counted.values()) == 1
