@@ -28,6 +28,7 @@ from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
 
 RESUME = "reconciler resume"
+_tick_s = 0.01  # a sleep may end a little early, and then the deadline is not over yet
 GO_ON = f"{RESUME}   (goes on with what is left), or plan again"
 
 
@@ -214,8 +215,9 @@ class Session:
         return _intent(doubt.change, doubt.parent_id, doubt.at, self._until(self.options.settle_s))
 
     async def pause(self, seconds: float) -> None:
-        """Wait, but not past the moment in which the run is asked to stop."""
-        await self.stop.pause(self.timing.sleep(seconds))
+        """Wait, but not past the moment in which the run is asked to stop, nor past its deadline."""
+        left_s = max(0.0, self.ends_at - self.timing.monotonic()) + _tick_s
+        await self.stop.pause(self.timing.sleep(min(seconds, left_s)))
 
     def _until(self, seconds: float) -> str:
         """Return the store's time in so many seconds (ISO 8601, UTC; whole seconds, rounded up)."""

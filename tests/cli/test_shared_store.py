@@ -1,8 +1,13 @@
 """The commands around the store, over a real PostgreSQL that two people share."""
 
+import signal
+
 import postgres
 from cli.hands import Project, Service
 from cli.keeping import RUN, store_of, told
+from cli.test_apply import terminal
+from store.silence import proxy
+from waiting import patience_s
 
 
 def test_the_commands_around_the_store_say_the_same_over_a_shared_one(
@@ -39,3 +44,24 @@ def test_the_commands_around_the_store_say_the_same_over_a_shared_one(
         assert password not in done.stdout + done.stderr
     assert password
     assert password not in str(begun) + str(warned)
+
+
+def test_two_signals_end_an_apply_whose_store_fell_silent(project: Project, service: Service) -> None:
+    """In the middle of it: the server takes the first intent, and says nothing. Nothing is sent for it."""
+    with (
+        postgres.database() as url,
+        proxy(url) as way,
+        terminal(project, service, "apply", RECONCILER_STORE=way.url(connect_timeout=600)) as screen,
+    ):
+        screen.wait_for("[yes/no] ")
+        way.silent.set()
+        screen.type("yes\n")
+        assert way.asked.wait(patience_s)
+        screen.process.send_signal(signal.SIGTERM)
+        screen.process.send_signal(signal.SIGTERM)
+        code = screen.end()
+
+    assert code == 130
+    doubt = "stopped at once: what was under way is in doubt.\n  next: reconciler resume\n"
+    assert screen.seen.endswith(doubt)
+    assert service.writes() == []

@@ -1,6 +1,7 @@
 """Replies are told: to a reader who sleeps, dies or is full, after kills, and by the next command."""
 
 import json
+import resource
 import signal
 import subprocess
 from collections import Counter
@@ -16,6 +17,7 @@ from waiting import patience_s
 
 kills = 6
 ends_within_s = 25.0  # promised are 2; a busy machine takes longer, and what nobody ends takes 30 or more
+full_at = 4 * 1024 * 1024  # bytes
 LONG = "x" * 1_000  # a pipe of four pages holds four lines with this
 
 
@@ -102,6 +104,29 @@ def test_a_full_output_is_not_listened_for(project: Project, service: Service) -
 
     assert process.returncode == 1
     assert said.startswith("standard output cannot be written: no space left on device. ")
+
+
+def test_an_output_that_fills_up_ends_the_listener(project: Project, service: Service) -> None:
+    """In the middle of a line, long after the start. What was acknowledged and not told is told again."""
+    path, sent = project.folder / "told", [f"{number:02}" for number in range(4)]
+    with path.open("ab") as output:
+        output.truncate(full_at)  # far more than the files of the inbox have: the limit is for any file
+        with listening(project, service, "--no-key", stdout=output) as ear:
+            assert post(ear, "first") == 200
+            noted(project, 1)
+            limit = path.stat().st_size + len(LONG)
+            resource.prlimit(ear.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+            acknowledged = [one for one in sent if post(ear, one + LONG) == 200]
+            assert ear.process.wait(ends_within_s) == 1
+            assert ear.process.stderr is not None
+            said = ear.process.stderr.read()
+
+    assert acknowledged[:1] == sent[:1]
+    assert f"stopped: 1 reply, 0 refused.\n  {len(acknowledged)} not told: " in said
+    assert "standard output cannot be written: file too large." in said
+    assert path.stat().st_size == limit
+    assert contents(inbox(project, service)) == acknowledged
+    assert inbox(project, service) == []
 
 
 def test_killed_at_chance_moments_no_reply_is_lost(project: Project, service: Service) -> None:

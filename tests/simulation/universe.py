@@ -58,6 +58,7 @@ class Fate:
     kill_at_step: int = 0
     stop_at_steps: tuple[int, ...] = ()
     cancel_at_step: int = 0  # what a signal does before the plan is agreed to
+    silent_at_step: int = 0  # from then on its store answers nothing, until it is asked no more
     mistake_at_step: int = 0  # the next work beside the loop raises what no part of the program expects
     jump_at_step: int = 0
     jump_s: float = 0.0
@@ -119,6 +120,9 @@ class Universe:
         self._trace = sha256()
         self._fates: dict[Process, Fate] = {}
         self._mistaken: Process | None = None
+        self._silent: Process | None = None
+        self._given_up = False
+        self.silent_at = self.signalled_at = 0.0  # when a store said nothing at first; the last signal
         self._over: dict[Process, Any] = {}
         self._tasks: dict[Process, asyncio.Task[End]] = {}
         self._stops: dict[Process, StopFlag] = {}
@@ -269,7 +273,18 @@ class Universe:
         if self._mistaken == HERE.get():
             self._mistaken = None
             raise RuntimeError("a mistake of ours")
+        if self._silent is not None and self._silent == HERE.get() and _asks_the_store(work):
+            await self._says_nothing()
         return await self.loop.run_in_executor(None, work)
+
+    async def _says_nothing(self) -> None:
+        """Hang until whoever waits gives up; from then on the store itself refuses."""
+        if not self._given_up:
+            self.silent_at = self.silent_at or self.loop.time()
+            try:
+                await self.loop.create_future()
+            finally:
+                self._given_up = True
 
     def open_store(self) -> Store:
         """The store as somebody who looks at it afterwards."""
@@ -333,6 +348,7 @@ class Universe:
 
     def _signal(self, process: Process, *, cancels: bool) -> None:
         self.faults.count("signal")
+        self.signalled_at = self.loop.time()
         if cancels:
             self._tasks[process].cancel()
         else:
@@ -347,6 +363,9 @@ class Universe:
             self._signal(process, cancels=False)
         if step == fate.cancel_at_step:
             self._signal(process, cancels=True)
+        if step == fate.silent_at_step:
+            self.faults.count("silent store")
+            self._silent = process
         if step == fate.mistake_at_step:
             self._mistaken = process
         if step == fate.jump_at_step:
@@ -407,6 +426,12 @@ class _Watch:
     def ended(self, outcome: Outcome) -> None:
         self._universe.oracle.claimed(self._seat, outcome)
         self._universe.note(f"{outcome.address} {outcome.action} {outcome.result} {outcome.what}")
+
+
+def _asks_the_store(work: Callable[[], object]) -> bool:
+    """Whether this work waits for the store: what is computed beside the loop waits for nobody."""
+    module = str(getattr(getattr(work, "func", work), "__module__", ""))
+    return not module.startswith(("reconciler.core", "reconciler.work.planning"))
 
 
 def _leaf(error: BaseException) -> BaseException:

@@ -32,6 +32,7 @@ class Proxy:
 
     def __init__(self, url: str) -> None:
         self.silent = Event()
+        self.asked = Event()  # set when something was asked in the silence
         self._url = urlsplit(url)
         self.port = 0
         self._servers: list[socket.socket] = []
@@ -53,13 +54,23 @@ class Proxy:
         self.calls += 1
         server = socket.create_connection((self._url.hostname, self._url.port))
         self._servers.append(server)
-        Thread(target=self._pass, args=(caller, server, Event()), daemon=True).start()
+        Thread(target=self._pass, args=(caller, server, Event(), self._heard), daemon=True).start()
         Thread(target=self._pass, args=(server, caller, self.silent), daemon=True).start()
 
+    def _heard(self) -> None:
+        if self.silent.is_set():
+            self.asked.set()
+
     @staticmethod
-    def _pass(source: socket.socket, target: socket.socket, silent: Event) -> None:
+    def _pass(
+        source: socket.socket,
+        target: socket.socket,
+        silent: Event,
+        heard: Callable[[], None] = lambda: None,
+    ) -> None:
         with suppress(OSError):
             while data := source.recv(65_536):
+                heard()
                 if not silent.is_set():
                     target.sendall(data)
             if not silent.is_set():
