@@ -112,6 +112,21 @@ def test_a_summary_runs_nothing_of_the_checkout(name: str, checkout: Path) -> No
     assert not (checkout.parents[1] / "ran").exists()
 
 
+@pytest.mark.parametrize("word", ["creates", "updates", "deletes", "records", ""])
+def test_a_plan_with_anything_to_keep_or_to_change_is_applied(word: str, checkout: Path) -> None:
+    """A plan of records alone may protect somebody: skipped, the next commit would delete her."""
+    (name,) = (one for one, script in SUMMARIES.items() if "changes=" in script)
+    counts = dict.fromkeys(("creates", "updates", "deletes", "unchanged", "records"), 0) | {"unchanged": 7}
+    counts |= {word: 4} if word else {}
+    environ = variables(checkout)
+    (checkout.parents[1] / "tmp" / "report.json").write_text(json.dumps({**REPORT, "counts": counts}))
+
+    done = run(SUMMARIES[name], checkout, environ)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path(environ["GITHUB_OUTPUT"]).read_text() == f"changes={str(bool(word)).lower()}\n"
+
+
 def test_without_isolation_a_summary_would_run_the_checkout(checkout: Path) -> None:
     """What the tests beside this one look for does happen, where a template slips."""
     script = next(iter(SUMMARIES.values())).replace("python3 -I", "python3")

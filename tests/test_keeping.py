@@ -146,6 +146,7 @@ def test_more_than_three_deletes_of_adopted_people_need_consent(tmp_path: Path) 
         world.apply(consent=Consent(deletes=3))
     (reason,) = caught.value.reasons
     assert "deletes 4 entities that existed before us, or may have (the limit is 3)" in reason
+    assert "contact/default/pat3 (adopted on 2026-03-01)" in reason
     assert "--allow-deletes 4" in caught.value.next
 
     _, run = world.apply(consent=Consent(deletes=4))

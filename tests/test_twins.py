@@ -1,6 +1,7 @@
 """Two live entities for one of ours: told by every way of reading, healed where both are ours (T1 to T3)."""
 
 import asyncio
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from reconciler.apply.opening import opened
 from reconciler.cli.commands.plan import exit_code
 from reconciler.model.changes import Delete
 from reconciler.model.plans import Options
-from reconciler.report.drift import drifts
+from reconciler.report.drift import drift_lines, drifts
+from reconciler.report.json import drift_json, plan_json, run_json
 from reconciler.report.text import plain, plan_lines, run_lines
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
@@ -87,6 +89,27 @@ def test_a_second_one_is_told_by_every_way_of_reading(tmp_path: Path, way: str) 
     assert "workEmailAddress1" in what
     assert person["workEmailAddress1"] not in what
     assert [one.cause for one in drifts(plan)] == ["twin"]
+
+
+def test_both_of_two_are_in_the_text_and_json_of_every_command(tmp_path: Path) -> None:
+    """T1: whoever reads one report has to find both at the service, and a program has to find them too."""
+    world, first = with_jane(tmp_path)
+    second = again(world, JANE)
+
+    planned = world.plan()
+    begun, run = world.apply()
+
+    reports = {
+        "plan": plain(plan_lines(planned.plan, planned.verdict)),
+        "plan, JSON": plan_json(planned.plan, planned.verdict, 0),
+        "apply": plain(plan_lines(begun.plan, begun.verdict)),
+        "apply, JSON": run_json(run),
+        "drift": plain(drift_lines(planned.plan)),
+        "drift, JSON": drift_json(planned.plan),
+    }
+    assert [name for name, text in reports.items() if first not in text or second not in text] == []
+    for name in ("apply, JSON", "drift, JSON"):
+        assert [one["kind"] for one in json.loads(reports[name])["notices"]] == ["twin"], name
 
 
 def test_recorded_people_are_searched_in_as_many_calls_as_they_are(tmp_path: Path) -> None:

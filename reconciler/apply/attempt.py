@@ -32,7 +32,7 @@ class Attempt:
     began: float = 0.0  # the same on the monotonic clock
     remote_id: str = ""
     unsure: str = ""
-    before: LiveEntity | None = None  # what an update changes, as it was right before
+    before: Found | None = None  # what an update changes, as the look right before showed it
     ending: Outcome | None = None  # on its way into the store, together with what it did
 
     def done(self, remote_id: str) -> None:

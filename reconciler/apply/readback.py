@@ -17,10 +17,11 @@ from reconciler.apply.attempt import Attempt, row_of
 from reconciler.apply.session import Session
 from reconciler.core import taken
 from reconciler.core.normalize import instant, live, trusted
+from reconciler.core.observe import observed
 from reconciler.core.records import proven, record_of
 from reconciler.core.taken import Reading
 from reconciler.errors import InDoubt, ServiceError
-from reconciler.model.changes import Update
+from reconciler.model.changes import Change, Create, Update
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
@@ -33,10 +34,15 @@ SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not
 
 
 class Proof(Struct, frozen=True):
-    """What a read-back proves: the record that it allows, and what it says of the fields."""
+    """What a read-back proves: the record that it allows, and what it says of the fields.
+
+    `row` is what was read. `beside` names what others changed between the look and the read-back.
+    """
 
     record: RecordedEntity
     reading: Reading
+    row: LiveEntity
+    beside: str = ""
 
     @property
     def complete(self) -> bool:
@@ -50,7 +56,13 @@ class Proof(Struct, frozen=True):
 
     def said(self) -> str:
         """What a person should know of it, without any value."""
-        return " ".join(filter(None, (not_taken(self.reading.refused), _rewritten(self.reading.rewritten))))
+        reading = self.reading
+        return joined(not_taken(reading.refused), _rewritten(reading.rewritten), self.beside)
+
+
+def joined(*said: str) -> str:
+    """Return these sentences as one text; empty ones are left out."""
+    return " ".join(filter(None, said))
 
 
 def not_taken(fields: Iterable[FieldResult]) -> str:
@@ -68,17 +80,19 @@ def of_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
     """Return what a new entity proves: a declared field that it lacks was not taken."""
     reading = taken.reading(row.kind, _to_be_seen(entity.fields), row.fields, before={}, salt=run.plan.salt)
     record = record_of(entity, row, salt=run.salt, created=True)
-    return Proof(_without(record, {field.path for field in reading.refused}), reading)
+    return Proof(_without(record, {field.path for field in reading.refused}), reading, row)
 
 
 def of_update(
-    run: Session, change: Update, row: LiveEntity, before: LiveEntity | None, *, at_once: bool = True
+    run: Session, change: Update, looked: Found | None, found: Found, parent_id: str, *, at_once: bool = True
 ) -> Proof:
-    """Return what an updated entity proves. `before` is what it was right before the write.
+    """Return what an updated entity proves, as it was `found`; `looked` is what it was before the write.
 
     Not read back `at_once`, another value than was sent may be anybody's: then nothing is learnt from it.
     """
     entity, known = run.desired.entities[change.address], run.records.get(change.address)
+    row = row_of_change(change, found, parent_id)
+    before = row_of_change(change, looked, parent_id) if looked else None
     reading = taken.reading(
         row.kind,
         sent_fields(change, entity),
@@ -89,7 +103,8 @@ def of_update(
     )
     refused = {field.path for field in reading.refused}
     record = record_of(entity, row, salt=run.salt, before=known)
-    return Proof(proven(record, known, taken=reading.taken, refused=refused), reading)
+    kept = proven(record, known, taken=reading.taken, refused=refused)
+    return Proof(kept, reading, row, moved(looked, found, change))
 
 
 def sent_fields(change: Update, entity: Entity) -> Fields:
@@ -139,8 +154,19 @@ def _is(entity: Entity, row: LiveEntity, run: Session) -> bool:
     )
 
 
-def moved(before: Found, after: Found, change: Update) -> str:
-    """Name what changed between the look and the read-back, and was not changed by us; nested values too."""
+def row_of_change(change: Create | Update, found: Found, parent_id: str) -> LiveEntity:
+    """Return what the service shows of a change as a live entity."""
+    kind, workspace = change.address.kind, change.address.workspace
+    return observed(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)
+
+
+def moved(before: Found | None, after: Found, change: Change) -> str:
+    """Name what changed between the look and the read-back, and was not changed by us; nested values too.
+
+    Without a look by this run nothing can be named.
+    """
+    if before is None or not isinstance(change, Update):
+        return ""
     kind = KINDS[change.address.kind]
     ours = {field.path for field in change.fields}
     one, other = live(kind.name, before.body), live(kind.name, after.body)

@@ -22,7 +22,7 @@ from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome, Result
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
-from reconciler.service.client import Collection, ServiceClient
+from reconciler.service.client import Collection, Found, ServiceClient
 from reconciler.service.timing import Timing
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
@@ -58,7 +58,7 @@ class Doubt(Struct, frozen=True):
 
     `at` is its intent's time. `lost_at` is when its answer was given up, on the monotonic clock: one settle
     window later it can no longer land. `answered`: the service said that it is done, and does not show it.
-    `before` is what it showed right before an update.
+    `before` is what the look right before an update showed.
     """
 
     change: Change
@@ -67,7 +67,7 @@ class Doubt(Struct, frozen=True):
     lost_at: float
     what: str
     answered: bool = False
-    before: LiveEntity | None = None
+    before: Found | None = None
 
 
 @dataclass(slots=True)

@@ -10,10 +10,9 @@ from typing import assert_never
 from msgspec import Struct, structs
 
 from reconciler.apply import look, readback
-from reconciler.apply.readback import SHOWN_AGAIN, not_taken
+from reconciler.apply.readback import SHOWN_AGAIN, joined, not_taken, row_of_change
 from reconciler.apply.session import RESUME, Doubt, NotDone, Session
 from reconciler.apply.workers import work_through
-from reconciler.core.observe import observed
 from reconciler.core.records import proven, record_of
 from reconciler.core.taken import same
 from reconciler.errors import NotFound, ReconcilerError
@@ -32,7 +31,7 @@ slice_s = 60.0
 class Landed(Struct, frozen=True):
     """A write that was carried out after all: the id, what to record, and how it was told.
 
-    `fields` were not taken; `refused`: nothing of it was.
+    `fields` were not taken; `refused`: nothing of it was. `beside` names what others changed meanwhile.
     """
 
     remote_id: str
@@ -40,10 +39,11 @@ class Landed(Struct, frozen=True):
     what: str
     fields: tuple[FieldResult, ...] = ()
     refused: bool = False
+    beside: str = ""
 
     def outcome(self, change: Change, before: str = "") -> Outcome:
         """How the change ended; `before` is what was known of it until it was found."""
-        what = " ".join(filter(None, (before, self.what, not_taken(self.fields))))
+        what = joined(before, self.what, not_taken(self.fields), self.beside)
         result: Result = "failed" if self.fields or self.refused else "applied"
         hint = SHOWN_AGAIN if result == "failed" else ""
         return Outcome(change.address, action(change), result, what, hint, self.remote_id, self.fields)
@@ -67,16 +67,16 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
     return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 
 
-async def landed(run: Session, change: Change, parent_id: str) -> Landed | None:
+async def landed(run: Session, change: Change, parent_id: str, before: Found | None = None) -> Landed | None:
     """Return what a write has done, or None where nothing shows that it was carried out.
 
-    Raises NotDone where that cannot be told.
+    `before` is what the look before it showed. Raises NotDone where that cannot be told.
     """
     match change:
         case Create():
             return await _created(run, change, parent_id)
         case Update():
-            return await _updated(run, change, parent_id)
+            return await _updated(run, change, parent_id, before)
         case Delete():
             found = await look.fresh(run, change, parent_id)
             gone = Landed(change.remote_id, Batch(forget=taken_along(run, change)), "it is gone.")
@@ -112,7 +112,7 @@ def _may_look(run: Session) -> bool:
 async def _settled(run: Session, doubt: Doubt) -> Outcome:
     change, outcome = doubt.change, None
     try:
-        found = await landed(run, change, doubt.parent_id)
+        found = await landed(run, change, doubt.parent_id, doubt.before)
         if found is None and doubt.answered:
             found = await _not_taken(run, doubt)
         if found is not None:
@@ -151,9 +151,9 @@ async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
             found = await look.fresh(run, change, doubt.parent_id)
             if found is None:
                 raise NotDone("conflict", "it is not there any more.")
-            row = _row(change, found, doubt.parent_id)
-            proof = readback.of_update(run, change, row, doubt.before, at_once=False)
-            return Landed(change.remote_id, run.keep(proof.record, row), "", proof.reading.refused)
+            proof = readback.of_update(run, change, doubt.before, found, doubt.parent_id, at_once=False)
+            batch = run.keep(proof.record, proof.row)
+            return Landed(change.remote_id, batch, "", proof.reading.refused, beside=proof.beside)
         case never:
             assert_never(never)
 
@@ -173,7 +173,7 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
     except NotFound:
         return None
     _not_of_another(run, change.address, found.remote_id)
-    row = _row(change, found, parent_id)
+    row = row_of_change(change, found, parent_id)
     missing = tuple(
         field for field in readback.of_create(run, entity, row).reading.refused if field.shown is None
     )
@@ -196,7 +196,7 @@ def _not_of_another(run: Session, address: Address, remote_id: str) -> None:
     raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
 
 
-async def _updated(run: Session, change: Update, parent_id: str) -> Landed | None:
+async def _updated(run: Session, change: Update, parent_id: str, before: Found | None) -> Landed | None:
     found = await look.fresh(run, change, parent_id)
     if found is None:
         return None
@@ -207,15 +207,9 @@ async def _updated(run: Session, change: Update, parent_id: str) -> Landed | Non
         not same(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable
     ):
         return None
-    row = _row(change, found, parent_id)
-    return Landed(change.remote_id, _recorded(run, change, row), "it shows what was sent.")
-
-
-def _row(change: Create | Update, found: Found, parent_id: str) -> LiveEntity:
-    address = change.address
-    return observed(
-        address.kind, address.workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id
-    )
+    batch = _recorded(run, change, row_of_change(change, found, parent_id))
+    beside = readback.moved(before, found, change)
+    return Landed(change.remote_id, batch, "it shows what was sent.", beside=beside)
 
 
 def _recorded(run: Session, change: Create | Update, row: LiveEntity) -> Batch:

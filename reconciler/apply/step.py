@@ -16,7 +16,7 @@ from typing import assert_never
 from msgspec import structs
 
 from reconciler.apply import look, readback, settle
-from reconciler.apply.attempt import Attempt, row_of
+from reconciler.apply.attempt import Attempt
 from reconciler.apply.endings import answered, cut_off, failed, mistaken, not_done
 from reconciler.apply.look import Gone
 from reconciler.apply.readback import SHOWN_AGAIN, Proof
@@ -26,7 +26,6 @@ from reconciler.core.retry import tries_max, wait_s
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
 from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.outcomes import Outcome
-from reconciler.model.snapshots import LiveEntity
 from reconciler.service.client import LookAgain
 from reconciler.store.recorded import Batch
 
@@ -68,7 +67,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         await run.pause(_patience_s(run, attempt.change, tries, put_off))
         if run.over():
             raise put_off
-        landed = await settle.landed(run, attempt.change, attempt.parent_id)
+        landed = await settle.landed(run, attempt.change, attempt.parent_id, attempt.before)
         if landed:
             attempt.done(landed.remote_id)
             return await _kept(run, attempt, landed.batch, landed.outcome(attempt.change))
@@ -130,14 +129,14 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     row = await readback.own(run, attempt, entity, made)
     attempt.done(row.remote_id)
     run.claim(change.address, row.remote_id)
-    return await _ended(run, attempt, readback.of_create(run, entity, row), row)
+    return await _ended(run, attempt, readback.of_create(run, entity, row))
 
 
 async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     entity = run.desired.entities[change.address]
     await _before_call(run, attempt)
     before = await look.unchanged(run, change, attempt.parent_id)
-    attempt.before = row_of(attempt, before)
+    attempt.before = before
     body = update_body(before.body, entity, change, run.records.get(change.address))
     _send(run, attempt)
     sent = await run.collection(change.address).replace(
@@ -148,12 +147,11 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
         found = await look.get(run, change.address, change.remote_id, attempt.parent_id)
     except ServiceError as error:
         return answered(run, attempt, f"not read back: {error}", done=not sent.accepted, error=error)
-    row = row_of(attempt, found)
-    proof = readback.of_update(run, change, row, attempt.before)
+    proof = readback.of_update(run, change, before, found, attempt.parent_id)
     if not proof.complete:
         return answered(run, attempt, proof.said(), done=not sent.accepted)
     attempt.done(change.remote_id)
-    return await _ended(run, attempt, proof, row, readback.moved(before, found, change))
+    return await _ended(run, attempt, proof)
 
 
 async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
@@ -203,14 +201,13 @@ def _send(run: Session, attempt: Attempt) -> None:
     attempt.stage = "sending"
 
 
-async def _ended(run: Session, attempt: Attempt, proof: Proof, row: LiveEntity, also: str = "") -> Outcome:
+async def _ended(run: Session, attempt: Attempt, proof: Proof) -> Outcome:
     """Return the outcome of what is there: applied, or failed where a field of it was not taken."""
-    said = " ".join(filter(None, (proof.said(), also)))
     if proof.complete:
-        outcome = attempt.outcome("applied", said, fields=proof.fields)
+        outcome = attempt.outcome("applied", proof.said(), fields=proof.fields)
     else:
-        outcome = attempt.outcome("failed", said, SHOWN_AGAIN, fields=proof.fields)
-    return await _kept(run, attempt, run.keep(proof.record, row), outcome)
+        outcome = attempt.outcome("failed", proof.said(), SHOWN_AGAIN, fields=proof.fields)
+    return await _kept(run, attempt, run.keep(proof.record, proof.row), outcome)
 
 
 async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:

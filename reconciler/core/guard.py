@@ -10,7 +10,7 @@ from msgspec import Struct
 from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.plans import Plan, Reason, Verdict
 from reconciler.model.settings import GuardLimits
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import UNKNOWN, Scope
 
 Missing = frozenset[tuple[str, str]]  # kind and action
 
@@ -108,16 +108,22 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
 
 def _adopted_deletes(plan: Plan, limits: GuardLimits, flag: str) -> Iterator[Reason]:
     """Refuse to delete many that existed before us, or of which nobody knows whether they did."""
-    older = [one.address for one in plan.changes if isinstance(one, Delete) and one.adopted]
+    older = [one for one in plan.changes if isinstance(one, Delete) and one.adopted]
     if len(older) > limits.adopted_deletes_max:
-        named = ", ".join(older[:_SHOWN]) + (
-            f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
-        )
+        named = ", ".join(f"{one.address} ({_origin(one)})" for one in older[:_SHOWN])
+        named += f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
         what = (
             f"the plan deletes {len(older)} entities that existed before us, or may have "
             f"(the limit is {limits.adopted_deletes_max}): {named}."
         )
         yield Reason("G5", "", len(older), limits.adopted_deletes_max, what, flag)
+
+
+def _origin(change: Delete) -> str:
+    """Say since when an entity is ours that we did not make, in the words of the plan."""
+    if change.adopted == UNKNOWN:
+        return "whether it existed before us is not known"
+    return f"adopted on {change.adopted[:10]}"
 
 
 def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:

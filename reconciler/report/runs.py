@@ -61,7 +61,7 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
     names = "   ".join(f"{word} {value}" for word, value in named if value)
     about = [line((names, "dim"))]
     about += [line((f"history {run.audit_head}", "dim"))] if run.audit_head else []
-    about += [line((_gap(run.gap), "dim"))] if run.gap and full else []
+    about += [line((_gap(run.gap), "dim"))] if run.gap else []
     return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *about
 
 

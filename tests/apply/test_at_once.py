@@ -7,7 +7,22 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from apply.bench import JANE, SAM, Bench, Rule, Send, edited, nap, only, person, results
+from apply.bench import (
+    JANE,
+    SAM,
+    Bench,
+    Fault,
+    Rule,
+    Send,
+    answered,
+    edited,
+    lost_after,
+    nap,
+    only,
+    person,
+    results,
+)
+from apply.liars import accepted, ignoring, yes
 from store.support import file_of
 
 from reconciler.apply.step import looks_max
@@ -119,6 +134,44 @@ def test_what_moved_between_look_and_read_back_is_named_nested_values_too(tmp_pa
 
     assert only(run).result == "applied"
     assert only(run).what == "changed at the same time, and not by us: department, futureField."
+
+
+@pytest.mark.parametrize("ending", ["refused in part", "answer lost", "told to slow down", "not read back"])
+def test_what_moved_is_named_however_the_update_ends(tmp_path: Path, ending: str) -> None:
+    """Somebody's note beside ours is worth the same words when our write was ignored, lost or put off."""
+    bench = Bench(tmp_path)
+    bench.apply(person(jobTitle="Clerk"))
+    puts: dict[str, tuple[Fault, str]] = {
+        "refused in part": (ignoring(bench.wire.inner, "workMobilePhone1"), "failed"),
+        "answer lost": (lost_after, "applied"),
+        "told to slow down": (answered(429, done=True), "applied"),
+        "not read back": (accepted, "applied"),
+    }
+    fault, result = puts[ending]
+    note = edited(lambda body: body.update(department="Night", futureField={"note": ["call first"]}))
+    unread = [Rule("GET", answered(404), nth=2)] if ending == "not read back" else []
+    later = Rule("GET", note, when=lambda: bench.wire.count()["PUT"] > 0)
+
+    want = person(jobTitle="Engineer", workMobilePhone1="+61491570157")
+    run = bench.apply(want, rules=[*unread, Rule("PUT", fault), later])
+
+    assert only(run).result == result
+    assert "changed at the same time, and not by us: department, futureField." in only(run).what
+
+
+def test_what_moved_beside_a_write_that_stays_in_doubt_is_named(tmp_path: Path) -> None:
+    """Accepted, and not done yet: what the read-back saw is told with the doubt."""
+    bench = Bench(tmp_path)
+    bench.apply(person(jobTitle="Clerk"))
+    note = edited(lambda body: body.update(department="Night"))
+
+    run = bench.apply(
+        person(jobTitle="Engineer"),
+        rules=[Rule("PUT", yes(202)), Rule("GET", note, nth=2)],
+    )
+
+    assert only(run).result == "in doubt"
+    assert "changed at the same time, and not by us: department." in only(run).what
 
 
 def test_the_report_tells_the_gaps_of_its_writes(tmp_path: Path) -> None:

@@ -32,6 +32,23 @@ def test_validate_counts_what_is_declared(project: Project, service: Service) ->
     assert service.requests() == []
 
 
+def test_validate_prints_warnings_as_text_and_in_json(project: Project, service: Service) -> None:
+    """A probable mistake changes no exit code: who does not see it learns of it at night."""
+    project.edit('"+61491570157"', '"+15555550123"')
+
+    text = project.run(service, "validate")
+    as_json = project.run(service, "validate", "--format", "json")
+
+    assert (text.returncode, as_json.returncode) == (0, 0)
+    assert "! contact/default/sam-lee: workMobilePhone1 '+15555550123' is in no range" in text.stderr
+    assert "(manifests/team.yaml:29)\n  next: check its digits" in text.stderr
+    assert text.stdout.startswith("no mistakes, 1 warning. Declared: 3 contacts")
+    (notice,) = json.loads(as_json.stdout)["notices"]
+    assert (notice["kind"], notice["subject"]) == ("value", "contact/default/sam-lee")
+    assert (notice["place"], notice["next"]) == ("manifests/team.yaml:29", "check its digits")
+    assert service.requests() == []
+
+
 def test_validate_tells_all_mistakes_with_their_places(project: Project, service: Service) -> None:
     """File, line, column, what, why, next; exit code 3."""
     project.edit("    firstName: Sam\n", "    fristName: Sam\n")

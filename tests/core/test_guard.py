@@ -8,7 +8,7 @@ from reconciler.model.address import Address
 from reconciler.model.changes import Cause, Change, Create, Delete, FieldChange, Update
 from reconciler.model.plans import Options, Plan, Reason
 from reconciler.model.settings import GuardLimits
-from reconciler.model.snapshots import Read, Scope
+from reconciler.model.snapshots import UNKNOWN, Read, Scope
 
 LIMITS = GuardLimits()
 CONTACTS = Scope("contact", "ops")
@@ -191,6 +191,18 @@ def test_updates_above_a_half_are_refused_once_they_are_more_than_twenty_five(
 def test_consent_to_updates_is_a_number(allowed: int, *, refused: bool) -> None:
     """G3: the same for updates."""
     assert bool(reasons(plan(*updates(60), owned=100), Consent(updates=allowed))) is refused
+
+
+def test_a_refused_delete_of_an_adopted_entity_says_since_when_it_is_ours() -> None:
+    """G5: the reader of a refusal has no plan beside it; a store that does not know says that."""
+    older = [Delete(at(f"contact/ops/n{n}"), f"A{n}", {}, adopted="2026-02-01T09:00:00Z") for n in range(3)]
+    unknown = Delete(at("contact/ops/zoe"), "A9", {}, adopted=UNKNOWN)
+
+    (found,) = guard(plan(*older, unknown, owned=1_000), LIMITS, Consent()).reasons
+
+    assert found.rule == "G5"
+    assert "contact/ops/n2 (adopted on 2026-02-01)" in found.what
+    assert found.what.endswith("contact/ops/zoe (whether it existed before us is not known).")
 
 
 def test_adopted_entities_count_once_in_the_base_of_updates() -> None:

@@ -114,7 +114,8 @@ class Proxy:
         for lie in lies:
             times = self.told[lie.name] - before[lie.name]
             assert times, f"nobody was told this: {lie.name}"
-            tally.count("lies told", lie.name, times * lie.counted)
+            if lie.counted:
+                tally.count("lies told", lie.name, times)
 
     def answer(self, request: Request) -> Answer | None:
         """Return what is answered: the truth, or the first lie that is meant for this request."""

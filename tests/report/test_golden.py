@@ -45,7 +45,9 @@ TEXTS: Mapping[str, Callable[[], tuple[Line, ...]]] = {
     "run-done": lambda: run_lines(cases.DONE),
     "run-full": lambda: run_lines(cases.DONE, full=True),
     "run-in-doubt": lambda: run_lines(cases.PARTIAL),
-    "run-nothing": lambda: run_lines(structs.replace(cases.DONE, outcomes=(), adopted=0, calls={"GET": 27})),
+    "run-nothing": lambda: run_lines(
+        structs.replace(cases.DONE, outcomes=(), adopted=0, calls={"GET": 27}, gap=None)
+    ),
     "difference": lambda: plan_difference(cases.MIXED, cases.LATER),
     "problems": lambda: problem_lines(PROBLEMS),
 }

@@ -12,6 +12,7 @@ import effort
 import postgres as postgres_server
 import pytest
 import tally
+from core.build import contact, desired, live, person, planned
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, Clock, as_somebody_without_rights, store_at
 from waiting import patience_s
@@ -19,7 +20,8 @@ from waiting import patience_s
 from reconciler.core.normalize import mask, slow_mask
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.snapshots import UNKNOWN, RecordedEntity
+from reconciler.model.changes import Update
+from reconciler.model.snapshots import UNKNOWN, Recorded, RecordedEntity
 from reconciler.store import connection, journal, migrations, postgres, schema
 from reconciler.store.database import Store
 from reconciler.store.owner import Owner
@@ -290,6 +292,27 @@ def test_what_version_2_learnt_from_writes_without_effect_is_forgotten(old: str)
     }
     assert kept.shown == {path: value for path, value in shown.items() if path not in wrong}
     assert kept.modified == ""
+
+
+def test_what_version_2_learnt_wrongly_is_shown_by_the_first_plan(old: str) -> None:
+    """The old number is live and the record says that the new one is written so: no plan ever said a word."""
+    sent, shown = {"workMobilePhone1": "+61491570157"}, {"workMobilePhone1": "+61491570156"}
+    with connected(old) as connection:
+        values = {"sent": json.dumps(sent), "shown": json.dumps(shown)}
+        connection.execute(text("UPDATE entities SET sent = :sent, shown = :shown"), values)
+    want = desired(contact("ops/jane-doe", sent))
+    there = live(person("00AB", shown))
+
+    with store_at(old) as store:
+        first = planned(want, there, store.recorded(WORKSPACES))
+    as_learnt = Recorded({JANE: RecordedEntity(JANE, "00AB", sent=sent, shown=shown)}, "the-old-salt")
+
+    assert planned(want, there, as_learnt).changes == ()
+    (change,) = first.changes
+    assert isinstance(change, Update)
+    assert [(one.path, one.before, one.after) for one in change.fields] == [
+        ("workMobilePhone1", "+61491570156", "+61491570157")
+    ]
 
 
 def test_the_fast_digest_of_a_password_becomes_a_slow_one(old: str) -> None:
