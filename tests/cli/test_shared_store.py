@@ -7,7 +7,7 @@ from cli.hands import Project, Service
 from cli.keeping import RUN, store_of, told
 from cli.test_apply import terminal
 from store.silence import proxy
-from waiting import patience_s
+from waiting import patience_s, taken
 
 
 def test_the_commands_around_the_store_say_the_same_over_a_shared_one(
@@ -58,6 +58,7 @@ def test_two_signals_end_an_apply_whose_store_fell_silent(project: Project, serv
         screen.type("yes\n")
         assert way.asked.wait(patience_s)
         screen.process.send_signal(signal.SIGTERM)
+        taken(signal.SIGTERM, screen.process)
         screen.process.send_signal(signal.SIGTERM)
         code = screen.end()
 
