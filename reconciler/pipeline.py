@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from zoneinfo import available_timezones
 
 from msgspec import structs
 
@@ -323,7 +322,6 @@ def _resolve_rules(settings: Settings) -> ResolveRules:
         stack=settings.stack,
         device_limit=settings.device_limit,
         checks=settings.checks,
-        zone_names=available_timezones,
     )
 
 

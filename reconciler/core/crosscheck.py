@@ -4,7 +4,7 @@ Each takes every declared entity in file order and yields problems; none knows o
 rule is one function and one line in CHECKS.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -19,7 +19,6 @@ from reconciler.model.documents import Document, Place
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Checks, Identity
-from reconciler.model.zones import OFFSETS
 
 # What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
@@ -27,15 +26,11 @@ _CUSTOM = "custom."
 _OPTIONS = "messagingOptions."
 
 
-def _our_zones() -> Collection[str]:
-    return OFFSETS
-
-
 class ResolveRules(Struct, frozen=True):
     """What the settings say about manifests.
 
     `workspaces` are the known aliases; `mark` is a custom field's name, or empty; `device_limit` is
-    how many devices of one app a contact may have; `zone_names` gives the names of the time zone database.
+    how many devices of one app a contact may have.
     """
 
     workspaces: frozenset[str]
@@ -44,7 +39,6 @@ class ResolveRules(Struct, frozen=True):
     stack: str = "default"
     device_limit: int = 3
     checks: Checks = Checks()
-    zone_names: Callable[[], Collection[str]] = _our_zones
 
     @property
     def mark_path(self) -> str:

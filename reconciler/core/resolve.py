@@ -42,7 +42,7 @@ def resolve(manifests: Iterable[Manifest], rules: ResolveRules) -> Resolved:
         first.setdefault(one.entity.address, one)
     problems.extend(_declared_twice(every, first))
     group = Group(tuple(every), first)
-    values = check_values(group, rules.checks, rules.zone_names)
+    values = check_values(group, rules.checks)
     problems.extend(values.problems)
     group = structs.replace(
         group, unfit=frozenset(Place(one.file, one.line, one.column) for one in values.problems)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.snapshots import RecordedEntity
-from reconciler.model.zones import OFFSETS
+from reconciler.model.zones import offsets
 
 PATH = "timezone"
 
@@ -69,4 +69,4 @@ def writable(shown: Scalar, entity: Entity, before: RecordedEntity | None) -> Sc
 
 def shows(declared: Scalar, shown: Scalar) -> bool:
     """Whether the service may show `shown` for the declared name: an offset that it has in a year."""
-    return str(shown) in OFFSETS.get(str(declared), ())
+    return str(shown) in offsets(str(declared))

@@ -6,10 +6,11 @@ the zone of the user who sends.
 """
 
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError
+from reconciler.model import zones
 from reconciler.model.messages import Repeat, Schedule
 
 times_max = 1000  # repetitions of one message; nobody means more
@@ -54,16 +55,17 @@ def _local(schedule: Schedule, now: datetime) -> datetime:
 
 
 def _zone(name: str) -> ZoneInfo:
-    known = available_timezones()
-    if name not in known:
+    if name not in zones.names():
         what = (
             f"{name!r} is not a time zone." if name else "it is not said in which time zone the service reads"
         )
         otherwise = (
             "name the zone of the API user's profile in service.schedule_zone, as Australia/Melbourne."
         )
-        raise InputError(what if name else f"{what} the date.", next=did_you_mean(name, known, otherwise))
-    return ZoneInfo(name)
+        raise InputError(
+            what if name else f"{what} the date.", next=did_you_mean(name, zones.names(), otherwise)
+        )
+    return zones.zone(name)
 
 
 def _repeats(repeat: Repeat) -> dict[str, str]:

@@ -4,8 +4,7 @@ Which field holds what stands in the tables here; what is wrong with one value i
 beside this one. A value that stands in `defaults`, or in a roster's template, is judged once.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -54,20 +53,16 @@ class Checked(Struct, frozen=True):
     notices: tuple[Notice, ...]
 
 
-def check_values(group: Group, checks: Checks, zone_names: Callable[[], Collection[str]]) -> Checked:
-    """Return the mistakes and the warnings about every value, in file order.
-
-    `zone_names` gives the names of the time zone database; it is asked only for a name that is not in our
-    own table.
-    """
-    check = _Check(checks, zone_names)
+def check_values(group: Group, checks: Checks) -> Checked:
+    """Return the mistakes and the warnings about every value, in file order."""
+    check = _Check(checks)
     for one in group.every:
         check.entity(one)
     return Checked(tuple(check.problems), tuple(check.notices))
 
 
 class _Check:
-    def __init__(self, checks: Checks, zone_names: Callable[[], Collection[str]]) -> None:
+    def __init__(self, checks: Checks) -> None:
         self.problems: list[Problem] = []
         self.notices: list[Notice] = []
         self._levels: Mapping[str, Level] = {
@@ -79,7 +74,6 @@ class _Check:
             "spreadsheets": checks.spreadsheets,
         }
         self._region = checks.region
-        self._zone_names = _Names(zone_names)
         self._emails = Emails()
         self._plans = phones.Plans()
         self._zones: dict[str, Finding | None] = {}
@@ -109,7 +103,7 @@ class _Check:
                 return self._emails.check(text)
             case "zones":
                 if text not in self._zones:
-                    self._zones[text] = zones.check(text, self._zone_names)
+                    self._zones[text] = zones.check(text)
                 return self._zones[text]
             case "countries":
                 if text not in self._countries:
@@ -177,23 +171,3 @@ class _Check:
             self.problems.append(place.problem(f"{one.entity.address}: {what}", hint))
         else:
             self.notices.append(Notice("value", str(one.entity.address), what, hint, str(place)))
-
-
-class _Names(Collection[str]):
-    """The names of time zones, read when the first one is asked for."""
-
-    def __init__(self, read: Callable[[], Collection[str]]) -> None:
-        self._read = read
-
-    @cached_property
-    def _all(self) -> Collection[str]:
-        return self._read()
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._all
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)

@@ -1,23 +1,22 @@
-"""Whether a text is the name of a time zone. Which names there are is an argument."""
+"""Whether a text is the name of a time zone."""
 
 import re
-from collections.abc import Collection
 
 from reconciler.core.suggest import nearest
 from reconciler.core.values.finding import Finding
 from reconciler.core.zones import NAMES
-from reconciler.model.zones import OFFSETS
+from reconciler.model.zones import names
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])0?(\d{1,2})(?::?(\d\d))?", re.IGNORECASE)
 
 
-def check(text: str, known: Collection[str]) -> Finding | None:
-    """Return why a text is no time zone, or None. `known` are all names of the time zone database.
+def check(text: str) -> Finding | None:
+    """Return why a text is no time zone, or None.
 
     The service takes an offset for nonsense and shows "0" for it afterwards, as it does for every name that
     it does not know (docs/service.md, contacts).
     """
-    if text in OFFSETS or text in known:
+    if text in names():
         return None
     found = _OFFSET.fullmatch(text)
     if found:
@@ -27,7 +26,7 @@ def check(text: str, known: Collection[str]) -> Finding | None:
         guess = f"{name} has this offset all year" if name else ""
         hint = "write the name of a zone, such as Australia/Melbourne"
         return Finding("is an offset, which the service does not take", hint, impossible=True, guess=guess)
-    near = nearest(text, known)
+    near = nearest(text, names())
     guess = f"did you mean {near}?" if near else ""
     hint = "write a name of the time zone database, such as Australia/Melbourne"
     return Finding("is not a time zone", hint, impossible=True, guess=guess)
