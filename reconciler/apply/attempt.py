@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Literal
 
 from reconciler.apply.session import Session
-from reconciler.core.observe import observed
 from reconciler.model.changes import Change, action
 from reconciler.model.outcomes import FieldResult, Outcome, Result
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.snapshots import RecordedEntity
 from reconciler.service.client import Found
 
 
@@ -50,19 +49,6 @@ class Attempt:
         """How this change ended."""
         change = self.change
         return Outcome(change.address, action(change), result, what, next, self.remote_id, fields)
-
-
-def row_of(attempt: Attempt, found: Found, remote_id: str = "") -> LiveEntity:
-    """Return a body of the service as the live entity of this change, or as the one with this id."""
-    address = attempt.change.address
-    return observed(
-        address.kind,
-        address.workspace,
-        remote_id or attempt.remote_id,
-        found.body,
-        seen=found.date,
-        parent_id=attempt.parent_id,
-    )
 
 
 def bare(run: Session, attempt: Attempt) -> RecordedEntity:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.apply import look
-from reconciler.apply.attempt import Attempt, row_of
+from reconciler.apply.attempt import Attempt
 from reconciler.apply.session import Session
 from reconciler.core import taken
 from reconciler.core.normalize import instant, live, trusted
@@ -21,7 +21,7 @@ from reconciler.core.observe import observed
 from reconciler.core.records import proven, record_of
 from reconciler.core.taken import Reading
 from reconciler.errors import InDoubt, ServiceError
-from reconciler.model.changes import Change, Create, Update
+from reconciler.model.changes import Change, Update
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
@@ -123,7 +123,7 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
     """
     if why := run.known_id(entity.address, made.remote_id):
         raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
-    row = row_of(attempt, made, made.remote_id)
+    row = row_of_change(attempt.change, made, attempt.parent_id)
     keys = run.options.rules.keys(row.kind)
     named = remote_id(made.body, KINDS[row.kind].plural) == made.remote_id
     found = taken.identity(row.kind, entity.fields, row.fields, keys)
@@ -135,7 +135,7 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
         read = await look.get(run, entity.address, made.remote_id, attempt.parent_id)
     except ServiceError as error:
         raise InDoubt(f"created, as the service says, but not read back: {error}", next=error.next) from None
-    row = row_of(attempt, read, made.remote_id)
+    row = row_of_change(attempt.change, read, attempt.parent_id)
     if not _is(entity, row, run):
         raise InDoubt(f"the answer to the create names another entity (id {made.remote_id}).")
     return row
@@ -154,7 +154,7 @@ def _is(entity: Entity, row: LiveEntity, run: Session) -> bool:
     )
 
 
-def row_of_change(change: Create | Update, found: Found, parent_id: str) -> LiveEntity:
+def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:
     """Return what the service shows of a change as a live entity."""
     kind, workspace = change.address.kind, change.address.workspace
     return observed(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)

@@ -48,10 +48,8 @@ def get(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002 - 
 
 def _writing_options(command: Any) -> Any:
     """`dry_run`, `yes`: true or false."""
-    asked = click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
-    return click.option("--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET.")(
-        asked(command)
-    )
+    dry_run = click.option("--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET.")
+    return dry_run(options.yes_option(command))
 
 
 def _may_ask(*, dry_run: bool, yes: bool, as_json: bool) -> bool:

@@ -115,8 +115,9 @@ def mark(
             return ()
         agree(calls)
         written = write_marks(client, callback_id, calls, status, settings.service.limits.settle_s)
-        look = f"reconciler callbacks calls {callback_id}"
-        return await once(signals, written, f"calls of {callback_id} were marked;", look)
+        return await once(
+            signals, written, f"calls of {callback_id} were marked;", _look_at_calls(callback_id)
+        )
 
     return writing(given, work)
 
@@ -154,8 +155,9 @@ async def write_marks(
         await client.callbacks.mark_calls(callback_id, ids, status)
     except InDoubt as error:
         return await _after_doubt(error, missing, settle_s, lambda _found: True)
-    look = f"reconciler callbacks calls {callback_id}"
-    return await _read_back(f"PUT /callbacks/{callback_id}/calls", missing, settle_s, look)
+    return await _read_back(
+        f"PUT /callbacks/{callback_id}/calls", missing, settle_s, _look_at_calls(callback_id)
+    )
 
 
 async def _read_back(
@@ -195,3 +197,7 @@ async def _after_doubt(
 
 def _look(callback_id: str) -> str:
     return f"reconciler callbacks get {callback_id}"
+
+
+def _look_at_calls(callback_id: str) -> str:
+    return f"reconciler callbacks calls {callback_id}"

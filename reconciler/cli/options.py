@@ -92,6 +92,11 @@ def recipients_option(command: Command) -> Command:
     )(command)
 
 
+def yes_option(command: Command) -> Command:
+    """`yes`: whether to go on without asking."""
+    return click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")(command)
+
+
 def selection_options(command: Command) -> Command:
     """`only` and `excluded`: tuples of selectors."""
     return _together(

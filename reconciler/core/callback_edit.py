@@ -62,7 +62,7 @@ def _differences(before: Callback, after: Callback) -> Iterator[FieldEdit]:
     for name in _PLAIN:
         old, new = getattr(before, name), getattr(after, name)
         if old != new:
-            yield FieldEdit(name, _shown(old), _shown(new))
+            yield FieldEdit(name, shown(old), shown(new))
     if _way(before) != _way(after):
         yield FieldEdit("auth", _way(before), _way(after))
     if _key(before) != _key(after) and after.auth is not None:
@@ -84,10 +84,11 @@ def _key(callback: Callback) -> str:
     return callback.auth.key.reveal() if callback.auth else ""
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """Return the value of a field as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value) or "none"
+    return str(value or "") or "none"
 
 
 def chosen(

@@ -6,6 +6,7 @@ A key is never shown: of it there is only how it travels. Not here: tables of ca
 
 from collections.abc import Sequence
 
+from reconciler.core.callback_edit import shown
 from reconciler.model.callback_edits import FieldEdit
 from reconciler.model.messages import Callback, CallbackCall
 from reconciler.report.lines import Line, count, line, pad, width
@@ -15,9 +16,9 @@ from reconciler.report.tables import table
 
 def callback_detail(callback: Callback) -> tuple[Line, ...]:
     """Show one callback: every field, a line each."""
-    shown = {name: _text(value) for name, value in callback_values(callback).items()}
-    wide = max(map(width, shown))
-    return tuple(line(pad(name, wide), "  ", value) for name, value in shown.items())
+    fields = {name: shown(value) for name, value in callback_values(callback).items()}
+    wide = max(map(width, fields))
+    return tuple(line(pad(name, wide), "  ", value) for name, value in fields.items())
 
 
 def edit_lines(callback: Callback, edits: Sequence[FieldEdit]) -> tuple[Line, ...]:
@@ -36,9 +37,3 @@ def mark_lines(calls: Sequence[CallbackCall], status: str) -> tuple[Line, ...]:
         return (line(f"all of these calls are {status} already; nothing was written"),)
     rows = [(one.call_id, one.message_id, f"{one.status} → {status}", one.reason) for one in calls]
     return table(("call", "message", "status", "reason"), rows, count(len(rows), "call"))
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value or "") or "none"

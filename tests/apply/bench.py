@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from msgspec import structs
@@ -39,6 +39,7 @@ from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 
+T = TypeVar("T")
 ORIGIN = "http://sandbox.example.com"
 WORKSPACES = (Workspace("ops", "AB12"),)
 JANE, SAM, ZOE = contact("ops", "jane"), contact("ops", "sam"), contact("ops", "zoe")
@@ -199,6 +200,11 @@ def entity(address: Address, fields: Fields, controls: Controls | None = None) -
 def desire(*entities: Entity) -> Desired:
     scopes = frozenset(Scope(kind, "ops") for kind in ("contact", "resource"))
     return Desired({one.address: one for one in entities}, scopes)
+
+
+async def in_place(work: Callable[[], T]) -> T:
+    """Do what a run otherwise does in a thread."""
+    return work()
 
 
 async def nap(seconds: float) -> None:

@@ -1,19 +1,18 @@
 """Which runs take the lock in the service, and what their ticket is at the service."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import httpx2
 import pytest
+from apply.bench import in_place
 from world import BASE, Counting, World
 
 from reconciler.apply.exclusion import used
 from reconciler.model.settings import LockSettings, Settings
 
-T = TypeVar("T")
 InService = Literal["auto", "always", "never"]
 ANN = {"firstName": "Ann", "lastName": "Example", "workEmailAddress1": "ann@example.com"}
 
@@ -37,11 +36,6 @@ class Watching(Counting):
         answer = await self.inner.handle_async_request(asked)
         found: list[dict[str, Any]] = json.loads(await answer.aread()).get("resources", [])
         return found
-
-
-async def in_place(work: Callable[[], T]) -> T:
-    """Do what is otherwise done in a thread."""
-    return work()
 
 
 def applied(root: Path, in_service: InService, *, unattended: bool) -> Watching:

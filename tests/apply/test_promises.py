@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx2
 import pytest
-from apply.bench import ORIGIN, Bench, Rule, Send, answered, nap, person, results
+from apply.bench import ORIGIN, Bench, Rule, Send, answered, in_place, nap, person, results
 from msgspec import structs
 from simulation.virtualloop import in_no_time, pause
 from store.support import Clock
@@ -29,7 +29,6 @@ from reconciler.store.database import Store, Workspaces
 from reconciler.store.lock import Lock, lease_s
 from reconciler.store.recorded import Batch
 
-T = TypeVar("T")
 PEOPLE = [person(contact("ops", f"person-{number}")) for number in range(6)]
 OPS = (Workspace("ops", "AB12"),)
 LATE_S = 5.0  # seconds; within the time of grace
@@ -41,7 +40,7 @@ class Patient(Bench):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, concurrency=1)
         self.timing = Timing(self.monotonic, asyncio.sleep, lambda: 0.0)
-        self.offload = _in_place
+        self.offload = in_place
         self.passed_s = 0.0
 
     def monotonic(self) -> float:
@@ -53,10 +52,6 @@ class Patient(Bench):
 
     def apply(self, *entities: Entity, **how: Any) -> Run:
         return in_no_time(self.apply_async(*entities, **how))
-
-
-async def _in_place(work: Callable[[], T]) -> T:
-    return work()
 
 
 def test_the_first_signal_waits_for_the_answer_that_is_under_way(tmp_path: Path) -> None:

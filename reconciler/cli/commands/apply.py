@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @options.settings_options
 @options.selection_options
 @options.consent_options
-@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
+@options.yes_option
 @click.option("--fail-fast", is_flag=True, help="Begin nothing new after the first failure.")
 @click.option(
     "--undo",
