@@ -1,6 +1,5 @@
 """Applies through a gateway that stores answers: whatever it does, nobody is made twice."""
 
-import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
@@ -64,7 +63,7 @@ def arm(world: World, **rule: Any) -> None:
             answer = await control.post("/_sandbox/faults", json=rule)
             assert answer.status_code == 201, answer.text
 
-    asyncio.run(work())
+    world.run(work())
 
 
 def everything(caching: Caching) -> dict[str, Any]:
@@ -174,4 +173,4 @@ def test_the_gateway_would_make_somebody_twice_if_its_answers_were_believed(tmp_
             said.append((await client.get(address)).json()["status"])
         return said
 
-    assert asyncio.run(work()) == ["No records found"] * 2
+    assert world.run(work()) == ["No records found"] * 2

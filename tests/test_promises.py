@@ -1,6 +1,5 @@
 """Promises of the verbs that hold by one line each: what was used, what is gone on with, and where."""
 
-import asyncio
 from pathlib import Path
 
 import postgres
@@ -45,7 +44,7 @@ def stopped(world: World) -> None:
 
 
 def applied(world: World, watch: Agreeing, stop: StopFlag) -> Run | None:
-    return asyncio.run(
+    return world.run(
         pipeline.apply(
             world.settings,
             pipeline.validate(world.settings, world.environ),

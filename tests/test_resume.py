@@ -1,6 +1,5 @@
 """Runs that are cut off, and what the next ones make of it: as if nothing had happened, and nothing twice."""
 
-import asyncio
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -183,7 +182,7 @@ def live(world: World) -> list[tuple[str, str, int]]:
             (one["workEmailAddress1"], one.get("jobTitle", ""), len(one.get("devices", []))) for one in found
         )
 
-    return asyncio.run(work())
+    return world.run(work())
 
 
 WANTED = [
@@ -533,7 +532,7 @@ def test_a_run_that_was_asked_to_stop_is_gone_on_with(tmp_path: Path) -> None:
 
 
 def applied(world: World, outside: pipeline.Outside, stop: StopFlag) -> Run:
-    run = asyncio.run(
+    run = world.run(
         pipeline.apply(
             world.settings,
             pipeline.validate(world.settings, world.environ),
@@ -592,7 +591,7 @@ def test_a_declined_apply_leaves_the_earlier_run_to_be_resumed(tmp_path: Path) -
         def agrees(self, _planned: pipeline.Planned) -> bool:
             return False
 
-    declined = asyncio.run(
+    declined = world.run(
         pipeline.apply(
             world.settings,
             pipeline.validate(world.settings, world.environ),

@@ -1,6 +1,5 @@
 """A run that is alive: whoever looks meanwhile hears who writes, since when and how far, not of a crash."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,8 +8,9 @@ from typing import Any
 
 import httpx2
 import pytest
+from clock import Clock
 from msgspec import structs
-from world import ALLOWED, Agreeing, Clock, Counting, World
+from world import ALLOWED, Agreeing, Counting, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
@@ -44,7 +44,8 @@ class Meanwhile(Counting):
 def world(tmp_path: Path) -> World:
     """Four people are declared, one call at a time."""
     world = World(tmp_path)
-    limits = structs.replace(world.settings.service.limits, concurrency=1)
+    # Patient with the service, too: a wait within a request is longer than any of a service that answers.
+    limits = structs.replace(world.settings.service.limits, concurrency=1, timeout_s=120)
     world.settings = structs.replace(
         world.settings, service=structs.replace(world.settings.service, limits=limits)
     )
@@ -64,7 +65,7 @@ def applied(world: World, then: Callable[[], Awaitable[None]]) -> Run:
     """Apply; `then` happens when two of four people are recorded, and the third is on its way."""
     desired = pipeline.validate(world.settings, {})
     outside = replace(world.outside, connections=Meanwhile(world.wire.inner, then))
-    run = asyncio.run(verb(world, desired, outside, Agreeing()))
+    run = world.run(verb(world, desired, outside, Agreeing()))
     assert run is not None
     return run
 

@@ -1,6 +1,5 @@
 """Two live entities for one of ours: told by every way of reading, healed where both are ours (T1 to T3)."""
 
-import asyncio
 import json
 from functools import partial
 from pathlib import Path
@@ -290,7 +289,7 @@ def last_look(world: World) -> tuple[str, dict[str, int]] | None:
             looked = store.last_look()
             return (looked.run, dict(looked.seen)) if looked else None
 
-    return asyncio.run(look())
+    return world.run(look())
 
 
 def test_a_run_keeps_how_many_it_saw_twice_until_one_looks_at_everything(tmp_path: Path) -> None:

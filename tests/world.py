@@ -4,20 +4,17 @@ For tests of more than one part. `World` counts what is sent at the transport, b
 that could miscount.
 """
 
-import asyncio
 import itertools
 import json
-import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
+from clock import Clock
 from msgspec import structs
-from waiting import patience_s
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
@@ -31,23 +28,10 @@ from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import open_client
 from reconciler.service.timing import Timing
 
+T = TypeVar("T")
 BASE = "http://127.0.0.1:8480"
 AUTH = Auth(Secret("demo"), Secret("demo"), Secret("demo-key"))
 ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
-
-
-class Clock:
-    """A clock that stands still until it is told to go on."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_s(self, seconds: float) -> None:
-        """Let this much time pass."""
-        self.now += timedelta(seconds=seconds)
 
 
 class Counting(httpx2.AsyncBaseTransport):
@@ -130,21 +114,13 @@ class World:
             now=self.clock,
             token=self.tokens.__next__,
             run_id=lambda: f"00000000-0000-4000-8000-{next(self.runs):012d}",
-            # A sleep of one write is the time of all of them here, and lies between a look and its write.
-            timing=Timing(monotonic=self._monotonic, sleep=self._sleep, random=lambda: 0.5, gap_s=3_600.0),
+            timing=Timing(self.clock.monotonic, self.clock.sleep, random=lambda: 0.5, now=self.clock),
             connections=self.wire,
         )
 
-    def _monotonic(self) -> float:
-        return self.clock.now.timestamp()
-
-    async def _sleep(self, seconds: float) -> None:
-        # A thread takes real time: whoever sleeps again and again meanwhile would make hours of it.
-        for thread in threading.enumerate():
-            if thread.name == "aside":
-                await asyncio.to_thread(thread.join, patience_s)
-        self.clock.pass_s(seconds)
-        await asyncio.sleep(0)
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` returns; the time it sleeps passes for everybody here."""
+        return self.clock.run(work)
 
     def write(self, manifest: Mapping[str, Any], name: str = "main.json") -> None:
         """Make this the project's manifest; JSON is the same language as YAML."""
@@ -156,7 +132,7 @@ class World:
         """Plan, and claim that nothing but GET was sent."""
         before = len(self.wire.sent)
         desired = pipeline.validate(self.settings, self.environ)
-        planned = asyncio.run(
+        planned = self.run(
             pipeline.plan(self.settings, desired, self.outside, options=options or Options(), consent=consent)
         )
         assert {method for method, _ in self.wire.sent[before:]} <= {"GET"}, "a plan has written"
@@ -173,7 +149,7 @@ class World:
         """Apply, agreeing to whatever the plan is."""
         desired = pipeline.validate(self.settings, self.environ)
         watch = Agreeing()
-        run = asyncio.run(
+        run = self.run(
             pipeline.apply(
                 self.settings,
                 desired,
@@ -208,7 +184,7 @@ class World:
         watch: Agreeing | None = None,
     ) -> Run:
         """Carry out the undo of a run."""
-        run = asyncio.run(
+        run = self.run(
             pipeline.undo(
                 self.settings,
                 saved,
@@ -226,7 +202,7 @@ class World:
         """Go on with what is unfinished, as the command does."""
         desired = pipeline.validate(self.settings, self.environ)
         watch = watch or Agreeing()
-        run = asyncio.run(
+        run = self.run(
             pipeline.resume(
                 self.settings, desired, self.outside, stop=StopFlag(), watch=watch, fail_fast=False
             )
@@ -246,7 +222,7 @@ class World:
             async with self.client() as client:
                 return await edit(client)
 
-        result = asyncio.run(work())
+        result = self.run(work())
         self.clock.pass_s(60)
         return result
 

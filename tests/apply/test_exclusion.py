@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import httpx2
 import pytest
-from apply.bench import in_place
 from world import BASE, Counting, World
 
 from reconciler.apply.exclusion import used
@@ -43,9 +42,7 @@ def applied(root: Path, in_service: InService, *, unattended: bool) -> Watching:
     world = World(root, changes={"lock": LockSettings(in_service=in_service)})
     world.write({"contacts": {"ann": ANN}})
     wire = Watching(world.wire.inner)
-    # In place: the renewal of the lease sleeps beside the run, and this clock, on which sleeps take no time,
-    # went on by minutes while a thread took its own.
-    world.outside = replace(world.outside, connections=wire, unattended=unattended, offload=in_place)
+    world.outside = replace(world.outside, connections=wire, unattended=unattended)
     assert world.apply()[1].exit_code == 0
     return wire
 

@@ -1,6 +1,5 @@
 """apply --undo: the inverse of a run, written, shown, refused, and carried out."""
 
-import asyncio
 import json
 import signal
 import stat
@@ -334,7 +333,7 @@ def test_an_undo_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
     left = count(world)
     with pytest.raises(StalePlan, match="carried out before"):
         world.undo(saved)
-    rest = asyncio.run(
+    rest = world.run(
         pipeline.resume(
             world.settings,
             pipeline.validate(world.settings, {}),

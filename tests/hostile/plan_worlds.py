@@ -1,6 +1,5 @@
 """Plans of a real project against the sandbox, and the many ways in which their ground can move."""
 
-import asyncio
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -254,7 +253,7 @@ def apply(world: World, saved: Plan, *, undo: Callable[[Plan], None] | None = No
     """Carry out a saved plan, or a saved undo, as the command does. Raises ReconcilerError."""
     watch = Agreeing()
     if saved.options.undo_of:
-        return asyncio.run(
+        return world.run(
             pipeline.undo(
                 world.settings,
                 saved,
@@ -265,7 +264,7 @@ def apply(world: World, saved: Plan, *, undo: Callable[[Plan], None] | None = No
                 watch=watch,
             )
         )
-    return asyncio.run(
+    return world.run(
         pipeline.apply(
             world.settings,
             pipeline.validate(world.settings, world.environ),

@@ -1,6 +1,5 @@
 """Laws over generated manifests and live states, through the real client, store, engine and sandbox."""
 
-import asyncio
 import string
 import tempfile
 from collections.abc import Mapping
@@ -212,7 +211,7 @@ def _count(world: World) -> int:
     async def count(client: Any) -> int:
         return len(await client.contacts.list()) + len(await client.resources.list())
 
-    total: int = asyncio.run(_with(world, count))
+    total: int = world.run(_with(world, count))
     return total
 
 
