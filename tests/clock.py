@@ -67,8 +67,8 @@ class _Selector(DefaultSelector):
     def select(self, timeout: float | None = None) -> Any:
         if not timeout:
             return super().select(timeout)
-        if set(threading.enumerate()) - self._others:  # one of them will say when it has ended, or has said so
-            return super().select(0.001)
+        if set(threading.enumerate()) - self._others:
+            return super().select(0.001)  # one of them will say when it has ended, or has just said so
         ready = super().select(0)
         if not ready:
             self._clock.pass_s(timeout)

@@ -37,6 +37,17 @@ def until(holds: Callable[[], object], what: str) -> None:
         time.sleep(_look_s)
 
 
+class Process(Protocol):
+    """A process that was started here."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+
+    def poll(self) -> int | None:
+        """Return its exit code, or None while it runs."""
+
+
 async def for_ever() -> NoReturn:
     """Hang, until somebody loses patience and cancels it."""
     await asyncio.Event().wait()
@@ -53,7 +64,7 @@ def readable(file: HasDescriptor | int, wait_s: float = patience_s) -> bool:
     return bool(poll.poll(wait_s * 1000))
 
 
-def taken(number: signal.Signals, process: "subprocess.Popen[str]") -> None:
+def taken(number: signal.Signals, process: Process) -> None:
     """Return once the process has got the signal that was sent to it: a second one before that is lost."""
     status = Path(f"/proc/{process.pid}/status")
 

@@ -1,6 +1,7 @@
 """The command in a process of its own that starts at once: forked from one that has everything loaded.
 
     done = warm.run("plan", "--out", "plan.json", cwd=folder, env={...})
+    with warm.start("apply", "--yes", cwd=folder, env={...}, streams=(nothing, out, err)) as command: ...
 
 A start of the interpreter with all of the program's imports takes ten times as long as most commands. Here a
 server process imports them once; each command is a fork of it with its own environment, folder, arguments,
@@ -25,9 +26,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, Self
 
 from waiting import patience_s, readable
 
@@ -40,12 +42,13 @@ def run(
     *arguments: str, cwd: Path, env: Mapping[str, str], given: str | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run `reconciler` with these arguments to its end. Without `given` its standard input is empty."""
-    if any(name.startswith(_AT_START) and (name, text) != ("LANG", "C.UTF-8") for name, text in env.items()):
+    if not _forkable(env):
         return _real(*arguments, cwd=cwd, env=env, given=given)
     with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         read.write((given or "").encode())
         read.seek(0)
-        code = _forked(arguments, cwd, env, (read, out, err))
+        with start(*arguments, cwd=cwd, env=env, streams=(read, out, err)) as command:
+            code = command.wait(patience_s)
         return subprocess.CompletedProcess(arguments, code, _text(out), _text(err))
 
 
@@ -69,23 +72,67 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode().replace("\r\n", "\n")
 
 
-def _forked(
-    arguments: tuple[str, ...], cwd: Path, env: Mapping[str, str], streams: tuple[IO[bytes], ...]
-) -> int:
-    """Let the server run a command, and wait for its end. Return its exit code, or minus the signal."""
+class Command:
+    """A command under way, with what `subprocess.Popen` has of the same names."""
+
+    def __init__(self, arguments: tuple[str, ...], answer: IO[bytes]) -> None:
+        self.args = arguments
+        self.pid = int(answer.readline())
+        self.returncode: int | None = None
+        self._answer = answer
+
+    def poll(self) -> int | None:
+        """Return the exit code, or minus the signal that ended it; None while it runs."""
+        if self.returncode is None and readable(self._answer, 0):
+            with self._answer:
+                self.returncode = int(self._answer.readline())
+        return self.returncode
+
+    def wait(self, timeout: float = patience_s) -> int:
+        """Return the exit code once it has ended. Raises TimeoutExpired, and leaves it running."""
+        if self.returncode is None and not readable(self._answer, timeout):
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        code = self.poll()
+        assert code is not None
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, where it still runs."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it has ended just now
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it as the system would."""
+        self.send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        self.wait()
+
+
+def start(
+    *arguments: str, cwd: Path, env: Mapping[str, str], streams: tuple[IO[Any], IO[Any], IO[Any]]
+) -> Command:
+    """Start `reconciler` with these arguments and standard streams."""
+    assert _forkable(env), "the environment holds what a process reads before any of our code runs"
     reads, writes = os.pipe()
     umask = os.umask(0)
     os.umask(umask)
     asked = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "umask": umask}
-    with os.fdopen(reads, "rb") as answer:
-        descriptors = [*(stream.fileno() for stream in streams), writes]
-        socket.send_fds(_server(), [json.dumps(asked).encode()], descriptors)
-        os.close(writes)
-        process = json.loads(answer.readline())
-        if not readable(answer):
-            os.kill(process, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(arguments, patience_s)
-        return int(answer.readline())
+    descriptors = [*(stream.fileno() for stream in streams), writes]
+    socket.send_fds(_server(), [json.dumps(asked).encode()], descriptors)
+    os.close(writes)
+    return Command(arguments, os.fdopen(reads, "rb", buffering=0))
+
+
+def _forkable(env: Mapping[str, str]) -> bool:
+    return not any(
+        name.startswith(_AT_START) and (name, text) != ("LANG", "C.UTF-8") for name, text in env.items()
+    )
 
 
 @cache

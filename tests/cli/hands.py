@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import warm
-from waiting import patience_s, until
+from waiting import Process, patience_s, until
 
 # The lowest layer of the environment: nothing of the machine's own settings, colours or CI may decide a test.
 PLAIN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -135,7 +135,7 @@ class Project:
         return warm.run(*arguments, cwd=self.folder, env=self.environ(service) | dict(env or {}))
 
 
-def heard(process: "subprocess.Popen[str]") -> bool:
+def heard(process: Process) -> bool:
     """Whether the process handles SIGTERM by now: before that it is not our program that runs."""
     caught = 0
     while process.poll() is None and not caught >> (signal.SIGTERM - 1) & 1:

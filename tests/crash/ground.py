@@ -5,9 +5,9 @@ directly. Not here: when something is killed (the tests), anything of the client
 """
 
 import json
+import os
 import signal
 import sqlite3
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import warm
 from cli.hands import Project, Service, unguarded
 from waiting import patience_s
 
@@ -51,16 +52,19 @@ class Ground:
         manifest = {"version": "1", "workspace": "default", "contacts": contacts}
         self.project.manifest.write_text(json.dumps(manifest), "utf-8")
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str) -> warm.Command:
         """Start the command; what it says is kept in files, so that no pipe fills up."""
-        with (self.project.folder / "out").open("w") as out, (self.project.folder / "err").open("w") as err:
-            return self.project.start(
-                self.service,
+        with (
+            Path(os.devnull).open() as nothing,
+            (self.project.folder / "out").open("w") as out,
+            (self.project.folder / "err").open("w") as err,
+        ):
+            settle = {"RECONCILER_SERVICE_LIMITS_SETTLE_S": str(SETTLE_S)}
+            return warm.start(
                 *arguments,
-                env={"RECONCILER_SERVICE_LIMITS_SETTLE_S": str(SETTLE_S), **self.environ},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
+                cwd=self.project.folder,
+                env=self.project.environ(self.service) | settle | dict(self.environ),
+                streams=(nothing, out, err),
             )
 
     def run(self, *arguments: str) -> int:
@@ -115,7 +119,7 @@ class Ground:
             found.update(one["deviceName"] for one in whole.get("devices", []))
         return found
 
-    def wait_for_writes(self, count: int, process: "subprocess.Popen[str]") -> bool:
+    def wait_for_writes(self, count: int, process: warm.Command) -> bool:
         """Return when the service was asked for this many writes, or False when the command ended before."""
         until = time.monotonic() + ended_s
         while process.poll() is None:
@@ -140,7 +144,7 @@ def mail(number: int) -> str:
     return f"person{number}@example.com"
 
 
-def kill(process: "subprocess.Popen[str]") -> bool:
+def kill(process: warm.Command) -> bool:
     """Kill a command as the system would; whether it was still running."""
     process.kill()
     return process.wait(ended_s) == -signal.SIGKILL

@@ -1,6 +1,5 @@
 """Two terminals, and more, that apply at once on one PostgreSQL: the end is that of one."""
 
-import subprocess
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -10,6 +9,7 @@ import effort
 import postgres
 import pytest
 import tally
+import warm
 from crash.ground import Ground, beside, ended_s, ground, kill, mail
 
 people = 30
@@ -86,6 +86,6 @@ def _all_at_once(place: Ground, terminals: int) -> Counter[int]:
     return ended
 
 
-def _again(place: Ground) -> "subprocess.Popen[str]":
+def _again(place: Ground) -> warm.Command:
     time.sleep(0.1)
     return place.start("apply", "--yes")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
+import warm
 import yaml
 from copies import copied
 from waiting import patience_s
@@ -100,15 +101,7 @@ class Project:
 
     def run(self, *arguments: str, ends: int = 0) -> str:
         """Run a command that ends with this code, and return its output."""
-        done = subprocess.run(
-            [sys.executable, "-m", "reconciler", *arguments],
-            cwd=self.root,
-            env=self.environ,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=patience_s,
-            check=False,
-        )
+        done = warm.run(*arguments, cwd=self.root, env=self.environ)
         assert done.returncode == ends, (
             f"{arguments}: {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr}"
         )
