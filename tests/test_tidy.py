@@ -307,6 +307,7 @@ def test_a_word_that_is_looked_for_by_chance_is_noticed(source: str) -> None:
 # The files that may sleep, or give a time in which something ends, and why.
 MAY_SLEEP = {
     "tests/waiting.py": "it is how the others wait",
+    "tests/clock.py": "its time is a number",
     "tests/postgres.py": "it looks until the server is there, and imports nothing of the tests",
     "tests/postgres_shared.py": "the same",
     "tests/transcript.py": "ends a shell that may have to be killed",

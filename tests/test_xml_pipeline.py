@@ -78,6 +78,7 @@ async def somebody_else(client: ServiceClient) -> None:
         await client.resources.delete(resource.remote_id)
 
 
+@effort.sample(1)
 @pytest.mark.parametrize(
     ("project", "forms"),
     [(quickstart, [*FORMS, *RECORDED]), (organisation, [FORMS[0], RECORDED[1]])],

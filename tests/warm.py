@@ -13,11 +13,13 @@ started as a real process.
 """
 
 import atexit
+import gc
 import importlib
 import json
 import os
 import pkgutil
 import random
+import selectors
 import signal
 import socket
 import subprocess
@@ -26,7 +28,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
@@ -35,6 +37,19 @@ from waiting import patience_s, readable
 
 _message_max = 200_000  # bytes of a request
 _FDS = 4  # standard input, output and error, and the pipe that gets the exit code
+_EXAMPLE = Path(__file__).parents[1] / "examples" / "quickstart" / "reconciler.yaml"
+_LATE = (
+    "anyio._backends._asyncio",
+    "anyio.streams.tls",
+    "email_validator",
+    "httpcore2",
+    "phonenumbers",
+    "psycopg",
+    "sqlalchemy.dialects.postgresql",
+    "sqlalchemy.dialects.sqlite",
+    "truststore",
+    "uvloop",
+)
 _AT_START = ("PYTHON", "LC_", "LANG", "MALLOC_", "LD_")  # what a process reads before our code runs
 
 
@@ -160,43 +175,70 @@ def _server() -> socket.socket:
 
 
 def _serve(asks: socket.socket) -> None:
+    """Fork a command for each request, and write its process id and then its code to its last descriptor."""
     _load()
     assert threading.active_count() == 1, "a fork takes one thread along: something was started by an import"
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for who waits for a command
-    while True:
-        data, descriptors, *_ = socket.recv_fds(asks, _message_max, _FDS)
-        if not data:
+    reads, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes)
+    answers: dict[int, int] = {}  # by process id, where its end is told
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(asks, selectors.EVENT_READ)
+        waiting.register(reads, selectors.EVENT_READ)
+        while True:
+            ready = {key.fd for key, _ in waiting.select()}
+            if reads in ready:
+                os.read(reads, 1_000)
+                _tell(answers)
+            if asks.fileno() not in ready:
+                continue
+            data, descriptors, *_ = socket.recv_fds(asks, _message_max, _FDS)
+            if not data:
+                return
+            process = os.fork()
+            if not process:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                waiting.close()
+                for descriptor in (asks.detach(), reads, wakes, *answers.values()):
+                    os.close(descriptor)
+                _become(json.loads(data), descriptors)
+            for descriptor in descriptors[:-1]:
+                os.close(descriptor)
+            answers[process] = descriptors[-1]
+            os.write(descriptors[-1], b"%d\n" % process)
+
+
+def _tell(answers: dict[int, int]) -> None:
+    """Tell how those ended that have ended."""
+    while answers:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if not process:
             return
-        if not os.fork():
-            asks.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _wait_for(json.loads(data), descriptors)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        descriptor = answers.pop(process)
+        with suppress(BrokenPipeError):  # nobody waits for it any more
+            os.write(descriptor, b"%d\n" % os.waitstatus_to_exitcode(status))
+        os.close(descriptor)
 
 
 def _load() -> None:
-    """Import what any command may import. The stores' drivers import more when they are first used."""
+    """Import what any command may import, and what libraries import when they are first used."""
     import reconciler  # noqa: PLC0415 - the server alone pays for it
 
     for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for name in ("sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg", "uvloop"):
+    for name in _LATE:
         importlib.import_module(name)
+    # What a process makes once, such as patterns and decoders, is made here as well.
+    from reconciler.cli.main import run as command  # noqa: PLC0415 - the server alone pays for it
 
-
-def _wait_for(asked: dict[str, Any], descriptors: list[int]) -> NoReturn:
-    """Run the command in a child, and write its process id and then its code to the last descriptor."""
-    process = os.fork()
-    if not process:
-        _become(asked, descriptors)
-    answer = descriptors[-1]
-    os.write(answer, b"%d\n" % process)
-    for descriptor in descriptors[:-1]:
-        os.close(descriptor)
-    os.write(answer, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
-    os._exit(0)
+    with Path(os.devnull).open("w") as nobody, redirect_stdout(nobody):
+        assert command(["validate", "--config", str(_EXAMPLE)]) == 0
+    # The sweeps of a command's own collector would copy every page of what is loaded.
+    gc.collect()
+    gc.freeze()
 
 
 def _become(asked: dict[str, Any], descriptors: list[int]) -> NoReturn:

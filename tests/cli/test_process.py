@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
+import effort
 import pytest
 from cli.hands import PLAIN, Project, Service, heard
 from waiting import patience_s
@@ -167,6 +168,7 @@ def with_closed(
     )
 
 
+@effort.sample(2)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_closed_streams_are_no_accident(command: str, project: Project, service: Service) -> None:
     """A result that nobody can get is said before anything is written; the other two are not needed."""

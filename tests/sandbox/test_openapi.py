@@ -31,7 +31,7 @@ DOCUMENT: Any = openapi.document(SandboxConfig())
 requests_min = effort.count(small=300, full=1_000)
 examples = {  # an operation
     schemathesis.GenerationMode.POSITIVE: effort.count(small=6, full=18),
-    schemathesis.GenerationMode.NEGATIVE: effort.count(small=3, full=8),
+    schemathesis.GenerationMode.NEGATIVE: effort.count(small=2, full=8),
 }
 
 Operation = APIOperation[Any, Any, Any, Any]

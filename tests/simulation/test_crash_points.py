@@ -49,7 +49,7 @@ def ended(universe: Universe, scenario: Scenario, verb: str, wanted: Live) -> No
 def at_every_point(scenario: Scenario, then: Callable[[Universe, Live], None]) -> int:
     """Kill at each effect in turn; return how many there are."""
     wanted, effects = unstopped(scenario)
-    points = range(1, effects + 1, effort.count(small=7, full=1))
+    points = range(1, effects + 1, effort.count(small=12, full=1))
     for effect in points:
         with world(scenario) as universe:
             killed = universe.go(scenario.wanted, fate=Fate(kill_at_effect=effect))
@@ -85,7 +85,7 @@ def test_a_resume_that_is_killed_at_any_effect_can_be_resumed() -> None:
     wanted, effects = unstopped(scenario)
     points = 0
     # From before the request to the end of the run.
-    for effect in range(effects - 8, effects + 1, effort.count(small=5, full=1)):
+    for effect in range(effects - 8, effects + 1, effort.count(small=9, full=1)):
         second = 0
         while True:
             second += 1

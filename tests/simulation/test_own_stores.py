@@ -172,7 +172,7 @@ def test_killed_at_any_effect_the_next_runner_ends_what_it_began(name: str) -> N
             assert tickets(universe) == [], effect
             assert [row for row in live(universe) if row[2] != "zed@example.com"] == wanted, effect
             assert universe.oracle.violations == [], effect
-        points, effect = points + 1, effect + effort.count(small=11, full=1)
+        points, effect = points + 1, effect + effort.count(small=17, full=1)
     tally.count("crash points", f"with a lock in the service: {name}", points)
     tally.count("faults injected", "with a lock in the service: killed at an effect", points)
     assert effect > 30

@@ -384,7 +384,7 @@ def test_beyond_so_many_passwords_their_digests_are_forgotten(old: str) -> None:
     assert [str(value)[:14] for value in kept.values()] == ["secret:scrypt:"]
 
 
-STEP = effort.count(small=4, full=1)  # statements between two that are tried
+STEP = effort.count(small=7, full=1)  # statements between two that are tried
 
 
 class Interrupted(Exception):
