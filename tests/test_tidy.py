@@ -137,29 +137,32 @@ def used_in(path: Path) -> tuple[tuple[int, str], ...]:
 
 def uses(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield every name that is read, with its line, as `package.module.name` where an import tells."""
-    known = dict(_imports(module))
+    known = {short: full for node in nodes(module) for short, full in _imported(node)}
     for node in nodes(module):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((node.lineno, full) for _, full in _imports(node))
+            yield from ((node.lineno, full) for _, full in _imported(node))
         elif isinstance(node, ast.arg):
             yield node.lineno, node.arg
         elif isinstance(node, ast.Attribute | ast.Name):
-            head, _, rest = ast.unparse(node).partition(".")
+            head, _, rest = _dotted(node).partition(".")
             yield node.lineno, ".".join(filter(None, [known.get(head, head), rest]))
 
 
-def _imports(module: ast.AST) -> Iterator[tuple[str, str]]:
-    for node in nodes(module):
-        if isinstance(node, ast.Import):
-            yield from (
-                (
-                    one.asname or one.name.partition(".")[0],
-                    one.name if one.asname else one.name.partition(".")[0],
-                )
-                for one in node.names
-            )
-        elif isinstance(node, ast.ImportFrom):
-            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+def _dotted(node: ast.expr) -> str:
+    """The source of an expression; in no time where it is names and dots."""
+    if isinstance(node, ast.Name):
+        return node.id
+    return f"{_dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else ast.unparse(node)
+
+
+def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """What a statement imports: the name that the module has for it, and its whole name."""
+    if isinstance(node, ast.Import):
+        for one in node.names:
+            package = one.name.partition(".")[0]
+            yield (one.asname, one.name) if one.asname else (package, package)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
 
 
 def test_banned_names_are_replaced() -> None:

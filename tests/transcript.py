@@ -16,11 +16,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import warm
 from copies import copied
 
 ROOT = Path(__file__).parents[1]
@@ -106,10 +107,11 @@ def _shell(folder: Path) -> "Iterator[_Shell]":
     programs = folder / ".venv" / "bin"
     programs.mkdir(parents=True)
     python = shlex.quote(sys.executable)
-    _program(programs / "reconciler", f'exec {python} -m reconciler "$@"')
+    program, door = warm.in_a_shell(python)
+    _program(programs / "reconciler", program)
     # Pages speak of curl, which a machine need not have: as much of it as they use.
     _program(programs / "curl", f'exec {python} -c {shlex.quote(_CURL)} "$@"')
-    shell = _Shell(folder, ports, programs)
+    shell = _Shell(folder, ports, programs, door)
     try:
         yield shell
     finally:
@@ -147,7 +149,7 @@ def _replaced(text: str, ports: Mapping[str, str]) -> str:
 class _Shell:
     """One `sh`, and the sandboxes beside it."""
 
-    def __init__(self, folder: Path, ports: Mapping[str, str], programs: Path) -> None:
+    def __init__(self, folder: Path, ports: Mapping[str, str], programs: Path, door: int) -> None:
         self._folder = folder
         self._ports = ports
         self._environ = {
@@ -158,7 +160,7 @@ class _Shell:
             "RECONCILER_LOCK_IN_SERVICE": "never",  # it waits for real seconds
         }
         self._sandboxes: list[subprocess.Popen[str]] = []
-        self._process = self._started(["sh"], stdin=subprocess.PIPE)
+        self._process = self._started(["sh"], stdin=subprocess.PIPE, pass_fds=[door])
 
     def run(self, command: str) -> Told:
         """Run one command to its end, or start a sandbox; ports are those of the page again in the output."""
@@ -196,7 +198,9 @@ class _Shell:
         code = 0 if ready.startswith("sandbox ready at") else process.wait(command_timeout_s)
         return Told(code, self._as_written(ready))
 
-    def _started(self, words: list[str], *, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[str]":
+    def _started(
+        self, words: list[str], *, stdin: int = subprocess.DEVNULL, pass_fds: Sequence[int] = ()
+    ) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             words,
             stdin=stdin,
@@ -206,6 +210,7 @@ class _Shell:
             encoding="utf-8",
             env=self._environ,
             cwd=self._folder,
+            pass_fds=pass_fds,
         )
 
     def _as_written(self, text: str) -> str:

@@ -1,7 +1,7 @@
 """The command in a process of its own that starts at once: forked from one that has everything loaded.
 
     done = warm.run("plan", "--out", "plan.json", cwd=folder, env={...})
-    with warm.start("apply", "--yes", cwd=folder, env={...}, streams=(nothing, out, err)) as command: ...
+    with warm.start("apply", "--yes", cwd=folder, env={...}, stdout=subprocess.PIPE) as command: ...
 
 A start of the interpreter with all of the program's imports takes ten times as long as most commands. Here a
 server process imports them once; each command is a fork of it with its own environment, folder, arguments,
@@ -20,6 +20,7 @@ import os
 import pkgutil
 import random
 import selectors
+import shlex
 import signal
 import socket
 import subprocess
@@ -28,7 +29,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import redirect_stdout, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
@@ -62,7 +63,7 @@ def run(
     with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         read.write((given or "").encode())
         read.seek(0)
-        with start(*arguments, cwd=cwd, env=env, streams=(read, out, err)) as command:
+        with start(*arguments, cwd=cwd, env=env, stdin=read, stdout=out, stderr=err) as command:
             code = command.wait(patience_s)
         return subprocess.CompletedProcess(arguments, code, _text(out), _text(err))
 
@@ -88,10 +89,14 @@ def _text(file: IO[bytes]) -> str:
 
 
 class Command:
-    """A command under way, with what `subprocess.Popen` has of the same names."""
+    """A command under way, with what `subprocess.Popen` of text has of the same names.
 
-    def __init__(self, arguments: tuple[str, ...], answer: IO[bytes]) -> None:
+    Streams that were asked for as PIPE are here. Where the block of a `with` fails, it is killed.
+    """
+
+    def __init__(self, arguments: tuple[str, ...], answer: IO[bytes], *ours: int | None) -> None:
         self.args = arguments
+        self.stdout, self.stderr = (_pipe(one) for one in ours)
         self.pid = int(answer.readline())
         self.returncode: int | None = None
         self._answer = answer
@@ -111,37 +116,121 @@ class Command:
         assert code is not None
         return code
 
+    def communicate(self, timeout: float = patience_s) -> tuple[str, str]:
+        """Return what is left of its output and of its errors, once it has ended."""
+        texts = ["", ""]
+
+        def read(number: int, stream: IO[str]) -> None:
+            texts[number] = stream.read()
+
+        streams = [(number, one) for number, one in enumerate((self.stdout, self.stderr)) if one]
+        readers = [threading.Thread(target=read, args=each, daemon=True) for each in streams]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(timeout)
+        self.wait(timeout)
+        self._close()
+        return texts[0], texts[1]
+
     def send_signal(self, number: int) -> None:
         """Send a signal, where it still runs."""
         if self.poll() is None:
             with suppress(ProcessLookupError):  # it has ended just now
                 os.kill(self.pid, number)
 
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
     def kill(self) -> None:
         """End it as the system would."""
         self.send_signal(signal.SIGKILL)
 
+    def _close(self) -> None:
+        for stream in (self.stdout, self.stderr):
+            if stream:
+                stream.close()
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.kill()
+    def __exit__(self, failed: object, *_: object) -> None:
+        if failed:
+            self.kill()
+        self._close()
         self.wait()
 
 
+def _pipe(descriptor: int | None) -> IO[str] | None:
+    return None if descriptor is None else os.fdopen(descriptor, encoding="utf-8")
+
+
+Stream = IO[Any] | int | None  # a file, a descriptor, PIPE or DEVNULL; None is the stream of the tests
+
+
 def start(
-    *arguments: str, cwd: Path, env: Mapping[str, str], streams: tuple[IO[Any], IO[Any], IO[Any]]
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: Stream = None,
+    stdout: Stream = None,
+    stderr: Stream = None,
 ) -> Command:
     """Start `reconciler` with these arguments and standard streams."""
     assert _forkable(env), "the environment holds what a process reads before any of our code runs"
-    reads, writes = os.pipe()
     umask = os.umask(0)
     os.umask(umask)
     asked = {"arguments": arguments, "cwd": str(cwd), "env": dict(env), "umask": umask}
-    descriptors = [*(stream.fileno() for stream in streams), writes]
-    socket.send_fds(_server(), [json.dumps(asked).encode()], descriptors)
-    os.close(writes)
-    return Command(arguments, os.fdopen(reads, "rb", buffering=0))
+    with ExitStack() as sent:
+        reads: list[int | None] = []
+        descriptors: list[int] = []
+        for number, stream in enumerate((stdin, stdout, stderr)):
+            read, descriptor = _descriptor(number, stream, sent)
+            reads.append(read)
+            descriptors.append(descriptor)
+        answer, told = _channel(sent)
+        socket.send_fds(_server(), [json.dumps(asked).encode()], [*descriptors, told])
+    return Command(arguments, os.fdopen(answer, "rb", buffering=0), *reads[1:])
+
+
+def _descriptor(number: int, stream: Stream, sent: ExitStack) -> tuple[int | None, int]:
+    """Return our end, where there is one, and the command's, which is closed here once it was sent."""
+    if stream == subprocess.PIPE:
+        return _channel(sent)
+    if stream == subprocess.DEVNULL:
+        return None, sent.enter_context(Path(os.devnull).open("r+b")).fileno()
+    if stream is None:
+        return None, number
+    return None, stream if isinstance(stream, int) else stream.fileno()
+
+
+def _channel(sent: ExitStack) -> tuple[int, int]:
+    reads, writes = os.pipe()
+    sent.callback(os.close, writes)
+    return reads, writes
+
+
+def in_a_shell(python: str) -> tuple[str, int]:
+    """Return what runs the command in `sh` as a program, and a descriptor that the shell has to inherit."""
+    door = _server().fileno()
+    return f'exec {python} -I -S -c {shlex.quote(_CLIENT)} {door} "$@"', door
+
+
+_CLIENT = """
+import json, os, signal, socket, sys
+umask = os.umask(0)
+os.umask(umask)
+asked = {"arguments": sys.argv[2:], "cwd": os.getcwd(), "env": dict(os.environ), "umask": umask}
+reads, writes = os.pipe()
+socket.send_fds(socket.socket(fileno=int(sys.argv[1])), [json.dumps(asked).encode()], [0, 1, 2, writes])
+os.close(writes)
+with os.fdopen(reads) as answer:
+    process = int(answer.readline())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: os.kill(process, number))
+    sys.exit(int(answer.readline()))
+"""
 
 
 def _forkable(env: Mapping[str, str]) -> bool:

@@ -118,14 +118,20 @@ class Project:
             "RECONCILER_LOCK_IN_SERVICE": "never",  # it waits for real seconds; its own tests turn it on
         }
 
-    def start(self, service: Service, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    def start(
+        self, service: Service, *arguments: str, env: Mapping[str, str] | None = None, **streams: Any
+    ) -> warm.Command:
         """The command, started."""
+        return warm.start(*arguments, cwd=self.folder, env=self.environ(service) | dict(env or {}), **streams)
+
+    def start_cold(self, service: Service, *arguments: str, **streams: Any) -> "subprocess.Popen[str]":
+        """The command, started as everybody does: for claims about the start itself."""
         return subprocess.Popen(
             [sys.executable, "-m", "reconciler", *arguments],
             cwd=self.folder,
-            env=self.environ(service) | options.pop("env", {}),
+            env=self.environ(service),
             text=True,
-            **options,
+            **streams,
         )
 
     def run(

@@ -11,6 +11,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import warm
 from cli.hands import Project, Service
 from waiting import patience_s, readable, until
 
@@ -22,7 +23,7 @@ JANE, SAM = "+61491570156", "+61491570157"
 class Listener:
     """`callbacks listen` in a process of its own."""
 
-    process: "subprocess.Popen[str]"
+    process: warm.Command
     address: str
     said: list[str] = field(default_factory=list)
 
@@ -46,7 +47,7 @@ class Listener:
         """Exit code, the rest of its output, all that it said beside it."""
         self.process.send_signal(signal.SIGTERM)
         out, err = self.process.communicate(timeout=patience_s)
-        return self.process.returncode, out, "".join(self.said) + err
+        return self.process.wait(), out, "".join(self.said) + err
 
 
 @contextmanager

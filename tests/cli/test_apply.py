@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
+import warm
 from cli.hands import Project, Service
 from msgspec import structs
 from waiting import patience_s, readable, taken, until
@@ -21,7 +22,7 @@ PLANNED = 5  # creates of the quickstart
 class Terminal:
     """A command whose stdin, stdout and stderr are a terminal."""
 
-    def __init__(self, process: "subprocess.Popen[str]", screen: int) -> None:
+    def __init__(self, process: warm.Command, screen: int) -> None:
         self.process = process
         self._screen = screen
         self.seen = ""
@@ -68,7 +69,7 @@ def terminal(project: Project, service: Service, *arguments: str, **more: str) -
 @contextmanager
 def started(
     project: Project, service: Service, *arguments: str, env: Mapping[str, str] | None = None
-) -> Iterator["subprocess.Popen[str]"]:
+) -> Iterator[warm.Command]:
     with project.start(
         service,
         *arguments,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+import warm
 from cli.hands import Project, Service
 from cli.listener import JANE, SAM, answer, done, send
 from waiting import patience_s, readable, taken, until
@@ -331,9 +332,7 @@ def test_what_people_wrote_is_shown_and_kept_nowhere(project: Project, service: 
 
 
 @contextmanager
-def following(
-    project: Project, service: Service, *options: str
-) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def following(project: Project, service: Service, *options: str) -> Iterator[tuple[warm.Command, str]]:
     """A send that waits, and the id of its message."""
     with project.start(
         service,

@@ -111,7 +111,7 @@ def test_a_signal_at_any_moment_is_130_or_comes_too_late(
     """From the first instruction to the last: no traceback, no death by the signal."""
     found = set()
     for delay_ms in (0, 1, 3, 10, 30, 60, 100, 150, 250, 400):
-        with project.start(service, "plan", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with project.start_cold(service, "plan", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             if heard(process):
                 time.sleep(delay_ms / 1000)
                 process.send_signal(number)
@@ -228,7 +228,7 @@ def test_a_full_output_is_noticed_before_anything_is_written(project: Project, s
     """The report of an apply has to be possible before there is something to report."""
     with Path("/dev/full").open("w") as full:
         words = ("apply", "--yes", "--format", "json")
-        with project.start(service, *words, stdout=full, stderr=subprocess.PIPE) as process:
+        with project.start_cold(service, *words, stdout=full, stderr=subprocess.PIPE) as process:
             said = process.communicate(timeout=patience_s)[1]
 
     assert (process.returncode, service.requests()) == (1, [])
@@ -241,7 +241,7 @@ def test_a_report_that_nobody_reads_is_kept_and_said_to_be(
 ) -> None:
     """The reader of the pipe goes while the command works; what was written to the service was written."""
     words = ("apply", "--yes", "--format", form)
-    with project.start(service, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with project.start_cold(service, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()
         process.stdout = None
@@ -293,7 +293,7 @@ def signalled(
             for number in signals_:
                 process.send_signal(number)
             _, said = process.communicate(timeout=ends_within_s)
-    return process.returncode, said
+    return process.wait(), said
 
 
 # A command whose main thread hangs in its event loop, with its last words going where nobody reads.

@@ -4,13 +4,14 @@ import json
 import subprocess
 from collections.abc import Callable
 
+import warm
 from cli.hands import Project, Service
 from waiting import patience_s, until
 
 PLANNED = 4  # creates of the quickstart, its file left out
 
 
-def cut_off(project: Project, service: Service, end: Callable[["subprocess.Popen[str]"], None]) -> None:
+def cut_off(project: Project, service: Service, end: Callable[[warm.Command], None]) -> None:
     """Apply, and end it so after its first write.
 
     Without the file: cut off in its creation its content is unknown, and uploaded once more by a new plan.

@@ -5,9 +5,9 @@ directly. Not here: when something is killed (the tests), anything of the client
 """
 
 import json
-import os
 import signal
 import sqlite3
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -54,17 +54,14 @@ class Ground:
 
     def start(self, *arguments: str) -> warm.Command:
         """Start the command; what it says is kept in files, so that no pipe fills up."""
-        with (
-            Path(os.devnull).open() as nothing,
-            (self.project.folder / "out").open("w") as out,
-            (self.project.folder / "err").open("w") as err,
-        ):
-            settle = {"RECONCILER_SERVICE_LIMITS_SETTLE_S": str(SETTLE_S)}
-            return warm.start(
+        with (self.project.folder / "out").open("w") as out, (self.project.folder / "err").open("w") as err:
+            return self.project.start(
+                self.service,
                 *arguments,
-                cwd=self.project.folder,
-                env=self.project.environ(self.service) | settle | dict(self.environ),
-                streams=(nothing, out, err),
+                env={"RECONCILER_SERVICE_LIMITS_SETTLE_S": str(SETTLE_S), **self.environ},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
             )
 
     def run(self, *arguments: str) -> int:

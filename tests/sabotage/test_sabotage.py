@@ -84,7 +84,7 @@ def test_without_a_defect_the_tests_are_green(workshop: Workshop, process: Trial
     assert result.returncode == 0, result.stdout[-3000:]
 
 
-@effort.sample(6)
+@effort.sample(4)
 @pytest.mark.parametrize("defect", DEFECTS, ids=[defect.name.replace(" ", "-") for defect in DEFECTS])
 def test_a_planted_defect_is_caught(
     workshop: Workshop, process: Trials | None, package: Package, defect: Defect
