@@ -25,7 +25,7 @@ from reconciler.service.client import ServiceClient
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FORMS = [(vendor, form) for vendor in ("service", "whispir") for form in ("json", "xml")]
 RECORDED = [("service json recorded", "json"), ("whispir xml recorded", "xml")]  # in the recorded forms
-PAIRS = effort.count(small=4, full=60)
+PAIRS = effort.count(small=4, full=30)
 NOTHING = Consent()
 
 

@@ -33,7 +33,7 @@ from reconciler.service.profile import load_profile
 from reconciler.service.replies import parse_reply
 
 FIXED = os.environ.get("HYPOTHESIS_PROFILE", "fixed") == "fixed"
-EXAMPLES = effort.count(small=40, full=350) if FIXED else 5_000
+EXAMPLES = effort.count(small=40, full=200) if FIXED else 5_000
 seconds_max = 5.0  # of processor time for one input of at most some kilobytes
 size_max = 4_000  # bytes of a seed: what is large on purpose has its row in a corpus
 

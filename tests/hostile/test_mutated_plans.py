@@ -75,16 +75,16 @@ def spread(length: int, count: int) -> list[int]:
 
 def bytes_changed(data: bytes, chance: random.Random) -> Iterator[Change]:
     """Yield what goes wrong on a way, and what a careless editor does."""
-    for at in spread(len(data), effort.count(small=40, full=260)):
+    for at in spread(len(data), effort.count(small=40, full=130)):
         yield "one bit flipped", data[:at] + bytes([data[at] ^ (1 << chance.randrange(8))]) + data[at + 1 :]
-    for at in spread(len(data), effort.count(small=25, full=160)):
+    for at in spread(len(data), effort.count(small=25, full=80)):
         yield "some bytes lost", data[:at] + data[at + chance.randint(1, 40) :]
         other = bytes(chance.choices(b' \n{}[]",:0aZ\x00\xc3\xff', k=chance.randint(1, 3)))
         yield "some bytes more", data[:at] + other + data[at:]
     for at in spread(len(data), effort.count(small=12, full=60))[:-1]:
         yield "cut short", data[:at]
     lines = data.splitlines(keepends=True)
-    for at in spread(len(lines) - 1, effort.count(small=15, full=80)):
+    for at in spread(len(lines) - 1, effort.count(small=15, full=40)):
         if lines[at] != lines[at + 1]:
             yield "two lines swapped", b"".join([*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]])
         yield "a line twice", b"".join([*lines[: at + 1], *lines[at:]])

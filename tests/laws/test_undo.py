@@ -21,7 +21,7 @@ from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan
 
 LAW = settings(
-    max_examples=effort.count(small=4, full=25), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=effort.count(small=4, full=15), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 Bodies = dict[str, dict[str, Any]]

@@ -13,7 +13,7 @@ from reconciler.sandbox.xmltree import entities, frames
 
 Documents = st.SearchStrategy[dict[str, Any]]
 
-EXAMPLES = effort.count(small=60, full=2_000)  # of every kind
+EXAMPLES = effort.count(small=60, full=600)  # of every kind
 laws = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 # Few characters, and those that markup, line ends and encodings stumble over.
