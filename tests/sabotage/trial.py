@@ -54,10 +54,14 @@ class Result(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Tests as pytest names them, and the changed sources by the names of their modules."""
+    """Tests as pytest names them, and the changed sources by the names of their modules.
+
+    `all_red`: go on behind a test that fails, to tell all of them.
+    """
 
     tests: tuple[str, ...]
     sources: dict[str, str]
+    all_red: bool
 
 
 class Trials:
@@ -66,11 +70,14 @@ class Trials:
     def __init__(self, ours: Connection) -> None:
         self._ours = ours
 
-    def run(self, tests: Sequence[str], planted: Mapping[str, str]) -> Result:
-        """Run these tests (paths below tests/) with these texts in place of the project's files."""
+    def run(self, tests: Sequence[str], planted: Mapping[str, str], *, all_red: bool = False) -> Result:
+        """Run these tests (paths below tests/) with these texts in place of the project's files.
+
+        The first that fails is the verdict, unless `all_red` are to be told.
+        """
         sources = {path.removesuffix(".py").replace("/", "."): text for path, text in planted.items()}
         try:
-            self._ours.send(Job(tuple(f"{TESTS}/{one}" for one in tests), sources))
+            self._ours.send(Job(tuple(f"{TESTS}/{one}" for one in tests), sources, all_red))
             result: Result = self._ours.recv()
         except (EOFError, OSError) as error:
             return Result("none", f"the process of the trials has ended: {error!r}")
@@ -162,6 +169,8 @@ def _tried(session: pytest.Session, job: Job) -> Result:
                 return Result("none", f"{report.nodeid}: {report.longreprtext[-500:]}")
             if report.failed:
                 red.add(test)
+        if red and not job.all_red:
+            break
     return Result("red" if red else "green", red=frozenset(red))
 
 

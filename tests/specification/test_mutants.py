@@ -107,7 +107,7 @@ def test_the_tests_that_name_a_statement_catch_its_mutants(
     caught: set[str] = set()
     tally.count("mutants missed", "any", 0)
     for mutant in BY_STATEMENT[statement]:
-        result = process.run(mutant.tests, mutant.planted(package, ROOT))
+        result = process.run(mutant.tests, mutant.planted(package, ROOT), all_red=True)
         assert result.verdict != "none", f"{statement}: {result.told}"
         if result.verdict == "green":
             tally.count("mutants missed", statement)
