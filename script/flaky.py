@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
@@ -99,13 +100,20 @@ def again(asked: argparse.Namespace, place: Path) -> Iterator[Result]:
 
 
 def alone(tests: Sequence[str], place: Path) -> Iterator[Result]:
-    """Run each test module in a process of its own: none may need what another one does."""
+    """Run each test module in a process of its own, as many at a time as there are cores.
+
+    None may need what another one does.
+    """
     folder = clone(place / "clone", umask=0o022)
     found = [path for name in tests or ["tests"] for path in sorted((folder / name).rglob("test_*.py"))]
-    for number, path in enumerate(found, 1):
+
+    def one(number: int, path: Path) -> Result:
         name = path.relative_to(folder).as_posix()
         words = [".venv/bin/python", "-m", "pytest", "-q", "--effort", "quick", name]
-        yield ran(words, folder, place / f"{number}.log", name, Condition(name))
+        return ran(words, folder, place / f"{number}.log", name, Condition(name))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(one, range(1, len(found) + 1), found)
 
 
 def run(condition: Condition, arguments: Sequence[str], place: Path, name: str) -> Result:

@@ -216,7 +216,7 @@ def effects(folder: Path) -> int:
 @pytest.mark.parametrize("then", ["resume", "apply"])
 def test_killed_at_any_effect_and_gone_on_with_it_ends_as_if_never_killed(tmp_path: Path, then: str) -> None:
     """Law 5, exhaustively: before and after every request and every commit. Nothing is sent twice."""
-    for at in range(1, effects(tmp_path / "whole") + 1, effort.count(small=13, full=1)):
+    for at in range(1, effects(tmp_path / "whole") + 1, effort.count(small=13, full=2)):
         world = built(tmp_path / f"{then}-{at}")
         first = killed(world, at)
         second = Killed(world)

@@ -13,6 +13,7 @@ started as a real process.
 """
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
@@ -176,8 +177,9 @@ def start(
     stdin: Stream = None,
     stdout: Stream = None,
     stderr: Stream = None,
+    pipesize: int = 0,
 ) -> Command:
-    """Start `reconciler` with these arguments and standard streams."""
+    """Start `reconciler` with these arguments and streams; `pipesize` in bytes, 0 for the usual one."""
     assert _forkable(env), "the environment holds what a process reads before any of our code runs"
     umask = os.umask(0)
     os.umask(umask)
@@ -187,6 +189,8 @@ def start(
         descriptors: list[int] = []
         for number, stream in enumerate((stdin, stdout, stderr)):
             read, descriptor = _descriptor(number, stream, sent)
+            if read is not None and pipesize:
+                fcntl.fcntl(read, fcntl.F_SETPIPE_SZ, pipesize)
             reads.append(read)
             descriptors.append(descriptor)
         answer, told = _channel(sent)

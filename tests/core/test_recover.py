@@ -16,7 +16,7 @@ from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
 from reconciler.model.journal import Ending, Entry, Intent
 from reconciler.model.plans import Plan
 
-LAW = settings(max_examples=effort.count(small=40, full=400))
+LAW = settings(max_examples=effort.count(small=40, full=150))
 ENDINGS: tuple[Ending, ...] = ("", "applied", "skipped", "conflict", "failed", "absent", "not attempted")
 
 

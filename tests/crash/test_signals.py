@@ -76,7 +76,7 @@ def _stopped(place: Ground, words: tuple[str, ...], kind: signal.Signals, chance
     with place.start(*words) as process:
         heard(process)  # before that it is the interpreter that starts, and not our program
         try:
-            return process.wait(chance.uniform(0, 1.2))
+            return process.wait(chance.uniform(0, 0.7))
         except subprocess.TimeoutExpired:
             process.send_signal(kind)
         if chance.random() < 0.5:

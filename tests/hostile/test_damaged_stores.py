@@ -25,7 +25,7 @@ from reconciler.model.plans import Plan
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch
 
-EACH = effort.count(small=3, full=30)  # of each kind
+EACH = effort.count(small=3, full=20)  # of each kind
 NEW = contact("ops", "somebody-new")
 
 

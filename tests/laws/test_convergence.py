@@ -17,8 +17,8 @@ from reconciler.sandbox.app import SandboxConfig
 
 PEOPLE = ("ada", "bob", "cho", "dee", "eve", "fay")
 ZONES = ("Australia/Melbourne", "Europe/London", "Asia/Tokyo")
-PAIRS = effort.count(small=12, full=120)
-LOST_STORES = effort.count(small=5, full=40)
+PAIRS = effort.count(small=12, full=100)
+LOST_STORES = effort.count(small=5, full=30)
 
 text = (
     st.text(string.ascii_letters + string.digits + " .,'&é近藤ł-", min_size=1, max_size=12)

@@ -39,8 +39,8 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options, Plan
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 
-LAW = settings(max_examples=effort.count(small=20, full=80))
-LONG_LAW = settings(LAW, max_examples=effort.count(small=60, full=250))
+LAW = settings(max_examples=effort.count(small=20, full=50))
+LONG_LAW = settings(LAW, max_examples=effort.count(small=60, full=150))
 
 selectors = st.sampled_from(
     [

@@ -35,7 +35,7 @@ COMMANDS = (
     "tests/examples/",
 )
 IN_MEMORY = bool(effort.count(small=0, full=1))
-parts = 12  # in which the tests run without a defect, so that all workers of a run share them
+parts = 6  # in which the tests run without a defect, so that all workers of a run share them
 
 
 def is_inside(tests: Sequence[str]) -> bool:

@@ -28,10 +28,10 @@ from reconciler.sandbox.schemas import SCHEMAS, closed
 SHIPPED = Path(__file__).parents[2] / "schemas" / "openapi.json"
 DOCUMENT: Any = openapi.document(SandboxConfig())
 
-requests_min = effort.count(small=300, full=1_000)
+requests_min = effort.count(small=300, full=600)
 examples = {  # an operation
-    schemathesis.GenerationMode.POSITIVE: effort.count(small=6, full=18),
-    schemathesis.GenerationMode.NEGATIVE: effort.count(small=2, full=8),
+    schemathesis.GenerationMode.POSITIVE: effort.count(small=6, full=10),
+    schemathesis.GenerationMode.NEGATIVE: effort.count(small=2, full=5),
 }
 
 Operation = APIOperation[Any, Any, Any, Any]
