@@ -194,6 +194,12 @@ class Server:
     def kill(self) -> None:
         """Kill all of it at once, as a crash of the machine would."""
         self._end(signal.SIGKILL)
+        # Each connection's process has a session of its own: one that hears of the end a moment later may
+        # still commit what it is asked to.
+        for process in _at_work(self.data):
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), signal.SIGKILL)
+        _wait_for_children(self.data)
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
@@ -258,8 +264,13 @@ def _wait_for_children(data: Path) -> None:
     Each of its children has a session of its own, and ends by itself a moment later.
     """
     until = time.monotonic() + begins_within_s
-    while time.monotonic() < until and any(_works_in(one, data) for one in Path("/proc").glob("[0-9]*")):
+    while time.monotonic() < until and any(_at_work(data)):
         time.sleep(0.01)
+
+
+def _at_work(data: Path) -> Iterator[Path]:
+    """The processes that work in the folder of a server."""
+    return (one for one in Path("/proc").glob("[0-9]*") if _works_in(one, data))
 
 
 def _works_in(process: Path, folder: Path) -> bool:
