@@ -20,8 +20,8 @@ from test_tidy import committed
 from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
-from reconciler.cli.values import DEFAULTS
-from reconciler.cli.variables import variable
+from reconciler.cli.settings.values import DEFAULTS
+from reconciler.cli.settings.variables import variable
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = ROOT / "examples" / "ci"

@@ -86,7 +86,7 @@ def _all_but(*files: str) -> Callable[[str], bool]:
 
 def _calls_no_service(path: str) -> bool:
     """One module opens what leads to the service. The sandbox calls receivers, the demo its own sandbox."""
-    others = _all_but("reconciler/service/connections.py", "reconciler/cli/stage.py")
+    others = _all_but("reconciler/service/connections.py", "reconciler/cli/demo/stage.py")
     return others(path) and not path.startswith("reconciler/sandbox/")
 
 

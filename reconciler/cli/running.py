@@ -19,7 +19,7 @@ from msgspec import structs
 from reconciler.apply.stop import StopFlag
 from reconciler.cli import output, signals
 from reconciler.cli.context import read_context
-from reconciler.cli.settings import read_settings, working_folder
+from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.model.context import Context
 from reconciler.model.settings import Settings

@@ -1,4 +1,4 @@
-"""Finding: what one look at the surroundings has shown. The value only; looking is cli/checks.py."""
+"""Finding: what one look at the surroundings has shown. The value only; looking is cli/doctor/checks.py."""
 
 from typing import Literal
 

@@ -13,7 +13,7 @@ from msgspec import structs
 from service.support import answer as answered
 from service.support import app_wire, with_client
 
-from reconciler.cli.editing import write_edit
+from reconciler.cli.callbacks.editing import write_edit
 from reconciler.errors import InDoubt, Rejected, StalePlan
 from reconciler.model.callback_edits import CallbackEdit
 from reconciler.model.messages import Callback, CallbackAuth

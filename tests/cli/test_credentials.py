@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from waiting import patience_s
 
-from reconciler.cli.credentials import SecretRefused, Source, read, source_of
-from reconciler.cli.settings import read_settings
+from reconciler.cli.settings.credentials import SecretRefused, Source, read, source_of
+from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
 
 

@@ -13,8 +13,8 @@ from msgspec import structs
 from pyrage import passphrase, x25519
 from report import cases
 
-from reconciler.cli.encryption import check_recipients, read_identities, read_recipients
-from reconciler.cli.planfile import read_plan, write_plan
+from reconciler.cli.files.encryption import check_recipients, read_identities, read_recipients
+from reconciler.cli.files.planfile import read_plan, write_plan
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError

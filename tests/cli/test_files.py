@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.files import check_place, read_file, write_private
+from reconciler.cli.files.private import check_place, read_file, write_private
 from reconciler.errors import FileError
 
 

@@ -8,7 +8,7 @@ from cli.hands import Project, Service
 from cli.keeping import RUN, store_file, store_of, told
 from waiting import until
 
-from reconciler.cli.planfile import read_plan
+from reconciler.cli.files.planfile import read_plan
 from reconciler.core.guard import Consent
 from reconciler.model.context import Context
 from reconciler.model.journal import Intent

@@ -11,7 +11,7 @@ from cli.test_settings import refusal
 from service.roads import STRANGER, TRUSTED, Front, HttpProxy, beside, proving
 from service.socket_server import free_port
 
-from reconciler.cli.settings import read_settings
+from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Network
 

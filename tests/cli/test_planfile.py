@@ -13,7 +13,7 @@ from report import cases
 from sealing import resealed
 
 from reconciler import __version__
-from reconciler.cli.planfile import read_plan, write_plan
+from reconciler.cli.files.planfile import read_plan, write_plan
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError, StalePlan

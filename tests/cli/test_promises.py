@@ -3,7 +3,7 @@
 import pytest
 from pyrage import x25519
 
-from reconciler.cli.encryption import check_recipients
+from reconciler.cli.files.encryption import check_recipients
 from reconciler.errors import InputError
 
 _PREFIX = "AGE-SECRET-KEY-1"

@@ -8,7 +8,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from reconciler.cli.values import DEFAULTS
+from reconciler.cli.settings.values import DEFAULTS
 from reconciler.manifest.check import check
 from reconciler.manifest.schemas import read_schema
 from reconciler.manifest.tree import read_tree

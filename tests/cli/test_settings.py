@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.settings import Read, read_settings
-from reconciler.cli.values import DEFAULTS
-from reconciler.cli.variables import variable
+from reconciler.cli.settings.reading import Read, read_settings
+from reconciler.cli.settings.values import DEFAULTS
+from reconciler.cli.settings.variables import variable
 from reconciler.errors import SettingsError
 from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRef
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import sources, trust
-from reconciler.cli.credentials import SecretRefused, Source
-from reconciler.cli.credentials import read as read_secret
-from reconciler.cli.settings import Read, read_settings
+from reconciler.cli.settings import sources, trust
+from reconciler.cli.settings.credentials import SecretRefused, Source
+from reconciler.cli.settings.credentials import read as read_secret
+from reconciler.cli.settings.reading import Read, read_settings
 from reconciler.errors import SettingsError
 
 JANE, SAM, ROOT = 1000, 1001, 0

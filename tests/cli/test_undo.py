@@ -17,7 +17,7 @@ from world import Agreeing, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
-from reconciler.cli.planfile import read_plan
+from reconciler.cli.files.planfile import read_plan
 from reconciler.core.guard import Consent
 from reconciler.errors import StalePlan, UnsafePlan
 from reconciler.model.outcomes import Outcome

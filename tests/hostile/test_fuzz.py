@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from service.test_media import HOSTILE
 
-from reconciler.cli.settings import read_settings
+from reconciler.cli.settings.reading import read_settings
 from reconciler.core import normalize, retry
 from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.check import check

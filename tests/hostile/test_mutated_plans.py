@@ -23,7 +23,7 @@ from report import cases
 from sealing import reseal, resealed
 
 from reconciler import __version__
-from reconciler.cli.planfile import read_plan
+from reconciler.cli.files.planfile import read_plan
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.seal import sealed
 from reconciler.errors import ReconcilerError

@@ -5,8 +5,8 @@ from pathlib import Path
 from hostile import corpora
 from hostile.corpora import Case
 
-from reconciler.cli.credentials import SecretRefused, Source, read
-from reconciler.cli.settings import read_settings
+from reconciler.cli.settings.credentials import SecretRefused, Source, read
+from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
 from reconciler.service.profile import load_profile
 

@@ -11,8 +11,8 @@ from msgspec import structs
 from report import cases
 
 from reconciler import __version__
-from reconciler.cli.planfile import write_plan
-from reconciler.cli.settings import read_settings
+from reconciler.cli.files.planfile import write_plan
+from reconciler.cli.settings.reading import read_settings
 from reconciler.core.seal import sealed
 from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.signs import private_kind

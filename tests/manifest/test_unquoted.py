@@ -12,7 +12,7 @@ import yaml
 from cli.hands import PLAIN
 from manifest.project import RULES, Project
 
-from reconciler.cli.settings import read_settings
+from reconciler.cli.settings.reading import read_settings
 from reconciler.core.resolve import resolve
 from reconciler.errors import SettingsError
 from reconciler.manifest import yamltext

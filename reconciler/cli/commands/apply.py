@@ -121,8 +121,8 @@ def _job(file: str | None, given: Mapping[str, Any], undo_file: str | None, **sh
     """Return what is to be done, from the options of the command line. Nothing is asked of the service."""
     from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
     from reconciler.cli.commands.plan import consent_of, next_step, options_of, recipients_of  # noqa: PLC0415 - the same
-    from reconciler.cli.files import check_place  # noqa: PLC0415 - the same
-    from reconciler.cli.planfile import read_plan  # noqa: PLC0415 - the same
+    from reconciler.cli.files.planfile import read_plan  # noqa: PLC0415 - the same
+    from reconciler.cli.files.private import check_place  # noqa: PLC0415 - the same
     from reconciler.cli.running import context_of, patient, settings_of  # noqa: PLC0415 - the same
     from reconciler.model.snapshots import Desired  # noqa: PLC0415 - the same
 
@@ -170,8 +170,8 @@ def _check_commit(context: "Context", environ: Mapping[str, str]) -> None:
 
 def _require_undo(saved: "Plan | None", file: Path | None, recipients: tuple[str, ...]) -> None:
     """Raise UsageError where an undo cannot be had, or would be readable by more people than the plan was."""
-    from reconciler.cli.encryption import is_encrypted  # noqa: PLC0415 - seldom needed
-    from reconciler.cli.files import read_file  # noqa: PLC0415 - the same
+    from reconciler.cli.files.encryption import is_encrypted  # noqa: PLC0415 - seldom needed
+    from reconciler.cli.files.private import read_file  # noqa: PLC0415 - the same
 
     if saved is not None and saved.options.undo_of:
         raise click.UsageError("an undo has no undo: `reconciler apply` without it does again what git says.")
@@ -216,7 +216,7 @@ class Undo:
         """Write the file that was asked for, or say why there is none; false where it could not be."""
         if self._path is None:
             return True
-        from reconciler.cli.planfile import write_plan  # noqa: PLC0415 - where an undo is written
+        from reconciler.cli.files.planfile import write_plan  # noqa: PLC0415 - where an undo is written
 
         plan = self._plan
         if plan is None or not (plan.changes or plan.gone):

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from reconciler.cli import callback_commands, keys, options, output
+from reconciler.cli import options, output
+from reconciler.cli.callbacks import keys
+from reconciler.cli.commands import callback_edits
 
 if TYPE_CHECKING:
     from reconciler.cli.running import Signals
@@ -117,7 +119,7 @@ def listen(
             --events replies.jsonl
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     key = keys.key_of(given)
-    from reconciler.cli.listening import Listening, run  # noqa: PLC0415 - a web server, not for --help
+    from reconciler.cli.callbacks.listening import Listening, run  # noqa: PLC0415 - a web server, not for --help
     from reconciler.receiver.app import ReceiverConfig  # noqa: PLC0415 - the same
 
     run(
@@ -161,7 +163,7 @@ def inbox(*, everything: bool, inbox: str, format: str) -> int:  # noqa: A002 - 
         reconciler callbacks inbox >> replies.jsonl
         reconciler callbacks inbox --all --format text
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.telling import show_all, tell_waiting  # noqa: PLC0415 - loads what --help does not need
+    from reconciler.cli.callbacks.telling import show_all, tell_waiting  # noqa: PLC0415 - loads what --help does not need
 
     (show_all if everything else tell_waiting)(Path(inbox), as_json=format == "json")
     return 0
@@ -321,5 +323,5 @@ def calls(*, callback_id: str, message_id: str | None, failed: bool, format: str
     return 0
 
 
-for _command in (callback_commands.get, callback_commands.update, callback_commands.mark):
+for _command in (callback_edits.get, callback_edits.update, callback_edits.mark):
     command.add_command(_command)

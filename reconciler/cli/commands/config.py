@@ -27,7 +27,7 @@ def command(config: str | None, environment: str | None, format: str) -> int:  #
         reconciler config
         reconciler config --environment staging --format json
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.settings import read_settings, working_folder  # noqa: PLC0415 - --help needs no settings
+    from reconciler.cli.settings.reading import read_settings, working_folder  # noqa: PLC0415 - --help needs no settings
 
     read = read_settings(
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=False
@@ -72,7 +72,7 @@ def _proxy(value: Any) -> Row:
 
 
 def _secret(value: Any) -> Row:
-    from reconciler.cli.credentials import SecretRefused, source_of  # noqa: PLC0415 - with the settings
+    from reconciler.cli.settings.credentials import SecretRefused, source_of  # noqa: PLC0415 - with the settings
 
     if value.raw is None:
         return value.name, None, value.origin

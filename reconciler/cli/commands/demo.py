@@ -9,7 +9,7 @@ from reconciler.cli import output
 from reconciler.errors import ReconcilerError
 
 if TYPE_CHECKING:
-    from reconciler.cli.stage import Stage
+    from reconciler.cli.demo.stage import Stage
 
 
 @click.command(short_help="See all of it in half a minute, offline.")
@@ -27,7 +27,7 @@ def command() -> int:
     Example:
         reconciler demo
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.stage import staged  # noqa: PLC0415 - loads what --help does not need
+    from reconciler.cli.demo.stage import staged  # noqa: PLC0415 - loads what --help does not need
 
     with staged() as stage:
         Story(stage).tell()

@@ -10,7 +10,7 @@ import click
 from reconciler.cli import options, output
 
 if TYPE_CHECKING:
-    from reconciler.cli.surroundings import Surroundings
+    from reconciler.cli.doctor.surroundings import Surroundings
     from reconciler.model.findings import Finding
 
     Look = Callable[[Surroundings], tuple[Finding, ...]]
@@ -63,8 +63,8 @@ def _found(
     config: str | None, environment: str | None, timeout_s: float, *, offline: bool
 ) -> "tuple[Finding, ...]":
     """Return all findings in the order of the table: first what others need, then the rest side by side."""
-    from reconciler.cli import checks, checks_outside  # noqa: PLC0415 - loads everything, which --help does not need
-    from reconciler.cli.surroundings import begun  # noqa: PLC0415 - the same
+    from reconciler.cli.doctor import checks, outside  # noqa: PLC0415 - loads everything, which --help does not need
+    from reconciler.cli.doctor.surroundings import begun  # noqa: PLC0415 - the same
 
     around = begun(os.environ, config, environment, timeout_s)
     findings: tuple[Finding, ...] = ()
@@ -73,8 +73,8 @@ def _found(
         findings += found
     looks: dict[str, Look] = {
         "manifests": checks.manifests,
-        "store": checks_outside.store,
-        **({} if offline else {"service": checks_outside.service}),
+        "store": outside.store,
+        **({} if offline else {"service": outside.service}),
         "limits": checks.limits,
         "files": checks.files,
         "proxies": checks.way,
@@ -85,8 +85,8 @@ def _found(
 
 def _step(name: str, step: "Step", around: "Surroundings") -> "tuple[Surroundings, tuple[Finding, ...]]":
     """Return what a step found, and the surroundings after it: the same where it was late or broke."""
-    from reconciler.cli.deadlines import together  # noqa: PLC0415 - where looks begin
-    from reconciler.cli.surroundings import broken  # noqa: PLC0415 - the same
+    from reconciler.cli.doctor.deadlines import together  # noqa: PLC0415 - where looks begin
+    from reconciler.cli.doctor.surroundings import broken  # noqa: PLC0415 - the same
 
     def guarded() -> "tuple[Surroundings, tuple[Finding, ...]]":
         try:
@@ -99,8 +99,8 @@ def _step(name: str, step: "Step", around: "Surroundings") -> "tuple[Surrounding
 
 
 def _side_by_side(looks: "Mapping[str, Look]", around: "Surroundings") -> "tuple[Finding, ...]":
-    from reconciler.cli.deadlines import together  # noqa: PLC0415 - where looks begin
-    from reconciler.cli.surroundings import alone  # noqa: PLC0415 - the same
+    from reconciler.cli.doctor.deadlines import together  # noqa: PLC0415 - where looks begin
+    from reconciler.cli.doctor.surroundings import alone  # noqa: PLC0415 - the same
 
     work = {name: partial(alone, name, partial(look, around)) for name, look in looks.items()}
     done = together(work, around.timeout_s)

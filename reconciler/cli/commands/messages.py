@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconciler.cli import options, output
-from reconciler.cli.bulk_command import bulk
+from reconciler.cli.messages.bulk_command import bulk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,7 +149,7 @@ def send(
         reconciler messages send --to +61491570156 --subject Test \\
             --body 'Reply, please' --callback on-call --param incident=42
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli import sending  # noqa: PLC0415 - not for --help
+    from reconciler.cli.messages import sending  # noqa: PLC0415 - not for --help
 
     found, as_json = sending.written(given), format == "json"
     if wait and (found.at is not None or dry_run):

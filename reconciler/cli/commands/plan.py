@@ -45,7 +45,7 @@ def command(*, file: str | None, detailed_exitcode: bool, full: bool, format: st
         reconciler plan -o plan.json --only workspace:ops
         reconciler plan -o plan.age --recipients-file team.keys
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.planfile import write_plan  # noqa: PLC0415 - loads much that --help does not need
+    from reconciler.cli.files.planfile import write_plan  # noqa: PLC0415 - loads much that --help does not need
     from reconciler.core.recover import Standing  # noqa: PLC0415 - the same
     from reconciler.report.json import plan_json  # noqa: PLC0415 - the same
     from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
@@ -128,7 +128,7 @@ def recipients_of(given: Mapping[str, Any], wanted: bool, option: str) -> tuple[
         if given["encrypt_to"] or given["recipients_file"]:
             raise click.UsageError(f"--encrypt-to and --recipients-file are about a file: give {option}.")
         return ()
-    from reconciler.cli.encryption import check_recipients, read_recipients  # noqa: PLC0415 - loads much that --help does not need
+    from reconciler.cli.files.encryption import check_recipients, read_recipients  # noqa: PLC0415 - loads much that --help does not need
     from reconciler.cli.running import settings_of  # noqa: PLC0415 - the same
 
     settings = settings_of(given["config"], given["environment"], service=False)

@@ -26,7 +26,7 @@ def command(file: str, *, identity: str | None, full: bool, format: str) -> int:
     Example:
         reconciler show plan.json --full
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.planfile import read_plan  # noqa: PLC0415 - loads much that --help does not need
+    from reconciler.cli.files.planfile import read_plan  # noqa: PLC0415 - loads much that --help does not need
     from reconciler.core.guard import Consent, guard  # noqa: PLC0415 - the same
     from reconciler.model.settings import GuardLimits  # noqa: PLC0415 - the same
     from reconciler.report.json import plan_json  # noqa: PLC0415 - the same

@@ -12,11 +12,11 @@ from pathlib import Path
 from msgspec import structs
 
 from reconciler.apply.exclusion import used
-from reconciler.cli.checks import OPEN_TO_OTHERS, mode_of
-from reconciler.cli.network import read_network
-from reconciler.cli.settings import Read
+from reconciler.cli.doctor.checks import OPEN_TO_OTHERS, mode_of
+from reconciler.cli.doctor.surroundings import Surroundings, alone, unchecked
+from reconciler.cli.settings.network import read_network
+from reconciler.cli.settings.reading import Read
 from reconciler.cli.storing import now, open_store
-from reconciler.cli.surroundings import Surroundings, alone, unchecked
 from reconciler.core.recover import Standing
 from reconciler.errors import (
     CorruptRecord,

@@ -1,7 +1,7 @@
 """What `reconciler doctor` looks at on this machine: settings, manifests, limits, files, the way, versions.
 
 Belongs here: looking, and saying what was found; each look alone, and none of them writes. Not here: the
-store and the service (checks_outside.py), deadlines (commands/doctor.py), how it is shown (report/).
+store and the service (outside.py), deadlines (commands/doctor.py), how it is shown (report/).
 """
 
 import importlib.metadata
@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler import __version__, pipeline
-from reconciler.cli import network, trust
-from reconciler.cli.settings import Read
-from reconciler.cli.surroundings import Surroundings, mistakes, unchecked
-from reconciler.cli.values import REFERENCES, SECRETS, refused
+from reconciler.cli.doctor.surroundings import Surroundings, mistakes, unchecked
+from reconciler.cli.settings import network, trust
+from reconciler.cli.settings.reading import Read
+from reconciler.cli.settings.values import REFERENCES, SECRETS, refused
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.findings import Finding
 from reconciler.model.settings import Settings

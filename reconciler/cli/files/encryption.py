@@ -10,7 +10,7 @@ whoever has it can encrypt another plan to it. That is what the fresh plan is fo
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from reconciler.cli.files import read_file
+from reconciler.cli.files.private import read_file
 from reconciler.errors import InputError
 
 Key = object  # the library's own, public or private: handed back to it and never looked into

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
-from reconciler.cli import output, pipe, signals
+from reconciler.cli import output, signals
+from reconciler.cli.callbacks import pipe
 from reconciler.errors import FileError, Interrupted, LockHeld
 from reconciler.receiver.events import EventFile
 from reconciler.receiver.inbox import Inbox, Kept

@@ -14,8 +14,8 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.cli.calling import reading, workspace_id, writing
+from reconciler.cli.messages.sending import require_callback, send_once
 from reconciler.cli.running import Signals
-from reconciler.cli.sending import require_callback, send_once
 from reconciler.cli.storing import open_store
 from reconciler.core import bulk
 from reconciler.core.recipients import check_count

@@ -1,7 +1,7 @@
 """What every look of `reconciler doctor` starts from, and how a look that fails becomes a line.
 
 Belongs here: the settings as far as they can be read, lines for what is wrong. Not here: the looks
-themselves (checks.py, checks_outside.py), deadlines (deadlines.py).
+themselves (checks.py, outside.py), deadlines (deadlines.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.cli.settings import Read, read_settings, working_folder
+from reconciler.cli.settings.reading import Read, read_settings, working_folder
 from reconciler.errors import InputError, ReconcilerError, SettingsError
 from reconciler.model.findings import Finding
 from reconciler.model.settings import Settings

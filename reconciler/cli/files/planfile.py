@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from reconciler import __version__
-from reconciler.cli.encryption import decrypted, encrypted, is_encrypted
-from reconciler.cli.files import read_file, write_private
+from reconciler.cli.files.encryption import decrypted, encrypted, is_encrypted
+from reconciler.cli.files.private import read_file, write_private
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.seal import PlanFile, opened, sealed
 from reconciler.errors import InputError, StalePlan

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from reconciler.cli import trust
-from reconciler.cli.values import DEFAULTS, SECRETS, Value, Values, refused
+from reconciler.cli.settings import trust
+from reconciler.cli.settings.values import DEFAULTS, SECRETS, Value, Values, refused
 from reconciler.errors import Problem
 from reconciler.manifest.check import check
 from reconciler.manifest.tree import read_tree

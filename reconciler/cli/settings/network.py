@@ -12,9 +12,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.cli import credentials, trust
-from reconciler.cli.values import Layers, Value
-from reconciler.cli.variables import variable
+from reconciler.cli.settings import credentials, trust
+from reconciler.cli.settings.values import Layers, Value
+from reconciler.cli.settings.variables import variable
 from reconciler.errors import Problem
 from reconciler.model.settings import Network, Proxy, Trust
 from reconciler.service import proxies, tls, urls

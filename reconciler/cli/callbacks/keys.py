@@ -13,7 +13,7 @@ import click
 from reconciler.errors import SettingsError
 
 if TYPE_CHECKING:
-    from reconciler.cli.credentials import Source
+    from reconciler.cli.settings.credentials import Source
     from reconciler.model.settings import Secret
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -84,7 +84,7 @@ def key_of(given: dict[str, Any]) -> "Secret | None":
 
 
 def _written(given: dict[str, Any]) -> "Source | None":
-    from reconciler.cli.credentials import Source  # noqa: PLC0415 - --help reads no secret
+    from reconciler.cli.settings.credentials import Source  # noqa: PLC0415 - --help reads no secret
 
     text = given.pop("key")
     if text is None:
@@ -97,15 +97,15 @@ def _written(given: dict[str, Any]) -> "Source | None":
 
 
 def _named(given: dict[str, Any], way: str) -> "Source | None":
-    from reconciler.cli.credentials import Source  # noqa: PLC0415 - --help reads no secret
+    from reconciler.cli.settings.credentials import Source  # noqa: PLC0415 - --help reads no secret
 
     name = given.pop(f"key_{way}")
     return None if name is None else Source("env" if way == "env" else "file", name)
 
 
 def _read(source: "Source") -> "Secret":
-    from reconciler.cli.credentials import SecretRefused, read  # noqa: PLC0415 - --help reads no secret
-    from reconciler.cli.settings import working_folder  # noqa: PLC0415 - the same
+    from reconciler.cli.settings.credentials import SecretRefused, read  # noqa: PLC0415 - --help reads no secret
+    from reconciler.cli.settings.reading import working_folder  # noqa: PLC0415 - the same
 
     try:
         return read(source, root=working_folder(), environ=os.environ)

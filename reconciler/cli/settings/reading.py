@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from reconciler.cli import credentials
-from reconciler.cli.network import read_network
-from reconciler.cli.network import written_problems as network_problems
-from reconciler.cli.private import private_files
-from reconciler.cli.sources import read_layers
-from reconciler.cli.values import SECRETS, Layers, Value, refused
-from reconciler.cli.variables import variable
+from reconciler.cli.settings import credentials
+from reconciler.cli.settings.network import read_network
+from reconciler.cli.settings.network import written_problems as network_problems
+from reconciler.cli.settings.secret_files import private_files
+from reconciler.cli.settings.sources import read_layers
+from reconciler.cli.settings.values import SECRETS, Layers, Value, refused
+from reconciler.cli.settings.variables import variable
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.schemas import read_schema

@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from reconciler.cli import keys, options, output
+from reconciler.cli import options, output
+from reconciler.cli.callbacks import keys
 from reconciler.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reconciler.cli.editing import Edited
+    from reconciler.cli.callbacks.editing import Edited
     from reconciler.model.callback_edits import CallbackEdit
     from reconciler.model.messages import CallbackCall
     from reconciler.report.lines import Line
@@ -114,7 +115,7 @@ def update(
     as_json = format == "json"
     ask = _may_ask(dry_run=dry_run, yes=yes, as_json=as_json)
     edit = _edit(given)
-    from reconciler.cli import editing  # noqa: PLC0415 - loads the client, which --help does not need
+    from reconciler.cli.callbacks import editing  # noqa: PLC0415 - loads the client, which --help does not need
     from reconciler.report.callbacks import edit_lines  # noqa: PLC0415 - the same
     from reconciler.report.messages import callback_values, report_json  # noqa: PLC0415 - the same
 
@@ -202,7 +203,7 @@ def mark(
         raise click.UsageError("name the calls, or the message that they are about with --message.")
     as_json = format == "json"
     ask = _may_ask(dry_run=dry_run, yes=yes, as_json=as_json)
-    from reconciler.cli import editing  # noqa: PLC0415 - loads the client, which --help does not need
+    from reconciler.cli.callbacks import editing  # noqa: PLC0415 - loads the client, which --help does not need
     from reconciler.core.callback_edit import chosen  # noqa: PLC0415 - the same
     from reconciler.report.callbacks import mark_lines  # noqa: PLC0415 - the same
     from reconciler.report.messages import report_json  # noqa: PLC0415 - the same

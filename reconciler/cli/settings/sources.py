@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli import trust
-from reconciler.cli.values import DEFAULTS, REFERENCES, SECRETS, Layers, Value, Values, refused
-from reconciler.cli.variables import from_environment, present
+from reconciler.cli.settings import trust
+from reconciler.cli.settings.values import DEFAULTS, REFERENCES, SECRETS, Layers, Value, Values, refused
+from reconciler.cli.settings.variables import from_environment, present
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.check import check
 from reconciler.manifest.tree import Tree, read_tree

@@ -15,8 +15,8 @@ from msgspec import Struct, structs
 
 from reconciler.cli import output
 from reconciler.cli.calling import once, reading, workspace_id, writing
-from reconciler.cli.files import read_file
-from reconciler.cli.following import Followed, follow
+from reconciler.cli.files.private import read_file
+from reconciler.cli.messages.following import Followed, follow
 from reconciler.cli.running import Signals, outside
 from reconciler.core import recipients
 from reconciler.core.suggest import did_you_mean

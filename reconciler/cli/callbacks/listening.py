@@ -14,7 +14,7 @@ from socket import socket
 from threading import Event
 
 from reconciler.cli import output, signals
-from reconciler.cli.telling import Desk, Teller, ending, only_teller
+from reconciler.cli.callbacks.telling import Desk, Teller, ending, only_teller
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.receiver.app import ReceiverConfig, Refused, create_keeper
 from reconciler.receiver.events import EventFile

@@ -1,7 +1,7 @@
 """`callbacks update` and `callbacks mark`: look, show, ask, look again, write once, and read back.
 
 Belongs here: the order of these steps. Not here: what an edit makes of a callback (core/callback_edit.py),
-options (callback_commands.py), lines (report/callbacks.py).
+options (commands/callback_edits.py), lines (report/callbacks.py).
 
 Success is what reads back. A write whose answer was lost is done where it reads back; else it is in doubt.
 """

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from reconciler.cli import trust
+from reconciler.cli.settings import trust
 from reconciler.model.settings import Secret
 
 secret_bytes_max = 16_384  # bytes; a signed token has a few thousand, a mistaken file has more

@@ -7,7 +7,7 @@ import click
 from reconciler.cli import options, output
 
 if TYPE_CHECKING:
-    from reconciler.cli.bulk import Draft
+    from reconciler.cli.messages.bulk import Draft
     from reconciler.model.messages import Message
 
 
@@ -51,8 +51,8 @@ def bulk(
     """  # noqa: D301 - \\b is click's mark, not an escape of ours
     as_json = format == "json"
     message = _message(given)
-    from reconciler.cli import bulk as steps  # noqa: PLC0415 - loads the client, which --help does not need
-    from reconciler.cli.sending import look_at  # noqa: PLC0415 - the same
+    from reconciler.cli.messages import bulk as steps  # noqa: PLC0415 - loads the client, which --help does not need
+    from reconciler.cli.messages.sending import look_at  # noqa: PLC0415 - the same
     from reconciler.report.lines import count  # noqa: PLC0415 - the same
     from reconciler.report.messages import report_json, sent_lines  # noqa: PLC0415 - the same
 
@@ -80,7 +80,7 @@ def _about(draft: "Draft") -> dict[str, object]:
 
 def _message(given: dict[str, Any]) -> "Message":
     """Take the message out of the options. Raises UsageError, FileError, InputError."""
-    from reconciler.cli.sending import text_of  # noqa: PLC0415 - not for --help
+    from reconciler.cli.messages.sending import text_of  # noqa: PLC0415 - not for --help
     from reconciler.model.messages import BulkResource, Message  # noqa: PLC0415 - the same
 
     columns = {name: given.pop(name) or "" for name in ("sms", "email", "voice")}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli.values import REFERENCES, Layers
+from reconciler.cli.settings.values import REFERENCES, Layers
 from reconciler.errors import SettingsError
 from reconciler.store import marker, urls
 

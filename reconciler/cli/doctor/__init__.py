@@ -1,0 +1,1 @@
+"""What `reconciler doctor` looks at."""

@@ -1,0 +1,1 @@
+"""Files that hold people's data: plans and undos."""
