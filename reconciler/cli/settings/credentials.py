@@ -1,7 +1,7 @@
 """Secrets: from the environment, a file or a command's output to a value that is never shown.
 
 Belongs here: reading one source and refusing what cannot be a credential. Not here: which secrets
-there are (settings.py). No message holds a value, nor anything that a command printed.
+there are (reading.py). No message holds a value, nor anything that a command printed.
 """
 
 import os

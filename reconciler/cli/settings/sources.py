@@ -1,7 +1,7 @@
 """Where settings come from: the file, its environment section, RECONCILER_* variables, defaults.
 
 Belongs here: finding and reading the file and putting one layer over the other. Not here: variables
-(variables.py), what the values mean (settings.py), what a secret is (credentials.py).
+(variables.py), what the values mean (reading.py), what a secret is (credentials.py).
 """
 
 import os
