@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from reconciler.receiver.inbox import Inbox
     from reconciler.service.client import ServiceClient
     from reconciler.service.found import Found, Page, Rows
-    from reconciler.service.messages import Progress
-    from reconciler.service.replies import parse_reply
-    from reconciler.service.timing import Timing
+    from reconciler.service.http.timing import Timing
+    from reconciler.service.messaging.messages import Progress
+    from reconciler.service.messaging.replies import parse_reply
 
 __version__ = "0.1.0"
 
@@ -122,9 +122,9 @@ _HOMES = {
     "receiver.inbox": "Inbox",
     "service.client": "ServiceClient",
     "service.found": "Found Page Rows",
-    "service.messages": "Progress",
-    "service.replies": "parse_reply",
-    "service.timing": "Timing",
+    "service.http.timing": "Timing",
+    "service.messaging.messages": "Progress",
+    "service.messaging.replies": "parse_reply",
 }
 
 if not TYPE_CHECKING:  # or a misspelt name would pass every type checker

@@ -86,7 +86,7 @@ def _all_but(*files: str) -> Callable[[str], bool]:
 
 def _calls_no_service(path: str) -> bool:
     """One module opens what leads to the service. The sandbox calls receivers, the demo its own sandbox."""
-    others = _all_but("reconciler/service/connections.py", "reconciler/cli/demo/stage.py")
+    others = _all_but("reconciler/service/http/connections.py", "reconciler/cli/demo/stage.py")
     return others(path) and not path.startswith("reconciler/sandbox/")
 
 
@@ -104,7 +104,7 @@ BANS = (
     Ban(
         _below("reconciler/"),
         re.compile(r"ssl\.(_?create_\w+_context)"),
-        "use service/tls.py: this one writes session keys where SSLKEYLOGFILE says",
+        "use service/http/tls.py: this one writes session keys where SSLKEYLOGFILE says",
     ),
     Ban(
         _calls_no_service,
@@ -112,7 +112,7 @@ BANS = (
             r"socket\.create_connection|asyncio\.open_connection|http\.client\..+|urllib\.request(\..+)?"
             r"|httpx2\.((Async)?(HTTPTransport|Client)|get|post|put|delete|request|stream)"
         ),
-        "use service/connections.py: it knows the proxy and the certificates",
+        "use service/http/connections.py: it knows the proxy and the certificates",
     ),
     Ban(_below("reconciler/"), re.compile(r"NotImplementedError"), "write it, or leave it out"),
     Ban(_below("reconciler/"), re.compile(r"eval|exec|pickle\..+|marshal\..+"), "decode with msgspec"),

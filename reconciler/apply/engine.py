@@ -28,7 +28,7 @@ from reconciler.model.outcomes import WORDS, Outcome, Run
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded
 from reconciler.service.client import ServiceClient
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock

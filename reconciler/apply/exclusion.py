@@ -16,10 +16,10 @@ from reconciler.apply.turn import ServiceTurn, Terms
 from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
 from reconciler.model.settings import Service, Settings
 from reconciler.service.client import open_client
-from reconciler.service.clock import Watched
-from reconciler.service.connections import Connections, open_connections
+from reconciler.service.http.clock import Watched
+from reconciler.service.http.connections import Connections, open_connections
+from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile
-from reconciler.service.timing import Timing
 from reconciler.store.aside import Offload, within
 from reconciler.store.audit import operator
 from reconciler.store.database import Store

@@ -15,8 +15,8 @@ from reconciler.errors import StoreError
 from reconciler.model.audit import Head
 from reconciler.model.outcomes import WORDS, Run
 from reconciler.model.settings import Settings
-from reconciler.service.timing import Timing
-from reconciler.service.urls import origin
+from reconciler.service.http.timing import Timing
+from reconciler.service.http.urls import origin
 from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store
 

@@ -36,7 +36,7 @@ from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Target
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
 from reconciler.service.client import ServiceClient
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock

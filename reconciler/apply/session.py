@@ -23,7 +23,7 @@ from reconciler.model.outcomes import Outcome, Result
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
 from reconciler.service.client import Collection, Found, ServiceClient
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
 

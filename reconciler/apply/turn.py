@@ -38,9 +38,9 @@ from reconciler.errors import (
 )
 from reconciler.model.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
-from reconciler.service.clock import Watched
 from reconciler.service.found import Found
-from reconciler.service.timing import Timing
+from reconciler.service.http.clock import Watched
+from reconciler.service.http.timing import Timing
 
 log = logging.getLogger(__name__)
 

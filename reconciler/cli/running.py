@@ -24,8 +24,8 @@ from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.model.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
-from reconciler.service.auth import Credentials
-from reconciler.service.timing import Timing
+from reconciler.service.http.auth import Credentials
+from reconciler.service.http.timing import Timing
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.cli.running import settings_of, token_bytes
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Settings
-from reconciler.service.urls import origin
+from reconciler.service.http.urls import origin
 from reconciler.store.database import Store
 
 

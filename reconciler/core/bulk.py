@@ -1,7 +1,7 @@
 """Whom the rows of a resource address, before a message is sent to all of them.
 
 Belongs here: reading rows, and who is addressed. Not here: which resource it is (cli/messages/bulk.py), the
-body (service/message_requests.py).
+body (service/messaging/message_requests.py).
 
 The service reads the rows itself. They are read here to count the people and to check the columns: a message
 to a wrong column reaches nobody. Of a row counts the first of the columns that is filled

@@ -1,7 +1,7 @@
 """A callback as it is to be: the whole of it, because a PUT replaces everything.
 
 Belongs here: what an edit makes of a callback, what differs, whether it was taken. Not here: calls
-(cli/callbacks/editing.py), the body (service/callback_shapes.py).
+(cli/callbacks/editing.py), the body (service/messaging/callback_shapes.py).
 
 The key is the danger: a service need not show it, and a PUT without it takes it away. Then our receiver
 refuses every reply, and nobody notices.

@@ -1,4 +1,4 @@
-"""The gaps between looks and writes of one run, as two numbers. Measuring them is service/pairs.py."""
+"""The gaps between looks and writes of one run, as two numbers. Measuring them is service/http/pairs.py."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """How fast one credential may call, as a value: turns, halving, growing back.
 
-Belongs here: the arithmetic of a pace. Not here: whose it is and where it is kept (service/limiter.py keeps
-one in the process, store/pace.py one for everybody), clocks and sleeping (`now` comes in).
+Belongs here: the arithmetic of a pace. Not here: whose it is and where it is kept (service/http/limiter.py
+keeps one in the process, store/pace.py one for everybody), clocks and sleeping (`now` comes in).
 
     turns ──▶ reserve ──▶ begin here, so far apart       throttled ──▶ slowed ──▶ half the rate
                                                             time goes by ──▶ rate_at ──▶ more again

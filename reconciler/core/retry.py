@@ -1,7 +1,7 @@
 """What a failed call means, and whether it is tried again: table A8 of docs/planning.md as data.
 
 Belongs here: the table, the waits, the budget, reading Retry-After. Not here: sending, sleeping,
-chance (a number from 0 to 1 comes in), and reading answers (service/refusals.py names the failure).
+chance (a number from 0 to 1 comes in), and reading answers (service/http/refusals.py names the failure).
 
     failure seen ──▶ A8[failure][method] ──▶ Retry(wait_s) | Doubt | GiveUp
 """

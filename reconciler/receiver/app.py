@@ -11,8 +11,8 @@ What happens to a request, in this order:
    `create_keeper`: the inbox is told from by somebody else, who notes it there;
 6. 200, exactly: the service takes every other answer for a failure and comes again.
 
-Not here: sockets (server.py), the payload's forms (service/replies.py). Nothing is logged: path, key
-and payload are secrets and people's data.
+Not here: sockets (server.py), the payload's forms (service/messaging/replies.py). Nothing is logged: path,
+key and payload are secrets and people's data.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.messages import Reply
 from reconciler.model.settings import Secret
 from reconciler.receiver.inbox import Inbox, Kept
-from reconciler.service.replies import parse_reply
+from reconciler.service.messaging.replies import parse_reply
 
 # Past its limit a body is read on for a while and thrown away, so that its sender sees the refusal and
 # no broken connection.

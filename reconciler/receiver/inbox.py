@@ -1,7 +1,7 @@
 """The inbox: every reply that the service has told us, once, on disk before anybody says so.
 
 Belongs here: the one SQLite file, its rights, what makes two callbacks the same, how long they are kept.
-Not here: HTTP (app.py), what a payload looks like (service/replies.py).
+Not here: HTTP (app.py), what a payload looks like (service/messaging/replies.py).
 """
 
 import os

@@ -1,6 +1,7 @@
 """The nouns of one exchange with the service: what is asked, what came back, what came instead.
 
-Belongs here: those values. Not here: sending (exchange.py), judging (refusals.py), repeating (transport.py).
+Belongs here: those values. Not here: sending, judging, repeating (exchange.py, refusals.py and transport.py
+in http/).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The client: all that the service offers, for reading, or for reading and writing.
 
 Belongs here: what a client consists of, and opening one. Not here: entities, messages, callbacks and
-workspaces (modules of these names), carrying a call out (transport.py).
+workspaces (modules of these names), carrying a call out (http/transport.py).
 """
 
 from collections import Counter
@@ -11,19 +11,19 @@ from typing import Literal
 
 from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
-from reconciler.service import urls
-from reconciler.service.auth import credential_hash
-from reconciler.service.callbacks import Callbacks, ReadCallbacks
-from reconciler.service.connections import Connections, open_connections
 from reconciler.service.entities import Collection, ReadCollection
 from reconciler.service.found import Done, Found, Page, Rows
+from reconciler.service.http import urls
+from reconciler.service.http.auth import credential_hash
+from reconciler.service.http.connections import Connections, open_connections
+from reconciler.service.http.limiter import Pace
+from reconciler.service.http.pairs import LookAgain
+from reconciler.service.http.timing import Timing
+from reconciler.service.http.transport import Transport, per_second
 from reconciler.service.imports import Imports
-from reconciler.service.limiter import Pace
-from reconciler.service.messages import Messages, ReadMessages
-from reconciler.service.pairs import LookAgain
+from reconciler.service.messaging.callbacks import Callbacks, ReadCallbacks
+from reconciler.service.messaging.messages import Messages, ReadMessages
 from reconciler.service.profile import Profile, load_profile
-from reconciler.service.timing import Timing
-from reconciler.service.transport import Transport, per_second
 from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 
 __all__ = [

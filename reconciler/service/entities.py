@@ -1,7 +1,7 @@
 """Contacts, devices, resources: list, search, get, create, replace, delete.
 
 Belongs here: which call each of these is. Not here: opening a client (client.py), the shapes of answers
-(shapes.py), carrying a call out (transport.py), walking pages (paging.py), choosing among matches
+(shapes.py), carrying a call out (http/transport.py), walking pages (paging.py), choosing among matches
 (core/match.py).
 
 A `workspace` is the service's id; "" is the default workspace, and only a caller who means it passes "".
@@ -15,12 +15,13 @@ from typing import Any
 
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, DEVICE, Kind
-from reconciler.service import caches, media, paging, refusals, shapes, urls
+from reconciler.service import paging, shapes
 from reconciler.service.answers import Call
 from reconciler.service.found import Done, Found, Page, Rows
+from reconciler.service.http import caches, media, refusals, urls
+from reconciler.service.http.transport import Transport
 from reconciler.service.profile import Profile
 from reconciler.service.queries import Queries
-from reconciler.service.transport import Transport
 
 _NOTHING: Mapping[str, str] = {}
 

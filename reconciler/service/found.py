@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Self
 
 from reconciler.core.retry import http_date
-from reconciler.service import urls
+from reconciler.service.http import urls
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 from reconciler.errors import InDoubt
-from reconciler.service import media, refusals, shapes, urls
+from reconciler.service import shapes
 from reconciler.service.answers import Answer, Call
-from reconciler.service.transport import Transport
+from reconciler.service.http import media, refusals, urls
+from reconciler.service.http.transport import Transport
 
 ImportMode = Literal["replace", "ignore", "duplicate"]
 

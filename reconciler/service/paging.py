@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.service.found import Found, Page, Rows, links, remote_id
-from reconciler.service.media import BadBody, is_error
+from reconciler.service.http.media import BadBody, is_error
 from reconciler.service.profile import Profile
 
 spare_pages = 2  # more than a list counts rows: each page shows one at least, but for the end signs

@@ -1,6 +1,6 @@
 """What a list is asked with: filters, fields and order as query parameters.
 
-Belongs here: the names of fields in queries. Not here: writing addresses (urls.py), what is asked for
+Belongs here: the names of fields in queries. Not here: writing addresses (http/urls.py), what is asked for
 (entities.py).
 Source: specification 4.2; docs/service.md, lists.
 """

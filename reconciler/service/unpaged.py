@@ -7,9 +7,9 @@ request of a page (whoever walks).
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from reconciler.service import refusals
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
+from reconciler.service.http import refusals
 from reconciler.service.paging import bounded, pages_max, untold_pages_max
 
 stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless

@@ -1,8 +1,8 @@
 """The pace that everybody with one credential shares: a row in a shared store, on that store's clock.
 
 Belongs here: reading and writing that row, one transaction at a time, and bringing the store's clock and
-ours together. Not here: the arithmetic (core/pace.py), who waits (service/limiter.py), which credential it
-is: only a keyed hash arrives here.
+ours together. Not here: the arithmetic (core/pace.py), who waits (service/http/limiter.py), which credential
+it is: only a keyed hash arrives here.
 
 Everybody takes turns from one row, so everybody stays below the service's limit together, and a refusal of
 one slows all. Only a courtesy depends on it: whoever cannot reach it goes on by a pace of its own.
@@ -26,7 +26,7 @@ from reconciler.store.connection import Database
 from reconciler.store.schema import PACES
 
 # Of the ceiling. Between this row and the service's door lie the delays of several machines: with 5 % kept
-# back, requests that arrive up to 50 ms late never pass the ceiling together (see service/limiter.py).
+# back, requests that arrive up to 50 ms late never pass the ceiling together (see service/http/limiter.py).
 share = 0.95
 ahead_s = 0.5  # seconds' worth of turns taken at once: a few transactions a second, whatever the rate
 answer_max_s = 5.0  # seconds; a limit that costs more than the calls it spaces is no help

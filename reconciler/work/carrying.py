@@ -27,7 +27,7 @@ from reconciler.model.address import Address
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Plan, Target
 from reconciler.model.snapshots import LiveEntity
-from reconciler.service.urls import origin
+from reconciler.service.http.urls import origin
 from reconciler.store.database import Store
 from reconciler.work.held import Watch, Work
 from reconciler.work.planning import Planned, named_workspaces, utc_text

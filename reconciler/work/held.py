@@ -21,7 +21,7 @@ from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.service.client import ServiceClient, open_client, paced
-from reconciler.service.limiter import Pace
+from reconciler.service.http.limiter import Pace
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock

@@ -7,7 +7,7 @@ from datetime import datetime
 from reconciler.aside import aside
 from reconciler.model.context import Context
 from reconciler.service.client import Connections
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 from reconciler.store.aside import Offload
 
 

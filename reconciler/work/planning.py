@@ -25,8 +25,8 @@ from reconciler.model.running import Running
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.service.client import Reader
+from reconciler.service.http.urls import origin
 from reconciler.service.profile import load_profile
-from reconciler.service.urls import origin
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.outside import Outside

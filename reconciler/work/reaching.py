@@ -1,6 +1,7 @@
 """Who the contacts of a message are at the service: found as a plan finds them, then looked at once each.
 
-Belongs here: the reads. Not here: whom a recipient means (core/recipients.py), sending (service/messages.py).
+Belongs here: the reads. Not here: whom a recipient means (core/recipients.py), sending
+(service/messaging/messages.py).
 """
 
 import asyncio

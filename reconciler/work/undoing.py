@@ -13,8 +13,8 @@ from reconciler.model.address import Address
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Plan, Target
 from reconciler.model.snapshots import Live, Recorded
+from reconciler.service.http.urls import origin
 from reconciler.service.profile import load_profile
-from reconciler.service.urls import origin
 from reconciler.work.held import Work
 from reconciler.work.planning import Planned, named_workspaces
 

@@ -34,7 +34,7 @@ from reconciler.model.settings import Auth, Limits, Secret, Service
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock

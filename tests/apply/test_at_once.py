@@ -26,7 +26,7 @@ from apply.liars import accepted, ignoring, yes
 from store.support import file_of
 
 from reconciler.apply.step import looks_max
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 
 _TICK_S = 0.0001  # between two looks at the clock; a few of them lie between a look and its write
 

@@ -25,7 +25,7 @@ from apply.bench import (
 from reconciler.core.merge import create_body
 from reconciler.core.retry import retry_burst, retry_share, tries_max
 from reconciler.model.address import contact, device
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 
 PIXEL = device("ops", "jane", "pixel")
 

@@ -28,7 +28,7 @@ from reconciler.core.merge import create_body
 from reconciler.model.address import contact
 from reconciler.model.outcomes import Run
 from reconciler.service.client import ServiceClient
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 
 CROWD = [
     person(contact("ops", f"p{n:02}"), workEmailAddress1=f"p{n:02}@example.com", firstName=f"P{n}")

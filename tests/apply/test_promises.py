@@ -23,8 +23,8 @@ from reconciler.model.entities import Entity
 from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options, Plan, Target, Workspace
-from reconciler.service.timing import Timing
-from reconciler.service.transport import write_age_max_s
+from reconciler.service.http.timing import Timing
+from reconciler.service.http.transport import write_age_max_s
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.lock import Lock, lease_s
 from reconciler.store.recorded import Batch

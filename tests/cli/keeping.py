@@ -13,7 +13,7 @@ from typing import Any
 from cli.hands import Project, Service
 from store import support
 
-from reconciler.service.urls import origin
+from reconciler.service.http.urls import origin
 from reconciler.store.database import Store
 
 RUN = "0b7c1d2e-0000-4000-8000-000000000001"

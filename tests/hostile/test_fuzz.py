@@ -27,10 +27,10 @@ from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.check import check
 from reconciler.manifest.table import read_table
 from reconciler.manifest.tree import read_tree
-from reconciler.service import media, urls
+from reconciler.service.http import media, urls
+from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import List, read_page
 from reconciler.service.profile import load_profile
-from reconciler.service.replies import parse_reply
 
 FIXED = os.environ.get("HYPOTHESIS_PROFILE", "fixed") == "fixed"
 EXAMPLES = effort.count(small=40, full=200) if FIXED else 5_000

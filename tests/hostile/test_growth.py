@@ -28,12 +28,14 @@ from reconciler.model.address import parse
 from reconciler.report.inert import inert
 from reconciler.sandbox.refusals import Refusal
 from reconciler.sandbox.xml import read_xml
-from reconciler.service import caches, found, media, message_shapes, refusals, urls
+from reconciler.service import found
 from reconciler.service.answers import Answer, Call
-from reconciler.service.auth import Credentials
+from reconciler.service.http import caches, media, refusals, urls
+from reconciler.service.http.auth import Credentials
+from reconciler.service.messaging import message_shapes
+from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import List, read_page
 from reconciler.service.profile import load_profile, parse_profile
-from reconciler.service.replies import parse_reply
 
 HEAD = "version: 1\nworkspace: ops\ncontacts:\n"
 ROSTER = """

@@ -20,7 +20,7 @@ from reconciler.report.inert import inert
 from reconciler.report.json import plan_json
 from reconciler.report.lines import Line
 from reconciler.report.text import plain, plan_lines, run_lines
-from reconciler.service.refusals import shown
+from reconciler.service.http.refusals import shown
 
 JANE = contact("ops", "jane-doe")
 

@@ -29,7 +29,7 @@ from waiting import patience_s, until
 from reconciler.sandbox import mailcontrol, sending
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.service.replies import parse_reply
+from reconciler.service.messaging.replies import parse_reply
 
 day = 24 * 3600
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from sandbox.test_xml_laws import documents
 
 from reconciler.sandbox.xml import FORMS, read_xml, write_xml
-from reconciler.service import xml as client
+from reconciler.service.xml import documents as client
 
 laws = settings(
     max_examples=effort.count(small=30, full=200), deadline=None, suppress_health_check=list(HealthCheck)

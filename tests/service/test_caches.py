@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from service.support import CALLS, END, ID, Clock, Wire, answer, contact, failure, listing, with_client
 
 from reconciler.errors import Cached, InDoubt, Malformed, NotFound
-from reconciler.service import urls
-from reconciler.service.caches import date_tolerance_s, told
 from reconciler.service.client import ServiceClient
-from reconciler.service.refusals import SUCCESSES
+from reconciler.service.http import urls
+from reconciler.service.http.caches import date_tolerance_s, told
+from reconciler.service.http.refusals import SUCCESSES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

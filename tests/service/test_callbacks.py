@@ -30,9 +30,9 @@ from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected
 from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, Message, Reply, Respondent
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
-from reconciler.service import xml
-from reconciler.service.callbacks import parse_reply
 from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.messaging.callbacks import parse_reply
+from reconciler.service.xml import documents as xml
 
 CALLBACK_KEY = "canary-callback-key/=+"
 OPS = Callback(

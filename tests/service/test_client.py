@@ -30,8 +30,8 @@ from reconciler.model.plans import Workspace
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import create_app, running
 from reconciler.service.client import Collection, Done, ReadCollection, ServiceClient, open_client
+from reconciler.service.http.timing import Timing
 from reconciler.service.profile import Capabilities, load_profile, parse_profile
-from reconciler.service.timing import Timing
 
 OPS = "4C8FE1A2B3D4E5F6"
 WORKSPACES = (("Operations", OPS), ("Night", "AB12"))

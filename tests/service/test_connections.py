@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from service.support import BASE, Chunks
 
-from reconciler.service.connections import Lanes
+from reconciler.service.http.connections import Lanes
 
 
 class Lane(httpx2.AsyncBaseTransport):

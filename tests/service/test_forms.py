@@ -15,7 +15,7 @@ from reconciler.sandbox.app import create_app
 from reconciler.sandbox.config import FORMS as OPTIONS
 from reconciler.sandbox.config import Like
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.replies import parse_reply
+from reconciler.service.messaging.replies import parse_reply
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workMobilePhone1": "+61491570156"}
 STAFF = {"name": "staff.csv", "scope": "private", "mimeType": "text/csv", "derefUri": "YSxiCg=="}

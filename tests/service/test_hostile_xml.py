@@ -11,7 +11,7 @@ from msgspec import structs
 from service.support import ID, Clock, Wire, answer, failure, service, with_client
 
 from reconciler.errors import Malformed, ServiceError, Unavailable
-from reconciler.service import media
+from reconciler.service.http import media
 
 XML = structs.replace(service(), format="xml")
 seconds_max = 10.0  # of our own processor time for one document; most of it is the measuring

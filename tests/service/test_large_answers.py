@@ -12,8 +12,8 @@ from waiting import patience_s
 from reconciler.aside import beside_bytes
 from reconciler.errors import Unavailable
 from reconciler.service.answers import Answer, Call
-from reconciler.service.timing import Timing
-from reconciler.service.transport import Transport
+from reconciler.service.http.timing import Timing
+from reconciler.service.http.transport import Transport
 
 CALL = Call("GET", "/contacts", "contact")
 LARGE = b'{"text":"' + b"x" * beside_bytes + b'"}'

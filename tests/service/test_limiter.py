@@ -17,8 +17,8 @@ from waiting import for_ever
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
 from reconciler.service.client import open_client, open_reader
-from reconciler.service.limiter import Limiter, LocalPace, TooLate, ceiling_least, late_max_s, lost_max
-from reconciler.service.timing import Timing
+from reconciler.service.http.limiter import Limiter, LocalPace, TooLate, ceiling_least, late_max_s, lost_max
+from reconciler.service.http.timing import Timing
 
 
 def limiter_of(per_second: float, timing: Timing, *, concurrency: int = 8) -> Limiter:

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service.support import ID, contact, listing
 
-from reconciler.service import media, refusals, xml
 from reconciler.service.answers import Answer, Call
-from reconciler.service.media import BadBody, decode, depth_max, encode, values_max
+from reconciler.service.http import media, refusals
+from reconciler.service.http.media import BadBody, decode, depth_max, encode, values_max
+from reconciler.service.xml import documents as xml
 
 DEVICE = {
     "id": ID,

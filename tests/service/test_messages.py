@@ -43,9 +43,9 @@ from reconciler.errors import (
 from reconciler.model.messages import Message, MessageRow, ResponseCount, StatusCount
 from reconciler.sandbox.app import create_app
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.message_shapes import count, moment, percent
-from reconciler.service.messages import Progress
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
+from reconciler.service.messaging.message_shapes import count, moment, percent
+from reconciler.service.messaging.messages import Progress
 
 ACCEPTED = b"Your request has been accepted for processing"
 HELLO = Message(("+61491570156",), "On call?", "Can you come in?")

@@ -21,10 +21,10 @@ from waiting import patience_s
 
 from reconciler.errors import InDoubt, ServiceError, SettingsError, Unavailable
 from reconciler.model.settings import Network, Proxy, Secret, Service, Trust
-from reconciler.service import tls
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.connections import open_connections
-from reconciler.service.timing import Timing
+from reconciler.service.http import tls
+from reconciler.service.http.connections import open_connections
+from reconciler.service.http.timing import Timing
 
 HOST = "service.example.com"  # resolved by nobody: only a proxy can lead there
 LOGIN = "canary-login:canary-p@ss"

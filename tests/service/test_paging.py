@@ -29,7 +29,7 @@ from reconciler.errors import Malformed, NotFound
 from reconciler.service import paging, unpaged
 from reconciler.service.answers import Call
 from reconciler.service.client import Found, Page, Rows, ServiceClient
-from reconciler.service.media import BadBody
+from reconciler.service.http.media import BadBody
 from reconciler.service.profile import load_profile
 
 SIZES = (0, 1, 2, 19, 20, 21, 39, 40, 41, 55, 100, 1000)

@@ -9,8 +9,8 @@ from service.support import ID, Clock, Wire, answer, contact, service, with_clie
 
 from reconciler.errors import NotSent, Unavailable
 from reconciler.service.client import LookAgain, ServiceClient
-from reconciler.service.pairs import Crowd
-from reconciler.service.timing import Timing
+from reconciler.service.http.pairs import Crowd
+from reconciler.service.http.timing import Timing
 
 RATE = 10
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reconciler.service import proxies
-from reconciler.service.proxies import Choice, chosen, exempt, parse, shown
-from reconciler.service.urls import base
+from reconciler.service.http import proxies
+from reconciler.service.http.proxies import Choice, chosen, exempt, parse, shown
+from reconciler.service.http.urls import base
 
 API = "https://api.example.com"
 P = "http://proxy.example.com:3128"

@@ -19,9 +19,9 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
-from reconciler.service import refusals
 from reconciler.service.answers import Answer, Call
-from reconciler.service.refusals import TABLE, judge, shown, text_max
+from reconciler.service.http import refusals
+from reconciler.service.http.refusals import TABLE, judge, shown, text_max
 
 QPS, QPD = "ERR_403_DEVELOPER_OVER_QPS", "ERR_403_DEVELOPER_OVER_QPD"
 

@@ -14,7 +14,7 @@ from service.support import Clock, Wire, answer, service, with_client
 from reconciler.errors import InputError
 from reconciler.model.messages import Message, Repeat, Schedule
 from reconciler.service.client import open_client
-from reconciler.service.schedules import ahead_max, fields
+from reconciler.service.messaging.schedules import ahead_max, fields
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MELBOURNE = "Australia/Melbourne"

@@ -37,10 +37,10 @@ from reconciler.model.settings import Auth, Proxy, Secret, SendKey
 from reconciler.report.inert import inert, without_orders
 from reconciler.report.lines import Line, line, plain, wrapped
 from reconciler.sandbox.app import running
-from reconciler.service.auth import Credentials, hidden
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.timing import Timing
-from reconciler.service.transport import Transport
+from reconciler.service.http.auth import Credentials, hidden
+from reconciler.service.http.timing import Timing
+from reconciler.service.http.transport import Transport
 
 BASIC = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 FORMS = (

@@ -21,8 +21,8 @@ from waiting import for_ever, patience_s
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
 from reconciler.sandbox.app import running
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.connections import idle_s
-from reconciler.service.timing import Timing
+from reconciler.service.http.connections import idle_s
+from reconciler.service.http.timing import Timing
 
 BODY = b'{"id":"' + ID.encode() + b'","firstName":"Jane","link":[]}'
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)

@@ -40,7 +40,7 @@ from reconciler.errors import (
 from reconciler.model.settings import Auth, Secret, Service
 from reconciler.service.answers import Call
 from reconciler.service.client import Reader, ServiceClient, open_reader
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 
 REQUEST = httpx2.Request("GET", BASE)
 NEVER_SENT = {

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from service.support import BASE, ID, Clock, Wire, answer, contact, service, with_client
 
 from reconciler.errors import InputError, SettingsError
-from reconciler.service import urls
 from reconciler.service.client import ServiceClient
+from reconciler.service.http import urls
 
 HOSTILE = (
     *(f"a{sign}b" for sign in string.punctuation if sign not in "-_"),

@@ -20,9 +20,12 @@ from reconciler.model.changes import FieldChange, Update
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
 from reconciler.sandbox.xml import read_xml, write_xml
-from reconciler.service import media, xml, xmlforms, xmltext
 from reconciler.service.client import ServiceClient
-from reconciler.service.xmltext import Element
+from reconciler.service.http import media
+from reconciler.service.xml import documents as xml
+from reconciler.service.xml import forms as xmlforms
+from reconciler.service.xml import text as xmltext
+from reconciler.service.xml.text import Element
 
 XML = structs.replace(service(), format="xml")
 EXAMPLES = effort.count(small=60, full=600)  # of every kind

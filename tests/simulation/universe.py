@@ -35,7 +35,7 @@ from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
-from reconciler.service.timing import Timing
+from reconciler.service.http.timing import Timing
 from reconciler.store.database import Store
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from sandbox.receiving import callback_body, delivered, receiving, replied, sent
 from service.support import BASE, sandbox, service, with_client
 
 from reconciler.service.client import ServiceClient
-from reconciler.service.replies import parse_reply
+from reconciler.service.messaging.replies import parse_reply
 
 SEMANTIC = (
     r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"

@@ -13,7 +13,7 @@ from service.support import Wire, answer, service, with_client
 
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.service.replies import parse_reply
+from reconciler.service.messaging.replies import parse_reply
 
 within = f"/workspaces/{named}"
 ROOT = Path(__file__).parents[2]

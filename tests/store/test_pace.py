@@ -27,8 +27,8 @@ from waiting import for_ever, patience_s
 
 from reconciler.errors import StoreError
 from reconciler.service.client import paced
-from reconciler.service.limiter import Limiter
-from reconciler.service.timing import Timing
+from reconciler.service.http.limiter import Limiter
+from reconciler.service.http.timing import Timing
 from reconciler.store.connection import Database, open_database
 from reconciler.store.pace import SharedPace, _Difference, answer_max_s, share
 

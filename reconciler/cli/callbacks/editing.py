@@ -17,8 +17,8 @@ from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan
 from reconciler.model.callback_edits import CallbackEdit, FieldEdit
 from reconciler.model.messages import Callback, CallbackCall
 from reconciler.model.settings import Settings
-from reconciler.service.callbacks import CallStatus
 from reconciler.service.client import LookAgain, Reader, ServiceClient
+from reconciler.service.messaging.callbacks import CallStatus
 
 looks_max = 8  # of one write whose looks were too old; then nothing is sent
 

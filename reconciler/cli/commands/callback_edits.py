@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reconciler.model.callback_edits import CallbackEdit
     from reconciler.model.messages import CallbackCall
     from reconciler.report.lines import Line
-    from reconciler.service.callbacks import CallStatus
+    from reconciler.service.messaging.callbacks import CallStatus
 
 
 @click.command(short_help="Show one callback, whole.")

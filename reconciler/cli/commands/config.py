@@ -66,7 +66,7 @@ def _rows(layers: Any) -> Iterator[Row]:
 
 def _proxy(value: Any) -> Row:
     """Return a proxy's row: its URL without what stands before the @, or where it comes from."""
-    from reconciler.service.proxies import shown  # noqa: PLC0415 - with the settings
+    from reconciler.service.http.proxies import shown  # noqa: PLC0415 - with the settings
 
     return (value.name, shown(value.raw), value.origin) if isinstance(value.raw, str) else _secret(value)
 

@@ -31,11 +31,11 @@ from reconciler.model.findings import Finding, State
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
-from reconciler.service import urls
 from reconciler.service.client import Reader, open_reader
-from reconciler.service.clock import Watched
-from reconciler.service.connections import first_stop, knock, open_connections
-from reconciler.service.timing import Timing
+from reconciler.service.http import urls
+from reconciler.service.http.clock import Watched
+from reconciler.service.http.connections import first_stop, knock, open_connections
+from reconciler.service.http.timing import Timing
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
 

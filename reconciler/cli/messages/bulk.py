@@ -1,7 +1,7 @@
 """`messages bulk`: one message to everybody whom the rows of a resource of the manifests address.
 
 Belongs here: which resource it is at the service, and the order of the steps. Not here: who is addressed
-(core/bulk.py), options (bulk_command.py), the call (service/messages.py).
+(core/bulk.py), options (bulk_command.py), the call (service/messaging/messages.py).
 
 The service does not show what a resource holds, so a message goes only to one whose content is recorded as
 applied, and is the one that the manifests say now: what was counted is what is sent to.

@@ -1,7 +1,7 @@
 """`messages send --wait`: looks how far a message has come, and shows it, until everybody answered.
 
 Belongs here: when to look on and when to stop, and what is shown meanwhile. Not here: sending
-(commands/messages.py), how one look is made (service/messages.py).
+(commands/messages.py), how one look is made (service/messaging/messages.py).
 """
 
 from contextlib import aclosing
@@ -13,7 +13,7 @@ from reconciler.cli import output
 from reconciler.errors import ServiceError
 from reconciler.model.messages import Response
 from reconciler.report.messages import heard_lines, progress_lines
-from reconciler.service.messages import Messages, Progress
+from reconciler.service.messaging.messages import Messages, Progress
 
 every_s = 2.0  # seconds between two looks, each of three calls: far below the lowest quota of a second
 

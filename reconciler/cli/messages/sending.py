@@ -1,7 +1,8 @@
 """`messages send`: what was written becomes a message, and its recipients become people of the service.
 
 Belongs here: options and message file put together, who is reached, what is shown before and after. Not here:
-the command (commands/messages.py), the file's form (manifest/outgoing.py), the call (service/messages.py).
+the command (commands/messages.py), the file's form (manifest/outgoing.py), the call
+(service/messaging/messages.py).
 """
 
 import os
@@ -29,7 +30,7 @@ from reconciler.pipeline import validate
 from reconciler.report.lines import count
 from reconciler.report.messages import draft_lines, followed_lines, followed_values, report_json, sent_lines
 from reconciler.service.client import Reader, ServiceClient
-from reconciler.service.schedules import fields, in_utc
+from reconciler.service.messaging.schedules import fields, in_utc
 from reconciler.work.reaching import Person, reach
 
 body_bytes_max = 1_048_576  # bytes of a message's text; an SMS has 1,600 characters, an e-mail a few pages

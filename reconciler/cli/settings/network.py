@@ -1,7 +1,7 @@
 """The way to the service, by settings and variables: which proxy, and which certificates prove the service.
 
 Belongs here: reading `service.network`, its files, and the variables that it lets decide. Not here: the
-rules for variables and URLs (service/proxies.py), TLS (service/tls.py), connecting (service/connections.py).
+rules for variables and URLs, TLS, connecting (proxies.py, tls.py and connections.py in service/http/).
 
 A proxy's address may hold a password: no problem here quotes one.
 """
@@ -17,7 +17,7 @@ from reconciler.cli.settings.values import Layers, Value
 from reconciler.cli.settings.variables import variable
 from reconciler.errors import Problem
 from reconciler.model.settings import Network, Proxy, Trust
-from reconciler.service import proxies, tls, urls
+from reconciler.service.http import proxies, tls, urls
 
 PROXY, CA = "service.network.proxy", "service.network.ca"
 ca_bytes_max = 16 * 1024 * 1024  # of a file of certificates; those of a whole system take some 250 KiB

@@ -36,7 +36,7 @@ from reconciler.model.settings import (
     Settings,
     WorkspaceRef,
 )
-from reconciler.service import urls as service_urls
+from reconciler.service.http import urls as service_urls
 from reconciler.service.profile import file_bytes_max, load_profile
 from reconciler.store import urls
 

@@ -1,8 +1,8 @@
 """XML <-> the plain dict that the JSON form of the same document is, kind by kind.
 
-Belongs here: reading elements by the table of xmlforms.py, and the root of what is written; so nothing above
-media.py knows the form. Not here: filling elements (xmlfill.py), what is well-formed (xmltext.py), which
-names mean what (xmlforms.py).
+Belongs here: reading elements by the table of forms.py, and the root of what is written; so nothing above
+http/media.py knows the form. Not here: filling elements (fill.py), what is well-formed (text.py), which
+names mean what (forms.py).
 
 What the table does not name survives a read and a write:
 
@@ -26,9 +26,9 @@ from typing import Any
 
 from reconciler.core.normalize import instant
 from reconciler.service.answers import BadBody
-from reconciler.service.xmlfill import EPOCH, NIL, OURS, fill, key_of
-from reconciler.service.xmlforms import API, DAP, ENTRY, ERROR, FORMS, LINK, Form, Rows, Shape
-from reconciler.service.xmltext import XSI, Element, Unfit, parse, write
+from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
+from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, FORMS, LINK, Form, Rows, Shape
+from reconciler.service.xml.text import XSI, Element, Unfit, parse, write
 
 __all__ = ["Unfit", "decode", "encode"]
 

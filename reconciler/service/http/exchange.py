@@ -19,7 +19,7 @@ import httpx2
 from reconciler.core.retry import Failure
 from reconciler.model.settings import Proxy
 from reconciler.service.answers import Answer, Broken
-from reconciler.service.way import NEVER_SENT, Unconnected, Way
+from reconciler.service.http.way import NEVER_SENT, Unconnected, Way
 
 body_max = 16 * 1024 * 1024  # bytes, packed and decoded; a page of 20 rows has some 20 thousand
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from reconciler.model.settings import Proxy, Secret
-from reconciler.service.urls import HOST, Base, is_loopback
+from reconciler.service.http.urls import HOST, Base, is_loopback
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 

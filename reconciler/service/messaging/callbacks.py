@@ -17,14 +17,16 @@ from msgspec import structs
 from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.model.messages import Callback, CallbackCall
 from reconciler.model.settings import Secret
-from reconciler.service import callback_shapes, shapes, unpaged, urls
+from reconciler.service import shapes, unpaged
 from reconciler.service.answers import Call
-from reconciler.service.auth import spellings_of
-from reconciler.service.callback_shapes import calls_collection, collection
 from reconciler.service.found import Found, Page
+from reconciler.service.http import urls
+from reconciler.service.http.auth import spellings_of
+from reconciler.service.http.transport import Transport
+from reconciler.service.messaging import callback_shapes
+from reconciler.service.messaging.callback_shapes import calls_collection, collection
+from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.profile import Profile
-from reconciler.service.replies import parse_reply
-from reconciler.service.transport import Transport
 
 __all__ = ["CallStatus", "Callbacks", "ReadCallbacks", "parse_reply"]
 

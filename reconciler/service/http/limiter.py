@@ -19,8 +19,8 @@ from msgspec import structs
 
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
-from reconciler.service.pairs import LookAgain, Pair
-from reconciler.service.timing import Timing
+from reconciler.service.http.pairs import LookAgain, Pair
+from reconciler.service.http.timing import Timing
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The shapes of good answers about messages: a row, a whole message, states, responses, an acceptance.
 
 Belongs here: reading those answers, and the numbers, shares and times in them, strictly. Not here: the
-calls (messages.py), pages (paging.py), the shapes of managed entities (shapes.py).
+calls (messages.py), pages (service/paging.py), the shapes of managed entities (service/shapes.py).
 
 Every function raises Malformed for a shape it does not know, so that "nobody answered" is never read
 out of an answer that says something else. Source: docs/service.md, messages.
@@ -23,9 +23,10 @@ from reconciler.model.messages import (
     ResponseCount,
     StatusCount,
 )
-from reconciler.service import media, refusals, shapes, urls
+from reconciler.service import shapes
 from reconciler.service.answers import Answer, BadBody, Call
 from reconciler.service.found import Found, Page, cut_queries, links, remote_id
+from reconciler.service.http import media, refusals, urls
 from reconciler.service.paging import List
 from reconciler.service.profile import Profile
 

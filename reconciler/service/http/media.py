@@ -1,7 +1,8 @@
 """Vendor media types, and bodies: JSON or XML text <-> plain dict, strictly.
 
 Belongs here: names of media types, decoding and encoding of bodies, the service's own words in an error
-body. Not here: what a list or an entity looks like (paging.py, entities.py), how XML is written (xml.py).
+body. Not here: what a list or an entity looks like (service/paging.py, service/shapes.py), how XML is
+written (xml/documents.py).
 The dict has the shape of the JSON form in both forms: nothing above this module knows which it was.
 """
 
@@ -13,9 +14,9 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from reconciler.service import xml
 from reconciler.service.answers import BadBody, Form
-from reconciler.service.xml import Unfit
+from reconciler.service.xml import documents as xml
+from reconciler.service.xml.documents import Unfit
 
 __all__ = [
     "BadBody",

@@ -14,8 +14,8 @@ import httpx2
 
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Proxy, Service
-from reconciler.service import tls, urls
-from reconciler.service.auth import login_of
+from reconciler.service.http import tls, urls
+from reconciler.service.http.auth import login_of
 
 # The network, or what stands in for it. Known above this package by this name alone.
 Connections = httpx2.AsyncBaseTransport

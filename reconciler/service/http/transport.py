@@ -1,7 +1,8 @@
 """One call to the service: credentials, origin, turn, deadline, tries, and the error when it fails.
 
-Belongs here: what is common to every call. Not here: which calls there are (entities.py, messages.py), the
-request of a call (requests.py), the meaning of failures (refusals.py, core/retry.py), bytes (exchange.py).
+Belongs here: what is common to every call. Not here: which calls there are (service/entities.py,
+messaging/messages.py), the request of a call (requests.py), the meaning of failures (refusals.py,
+core/retry.py), bytes (exchange.py).
 
     Call ─▶ limiter ─▶ URL, credentials ─▶ exchange ─▶ 2xx ─▶ read ─▶ value
                ▲                               │ broken, refused, of unknown shape
@@ -25,16 +26,16 @@ from reconciler.aside import aside, beside_bytes
 from reconciler.core import retry
 from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.model.settings import Limits, Service
-from reconciler.service import caches, media, refusals
 from reconciler.service.answers import Answer, Broken, Call
-from reconciler.service.auth import Credentials
-from reconciler.service.connections import Connections
-from reconciler.service.exchange import decided_by_body, exchange
-from reconciler.service.limiter import Limiter, LocalPace, Pace, TooLate
-from reconciler.service.pairs import Crowd, Gaps, LookAgain, Pair
+from reconciler.service.http import caches, media, refusals
+from reconciler.service.http.auth import Credentials
+from reconciler.service.http.connections import Connections
+from reconciler.service.http.exchange import decided_by_body, exchange
+from reconciler.service.http.limiter import Limiter, LocalPace, Pace, TooLate
+from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
+from reconciler.service.http.requests import Requests
+from reconciler.service.http.timing import Timing
 from reconciler.service.profile import ProfileLimits
-from reconciler.service.requests import Requests
-from reconciler.service.timing import Timing
 
 __all__ = ["Call", "Timing", "Transport"]
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from reconciler.errors import Malformed
 from reconciler.model.messages import Reply, Respondent
-from reconciler.service import media, urls, xml
 from reconciler.service.answers import BadBody
+from reconciler.service.http import media, urls
+from reconciler.service.xml import documents as xml
 
 reply_max = 1024 * 1024  # bytes of one payload
 text_max = 100_000  # characters of one text

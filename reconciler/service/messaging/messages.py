@@ -2,7 +2,7 @@
 
 Belongs here: which call each of these is, and looking again until enough has come. Not here: what a
 request says (message_requests.py), the shapes of the answers (message_shapes.py), walking a list that
-knows no pages (unpaged.py), what the service calls us with (replies.py).
+knows no pages (service/unpaged.py), what the service calls us with (replies.py).
 
     send ─▶ 202, queued ─▶ follow: status, responses ─▶ until everybody answered, or time is over
 
@@ -28,12 +28,14 @@ from reconciler.model.messages import (
     Sent,
     StatusCount,
 )
-from reconciler.service import message_requests, message_shapes, unpaged, urls
+from reconciler.service import unpaged
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
+from reconciler.service.http import urls
+from reconciler.service.http.timing import Timing
+from reconciler.service.http.transport import Transport
+from reconciler.service.messaging import message_requests, message_shapes
 from reconciler.service.profile import Profile
-from reconciler.service.timing import Timing
-from reconciler.service.transport import Transport
 
 View = Literal["summary", "detailed"]
 

@@ -1,7 +1,7 @@
 """XML text <-> a tree of elements, strictly: no document type, no entities, everything capped.
 
 Belongs here: what is and is not accepted as XML, and how a tree is written. Not here: what the elements
-mean (xml.py). Source: docs/service.md, XML; RFC-less as the service is, Namespaces in XML 1.0 holds.
+mean (documents.py). Source: docs/service.md, XML; RFC-less as the service is, Namespaces in XML 1.0 holds.
 """
 
 import re
@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from reconciler.service.answers import BadBody
 
-bytes_max = 16 * 1024 * 1024  # the cap of every answer (exchange.py), held here for whoever else reads XML
+bytes_max = 16 * 1024 * 1024  # as of every answer (http/exchange.py), for whoever else reads XML
 depth_max = 64  # elements within elements; the service's own documents have at most 7
 attributes_max = 64  # of one element; a link has 6
 children_max = 20_000  # of one element; a page has 20 rows, a contact some 80 fields

@@ -11,7 +11,8 @@ from typing import Any
 
 from reconciler.errors import InputError
 from reconciler.model.messages import Message
-from reconciler.service import schedules, urls
+from reconciler.service.http import urls
+from reconciler.service.messaging import schedules
 
 recipients_max = 10_000  # characters of `to`, separators counted (docs/service.md, messages)
 separator = ";"  # between recipients; public sources show `;` and `,`, so neither may stand in one

@@ -11,10 +11,11 @@ from typing import Any, Literal, get_args
 
 from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
-from reconciler.service import media, refusals, shapes
+from reconciler.service import shapes
 from reconciler.service.answers import Answer, BadBody, Call
 from reconciler.service.found import Found
-from reconciler.service.message_shapes import count, text
+from reconciler.service.http import media, refusals
+from reconciler.service.messaging.message_shapes import count, text
 
 collection = "callbacks"
 calls_collection = "calls"

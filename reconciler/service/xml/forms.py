@@ -1,7 +1,7 @@
 """FORMS, the one table of how each kind of the service is written in XML. A new kind is one row.
 
 Belongs here: which keys of the JSON shape are attributes, lists, truths or numbers in XML, and the names of
-elements. Not here: reading and writing by it (xml.py, xmlfill.py). Source: docs/service.md, XML.
+elements. Not here: reading and writing by it (documents.py, fill.py). Source: docs/service.md, XML.
 
 What no row names is text, or a structure of its own, and is carried as it is.
 """

@@ -1,7 +1,7 @@
-"""A plain dict of the JSON shape -> the elements of XML, by the table of xmlforms.py.
+"""A plain dict of the JSON shape -> the elements of XML, by the table of forms.py.
 
-Belongs here: filling an element; the reverse of what xml.py reads, and the names that both agree on.
-Not here: reading (xml.py), characters (xmltext.py).
+Belongs here: filling an element; the reverse of what documents.py reads, and the names that both agree on.
+Not here: reading (documents.py), characters (text.py).
 """
 
 import re
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from reconciler.service.xmlforms import API, DAP, ENTRY, LINK, Shape
-from reconciler.service.xmltext import XSI, Element, Unfit, depth_max, fit
+from reconciler.service.xml.forms import API, DAP, ENTRY, LINK, Shape
+from reconciler.service.xml.text import XSI, Element, Unfit, depth_max, fit
 
 OURS = frozenset({"", API, DAP})  # namespaces whose names are plain in a dict
 NIL = f"{{{XSI}}}nil"

@@ -7,9 +7,9 @@ Belongs here: what is on the wire. Not here: when it leaves and how often (trans
 import httpx2
 
 from reconciler.model.settings import Service
-from reconciler.service import caches, media, urls
 from reconciler.service.answers import Call
-from reconciler.service.auth import Credentials
+from reconciler.service.http import caches, media, urls
+from reconciler.service.http.auth import Credentials
 
 connect_share = 0.25  # of one try: TCP and TLS take a share each, and a try never ends while connecting
 

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx2
 
-from reconciler.service.connections import Connections
+from reconciler.service.http.connections import Connections
 
 
 class Watched(httpx2.AsyncBaseTransport):

@@ -1,7 +1,7 @@
 """What an answer that is no success means: the table (status, error code) -> failure and error class.
 
 Belongs here: the table, the sentence of each error, the service's own words made safe to show.
-Not here: whether the call is repeated (core/retry.py), reading good answers (media.py, paging.py).
+Not here: whether the call is repeated (core/retry.py), reading good answers (media.py, service/paging.py).
 
 First row that fits wins. `sources`: spec N = the specification's section, facts N = docs/service.md.
 """
@@ -23,8 +23,8 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
-from reconciler.service import media
 from reconciler.service.answers import Answer, Broken, Call
+from reconciler.service.http import media
 
 text_max = 300  # characters of the service's own words in a message
 over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second

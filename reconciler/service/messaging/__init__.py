@@ -1,0 +1,1 @@
+"""Messages, callbacks and replies: their calls, and the shapes of both directions."""

@@ -1,0 +1,1 @@
+"""XML in both directions: documents of the service as the shapes that their JSON form has."""
