@@ -19,30 +19,30 @@ from pathlib import Path
 
 from msgspec import structs
 
+from reconciler.apply.context import Outside
 from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
-from reconciler.core.guard import Consent, guard
-from reconciler.core.recover import Unfinished, rest
+from reconciler.core.guard import Consent
+from reconciler.core.recover import Unfinished, remaining_changes
 from reconciler.core.resolve import ResolveRules, resolve
 from reconciler.core.seal import expired, outdated
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.manifest.load import load
 from reconciler.manifest.variables import Unset
+from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded
-from reconciler.service.client import open_reader
-from reconciler.service.profile import load_profile
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.work.carrying import KeepUndo, carry_out, settle
-from reconciler.work.held import Watch, Work, shared_pace, writing
-from reconciler.work.outside import Outside
-from reconciler.work.planning import Planned, check_safe, make
+from reconciler.work.carrying import KeepUndo, Task, carry_out
+from reconciler.work.held import Watch, alone, reading, writing
+from reconciler.work.planning import Planned, judged, make
+from reconciler.work.settling import settle
 from reconciler.work.undoing import make_undo
 
 __all__ = [
@@ -50,13 +50,13 @@ __all__ = [
     "Planned",
     "Watch",
     "apply",
-    "moved",
+    "expiry_reason",
     "outdated",
     "plan",
     "resume",
-    "spent",
     "undo",
     "validate",
+    "workspace_mismatch",
 ]
 
 _AFRESH = "reconciler plan, then reconciler apply"
@@ -105,17 +105,9 @@ async def plan(
     settings: Settings, desired: Desired, outside: Outside, *, options: Options, consent: Consent
 ) -> Planned:
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere."""
-    async with (
-        opened(settings, outside, create=False) as store,
-        open_reader(
-            settings.service,
-            timing=outside.timing,
-            connections=outside.connections,
-            pace=shared_pace(settings, store),
-        ) as reader,
-    ):
-        planned = await make(settings, desired, outside, reader, store, options=options, consent=consent)
-        found = await within(outside.offload, store.standing, give_up=store.give_up)
+    async with reading(settings, desired, outside) as context:
+        planned = await make(context, options=options, consent=consent)
+        found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
 
 
@@ -141,34 +133,20 @@ async def apply(
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
-    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as work:
-        unfinished = await work.ask(Store.unfinished)
-        await settle(work, unfinished, watch)
-        salt = saved.salt if saved else ""
+    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as context:
+        unfinished = await context.ask(Store.unfinished)
+        await settle(context, unfinished, watch)
         sure = saved is not None and bool(saved.changes)
         if sure:  # there is something to write: planned once, under the lock in the service
-            await work.alone(watch)
-        planned = await work.plan(options, consent, salt=salt)
-        if not sure and planned.plan.changes and planned.verdict.safe and await work.alone(watch):
-            planned = await work.plan(options, consent, salt=planned.plan.salt)
-        if saved and (why := outdated(saved, planned.plan, work.lock.now(), hours=settings.plan_expires_h)):
+            await alone(context, watch)
+        planned = await make(context, options=options, consent=consent, salt=saved.salt if saved else "")
+        if not sure and planned.plan.changes and planned.verdict.safe and await alone(context, watch):
+            planned = await make(context, options=options, consent=consent, salt=planned.plan.salt)
+        if saved and (why := outdated(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             watch.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
-        watch.planned(planned)
-        check_safe(planned.verdict)
-        if not watch.agrees(planned):
-            return None
-        if saved and not await work.ask(lambda store: store.use_plan(saved.salt)):
-            raise StalePlan("this plan was carried out before.", next="plan again")
-        return await carry_out(
-            work,
-            planned,
-            watch,
-            command="apply",
-            consent=consent,
-            unfinished=unfinished,
-            keep_undo=keep_undo,
-        )
+        task = Task("apply", planned, consent, unfinished, saved=saved, keep_undo=keep_undo)
+        return await carry_out(context, task, watch)
 
 
 async def resume(
@@ -191,65 +169,43 @@ async def resume(
         known = await within(outside.offload, store.unfinished, give_up=store.give_up)
         if not known and not store.doubtful:
             return None
-    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as work:
-        unfinished = await work.ask(Store.unfinished)
-        settled = await settle(work, unfinished, watch)
+    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as context:
+        unfinished = await context.ask(Store.unfinished)
+        settled = await settle(context, unfinished, watch)
         if not unfinished:
             return None
         last = unfinished[-1]
-        if why := spent(last, work.lock.now()):
+        if why := expiry_reason(last, context.now()):
             raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_AFRESH)
-        assert last.plan is not None  # noqa: S101 - a plan that cannot be read is spent
-        if last.plan.options.undo_of:
-            return await _resume_undo(work, last, last.plan, watch, unfinished=unfinished, settled=settled)
-        await work.alone(watch)
-        planned = await work.plan(last.plan.options, last.consent, salt=last.plan.salt)
-        if why := moved(last.plan, planned.plan):
-            raise StalePlan(why, next=_AFRESH)
-        left = rest(last.plan, planned.plan)
-        if left.beyond:
-            watch.beyond(left.beyond)
-        missing = load_profile(settings.service.profile).missing
-        verdict = guard(left.plan, settings.guard, last.consent, missing)
-        watch.planned(replace(planned, plan=left.plan, verdict=verdict))
-        check_safe(verdict)
-        return await carry_out(
-            work,
-            planned,
-            watch,
-            command="resume",
-            consent=last.consent,
-            unfinished=unfinished,
-            left=left.plan,
-            settled=settled,
-        )
+        assert last.plan is not None  # noqa: S101 - a plan that cannot be read has expired
+        await alone(context, watch)
+        left: Plan | None = None
+        if last.plan.options.undo_of:  # it comes from the store, so nothing about it is to be proved
+            planned = await make_undo(context, last.plan, last.consent, _ended(last, settled))
+        else:
+            options, salt = last.plan.options, last.plan.salt
+            planned = await make(context, options=options, consent=last.consent, salt=salt)
+            left = _left(last.plan, planned.plan, watch)
+            planned = replace(planned, verdict=judged(context, left, last.consent))
+        settled = (*settled, *planned.conflicts)
+        task = Task("resume", planned, last.consent, unfinished, left=left, settled=settled)
+        return await carry_out(context, task, watch)
 
 
-async def _resume_undo(
-    work: Work,
-    last: Unfinished,
-    saved: Plan,
-    watch: Watch,
-    *,
-    unfinished: tuple[Unfinished, ...],
-    settled: tuple[Outcome, ...],
-) -> Run:
-    """Carry out what is left of an undo. It comes from the store, so nothing about it is to be proved."""
+def _ended(last: Unfinished, settled: tuple[Outcome, ...]) -> set[Address]:
+    """Return what of an earlier run's plan is done."""
     ended = {entry.intent.address for entry in last.entries if entry.ending in {"applied", "skipped"}}
-    ended |= {outcome.address for outcome in settled if outcome.result == "applied"}
-    await work.alone(watch)
-    undoing = await make_undo(work, saved, last.consent, ended)
-    watch.planned(undoing.planned)
-    check_safe(undoing.planned.verdict)
-    return await carry_out(
-        undoing.work,
-        undoing.planned,
-        watch,
-        command="resume",
-        consent=last.consent,
-        unfinished=unfinished,
-        settled=(*settled, *undoing.conflicts),
-    )
+    return ended | {outcome.address for outcome in settled if outcome.result == "applied"}
+
+
+def _left(old: Plan, fresh: Plan, watch: Watch) -> Plan:
+    """Return what is left of an earlier run's plan; `watch` hears of the rest. Raises StalePlan."""
+    if why := workspace_mismatch(old, fresh):
+        raise StalePlan(why, next=_AFRESH)
+    remaining = remaining_changes(old, fresh)
+    if remaining.beyond:
+        watch.beyond(remaining.beyond)
+    return remaining.plan
 
 
 async def undo(
@@ -269,36 +225,23 @@ async def undo(
     Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
     nothing = desired_of(saved, Recorded({}))
-    async with writing(settings, nothing, outside, stop, fail_fast=fail_fast, waits=watch.waits) as work:
-        if why := expired(saved, work.lock.now(), hours=settings.plan_expires_h):
+    async with writing(settings, nothing, outside, stop, fail_fast=fail_fast, waits=watch.waits) as context:
+        if why := expired(saved, context.now(), hours=settings.plan_expires_h):
             raise StalePlan(why, next=_AFRESH)
-        unfinished = await work.ask(Store.unfinished)
-        await settle(work, unfinished, watch)
-        if not proved(saved, work.store.salt):
+        unfinished = await context.ask(Store.unfinished)
+        await settle(context, unfinished, watch)
+        if not proved(saved, context.store.salt):
             raise StalePlan(
                 "the undo was not made by a run with this store, or it was changed since.",
                 next=f"name the store of that run; or {BY_MANIFEST}",
             )
-        await work.alone(watch)
-        undoing = await make_undo(work, saved, consent)
-        watch.planned(undoing.planned)
-        check_safe(undoing.planned.verdict)
-        if not watch.agrees(undoing.planned):
-            return None
-        if not await work.ask(lambda store: store.use_plan(saved.salt)):
-            raise StalePlan("this undo was carried out before.", next=_AFRESH)
-        return await carry_out(
-            undoing.work,
-            undoing.planned,
-            watch,
-            command="undo",
-            consent=consent,
-            unfinished=unfinished,
-            settled=undoing.conflicts,
-        )
+        await alone(context, watch)
+        planned = await make_undo(context, saved, consent)
+        task = Task("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)
+        return await carry_out(context, task, watch)
 
 
-def spent(last: Unfinished, now: datetime) -> str:
+def expiry_reason(last: Unfinished, now: datetime) -> str:
     """Return why nothing more of an earlier run's plan may be carried out, or ""."""
     if last.plan is None:
         return f"the plan of run {last.run} cannot be read: another version of this program wrote it."
@@ -307,7 +250,7 @@ def spent(last: Unfinished, now: datetime) -> str:
     return ""
 
 
-def moved(old: Plan, fresh: Plan) -> str:
+def workspace_mismatch(old: Plan, fresh: Plan) -> str:
     """Return why two plans do not speak of the same workspaces, or ""."""
     ids = {one.alias: one.id for one in old.target.workspaces}
     others = [one.alias for one in fresh.target.workspaces if ids.get(one.alias, one.id) != one.id]

@@ -468,8 +468,8 @@ def test_an_alias_that_means_another_workspace_now_is_not_gone_on_with(tmp_path:
     where = [structs.replace(one, id="AB12") for one in planned.target.workspaces]
     other = structs.replace(planned, target=structs.replace(planned.target, workspaces=tuple(where)))
 
-    assert pipeline.moved(planned, planned) == ""
-    assert pipeline.moved(planned, other) == "workspace default is another one now."
+    assert pipeline.workspace_mismatch(planned, planned) == ""
+    assert pipeline.workspace_mismatch(planned, other) == "workspace default is another one now."
 
 
 def test_the_consent_of_then_holds_and_no_more_than_that(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def answered(
 
 def _doubted(run: Session, attempt: Attempt, what: str, *, answered: bool = False) -> Outcome:
     """Write down that it may still land; what becomes of it is settled at the end of the run."""
-    at, lost_at = attempt.at or run.now(), run.timing.monotonic()
+    at, lost_at = attempt.at or run.context.now(), run.context.timing.monotonic()
     doubt = Doubt(attempt.change, attempt.parent_id, at, lost_at, what, answered, attempt.before)
     run.doubts.append(doubt)
     run.ledger.later(Batch(intents=(run.doubted(doubt),)))

@@ -12,7 +12,8 @@ by the very same lookup; where it is not found the run stops. Only GET here.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from reconciler.apply import look
 from reconciler.apply.look import ContactGone
@@ -22,7 +23,6 @@ from reconciler.errors import ReconcilerError, Unauthorized
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create
 from reconciler.model.entities import Entity
-from reconciler.model.outcomes import Outcome
 from reconciler.model.snapshots import Scope
 
 wait_first_s = 0.25  # seconds before the second look; doubled before each further one: 7 looks in 10 s
@@ -41,23 +41,29 @@ class Firsts:
         self._confirmed: set[Scope] = set()
         self._turns: dict[Scope, asyncio.Lock] = {}
 
-    async def carry_out(self, change: Change, do: Callable[[], Awaitable[Outcome]]) -> None:
-        """Do a change; a create waits until the first one of its scope was found.
+    @asynccontextmanager
+    async def turn(self, change: Change) -> AsyncIterator[bool]:
+        """Let a change be done inside, where this yields true; false where the run is over by then.
 
-        Returns without having done anything where the run is over by then.
+        A create waits until the first one of its scope was found. What was done is in `run.outcomes`.
         """
         scope = Scope.of(change.address)
-        if isinstance(change, Create) and scope not in self._confirmed:
-            async with self._turns.setdefault(scope, asyncio.Lock()):
-                if self._run.over() is not None:
-                    return
-                if scope not in self._confirmed:
-                    await self._confirm(scope, change, await do())
-                    return
-        await do()
+        if not isinstance(change, Create) or scope in self._confirmed:
+            yield True
+            return
+        async with self._turns.setdefault(scope, asyncio.Lock()):
+            if self._run.over() is not None:
+                yield False
+                return
+            if scope not in self._confirmed:
+                yield True
+                await self._confirm(scope, change)
+                return
+        yield True  # not under the lock: from here on the creates of the scope go side by side
 
-    async def _confirm(self, scope: Scope, change: Create, made: Outcome) -> None:
+    async def _confirm(self, scope: Scope, change: Create) -> None:
         """Look for what was made. A create that made nothing, or nothing certain, says nothing."""
+        made = self._run.outcomes[change.address]
         if made.result != "applied":
             return
         entity = self._run.desired.entities[change.address]
@@ -73,7 +79,7 @@ class Firsts:
 
     async def _missing(self, entity: Entity, remote_id: str, parent_id: str) -> str:
         """Why the lookup does not find just this one, or "": asked again until the settle window is over."""
-        left_s, wait_s = self._run.options.settle_s, wait_first_s
+        left_s, wait_s = self._run.context.limits.settle_s, wait_first_s
         while True:
             why = await self._looked(entity, remote_id, parent_id)
             if not why or left_s <= 0 or self._run.over() is not None:
@@ -103,5 +109,5 @@ class Firsts:
 
     def _identities(self, address: Address) -> str:
         """The fields that the lookup went by; never their values."""
-        keys = self._run.options.rules.keys(address.kind)
+        keys = self._run.rules.keys(address.kind)
         return " or ".join(" and ".join(key) for key in keys)

@@ -41,9 +41,7 @@ def calls(run: Session, change: Change) -> int:
 
 
 def _keys(run: Session, entity: Entity) -> list[Key]:
-    return [
-        key for key in run.options.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)
-    ]
+    return [key for key in run.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)]
 
 
 async def absent(run: Session, entity: Entity, parent_id: str) -> None:
@@ -65,8 +63,8 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
         raise NotDone("conflict", "it is not there any more; nothing was sent.", PLAN_AGAIN)
     kind = change.address.kind
     now = shown(run, kind, found.body)
-    mark = str(now.get(run.options.rules.mark_path, ""))
-    if kind == "contact" and mark and not mark.startswith(f"{run.options.rules.stack}/"):
+    mark = str(now.get(run.rules.mark_path, ""))
+    if kind == "contact" and mark and not mark.startswith(f"{run.rules.stack}/"):
         raise NotDone("conflict", "it carries the mark of another owner now; nothing was sent.", PLAN_AGAIN)
     moved = [
         field.path
@@ -101,9 +99,7 @@ async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent
     except NotFound:
         what = f"the one that was to stay ({change.keeps}) is not there any more; nothing was deleted."
         raise NotDone("conflict", what, PLAN_AGAIN) from None
-    if not same_identity(
-        live(kind, kept.body), live(kind, duplicate.body), run.options.rules.identity.of(kind)
-    ):
+    if not same_identity(live(kind, kept.body), live(kind, duplicate.body), run.rules.identity.of(kind)):
         what = f"the one that was to stay ({change.keeps}) is somebody else now; nothing was deleted."
         raise NotDone("conflict", what, PLAN_AGAIN)
 
@@ -169,7 +165,7 @@ async def _search(run: Session, address: Address, filters: Mapping[str, str]) ->
 
 async def _confirmed(run: Session, entity: Entity, row: Found) -> tuple[Hit, ...]:
     """Return the row as a hit if it is the entity: a row that does not tell is looked at whole."""
-    keys = run.options.rules.keys(entity.address.kind)
+    keys = run.rules.keys(entity.address.kind)
     fields = live(entity.address.kind, row.body)
     by = same_identity(entity.fields, fields, keys)
     if not by and any(path not in fields for key in keys for path in key if entity.fields.get(path)):
@@ -184,11 +180,11 @@ async def _confirmed(run: Session, entity: Entity, row: Found) -> tuple[Hit, ...
 async def _same_device(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
     workspace = run.workspace(entity.address)
     try:
-        rows = await run.client.devices.list(workspace=workspace, parent=parent_id)
+        rows = await run.context.client.devices.list(workspace=workspace, parent=parent_id)
     except NotFound:
         what = "its contact is not there any more; nothing was sent."
         raise ContactGone("conflict", what, PLAN_AGAIN) from None
-    keys = run.options.rules.keys("device")
+    keys = run.rules.keys("device")
     hits = ((row, same_identity(entity.fields, live("device", row.body), keys)) for row in rows)
     return tuple(Hit(row, by) for row, by in hits if by)
 

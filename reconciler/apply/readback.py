@@ -79,7 +79,7 @@ def _rewritten(fields: Iterable[FieldResult]) -> str:
 def of_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
     """Return what a new entity proves: a declared field that it lacks was not taken."""
     reading = taken.reading(row.kind, _to_be_seen(entity.fields), row.fields, before={}, salt=run.plan.salt)
-    record = record_of(entity, row, salt=run.salt, created=True)
+    record = record_of(entity, row, salt=run.context.store.salt, created=True)
     return Proof(_without(record, {field.path for field in reading.refused}), reading, row)
 
 
@@ -102,7 +102,7 @@ def of_update(
         touched=before is None or _touched(before, row),
     )
     refused = {field.path for field in reading.refused}
-    record = record_of(entity, row, salt=run.salt, before=known)
+    record = record_of(entity, row, salt=run.context.store.salt, before=known)
     kept = proven(record, known, taken=reading.taken, refused=refused)
     return Proof(kept, reading, row, moved(looked, found, change))
 
@@ -124,7 +124,7 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
     if why := run.known_id(entity.address, made.remote_id):
         raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
     row = row_of_change(attempt.change, made, attempt.parent_id)
-    keys = run.options.rules.keys(row.kind)
+    keys = run.rules.keys(row.kind)
     named = remote_id(made.body, KINDS[row.kind].plural) == made.remote_id
     found = taken.identity(row.kind, entity.fields, row.fields, keys)
     if found == "other":
@@ -143,7 +143,7 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
 
 def _is(entity: Entity, row: LiveEntity, run: Session) -> bool:
     """Whether what was read is what was sent. Where it shows no identity, everything else has to be equal."""
-    found = taken.identity(row.kind, entity.fields, row.fields, run.options.rules.keys(row.kind))
+    found = taken.identity(row.kind, entity.fields, row.fields, run.rules.keys(row.kind))
     if found != "hidden":
         return found == "same"
     reading = of_create(run, entity, row).reading

@@ -8,21 +8,16 @@ An intent is open when its run was killed, or ended without an answer to it. Whi
 decided in core/recover.py; going on with what was never sent is the pipeline's.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec import Struct, structs
 
 from reconciler.apply import settle
-from reconciler.apply.ledger import Ledger
+from reconciler.apply.context import RunContext
 from reconciler.apply.look import ContactGone, Several
-from reconciler.apply.session import RESUME, ApplyOptions, NotDone, Session, by_contact, known_contacts
-from reconciler.apply.stop import StopFlag
-from reconciler.apply.workers import work_through
-from reconciler.aside import aside
+from reconciler.apply.session import RESUME, NotDone, Session
+from reconciler.apply.workers import queues, together
 from reconciler.core.guard import Consent
 from reconciler.core.recover import Unfinished, recover, wait_s
 from reconciler.core.undo import desired_of
@@ -35,34 +30,7 @@ from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Target
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
-from reconciler.service.client import ServiceClient
-from reconciler.service.http.timing import Timing
-from reconciler.store.aside import Offload, within
-from reconciler.store.database import Store
-from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
-
-
-@dataclass(frozen=True, slots=True)
-class Settling:
-    """What it takes to settle: the way to the service, the store and its lock, and time.
-
-    `target` is where planning now would go: it stands in for a plan that cannot be read.
-    `locked_at` is when the lock became ours, on the monotonic clock of `timing`; whoever held it before
-    sends nothing from then on. `now` is the store's time, and only for people to read.
-    """
-
-    target: Target
-    client: ServiceClient
-    store: Store
-    lock: Lock
-    locked_at: float
-    options: ApplyOptions
-    timing: Timing
-    now: Callable[[], datetime]
-    stop: StopFlag
-    offload: Offload = aside
-
 
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
 _NOBODY = Unfinished("", "", "", None, Consent(), ())
@@ -76,20 +44,21 @@ class _Doubt(Struct, frozen=True):
 
 
 async def settle_unfinished(
-    unfinished: Sequence[Unfinished], desired: Desired, how: Settling
+    unfinished: Sequence[Unfinished], context: RunContext, target: Target
 ) -> tuple[Outcome, ...]:
     """Return what became of everything that these runs left in doubt: applied, or in doubt still.
 
+    `target` is where planning now would go: it stands in for a plan that cannot be read.
     What was not carried out has no outcome here: it may be planned again. Oldest run first. Waits
     until none of it can land any more, nor what a doubtful store may have forgotten; asked to stop, it
     leaves the rest as it is. Everything it returns is durable. Raises LockHeld, StoreError, Unauthorized.
     """
     doubts = {one.run: recover(one).in_doubt for one in unfinished}
-    if not any(doubts.values()) and not how.store.doubtful:
+    if not any(doubts.values()) and not context.store.doubtful:
         return ()
-    runs = {one.run: await _session(one, desired, how) for one in unfinished}
-    anybody = next(iter(runs.values()), None) or await _session(_NOBODY, desired, how)
-    if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values())), how):
+    runs = {one.run: await _session(one, context, target) for one in unfinished}
+    anybody = next(iter(runs.values()), None) or await _session(_NOBODY, context, target)
+    if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values()))):
         return ()
     outcomes: list[Outcome] = []
     for name, run in runs.items():
@@ -97,11 +66,13 @@ async def settle_unfinished(
     return tuple(outcomes)
 
 
-async def _waited_out(run: Session, intents: Iterable[Intent], how: Settling) -> bool:
+async def _waited_out(run: Session, intents: Iterable[Intent]) -> bool:
     """Whether none of these can land any more, and we may still look. The lock's lease is kept alive."""
-    locked_for_s = run.timing.monotonic() - how.locked_at
-    missing = bool(how.store.doubtful)
-    left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=run.options.settle_s, missing=missing)
+    context = run.context
+    # Counted from when the lock became ours: whoever held it before could send until then, and no longer.
+    locked_for_s = context.timing.monotonic() - context.locked_at
+    missing = bool(context.store.doubtful)
+    left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=context.limits.settle_s, missing=missing)
     while left_s > 0 and run.over() is None:
         await run.pause(min(left_s, settle.slice_s))
         left_s -= settle.slice_s
@@ -114,11 +85,12 @@ async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[O
     doubts = [_Doubt(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
     outcomes: dict[Address, Outcome | None] = {}
 
-    async def look_at(doubt: _Doubt) -> None:
-        outcomes[doubt.intent.address] = await _looked_at(run, name, doubt)
+    async def look_at(queue: Iterator[_Doubt]) -> None:
+        for doubt in queue:
+            outcomes[doubt.intent.address] = await _looked_at(run, name, doubt)
 
     try:
-        await work_through(run, doubts, look_at)
+        await together(run, [look_at(queue) for queue in queues(run, doubts)])
     finally:
         await run.ledger.close()
     seen = [outcomes.get(doubt.intent.address) for doubt in doubts]
@@ -163,29 +135,13 @@ def _open(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:
     return Outcome(intent.address, intent.action, "in doubt", what, hint or RESUME, intent.remote_id)
 
 
-async def _session(unfinished: Unfinished, desired: Desired, how: Settling) -> Session:
+async def _session(unfinished: Unfinished, context: RunContext, target: Target) -> Session:
     """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
-    nothing = Plan(target=how.target, options=Options(), manifest_digest="", salt="", changes=())
+    nothing = Plan(target=target, options=Options(), manifest_digest="", salt="", changes=())
     plan = unfinished.plan or nothing
-    workspaces = plan.target.workspaces
-    read = partial(how.store.recorded, workspaces)
-    records = dict((await within(how.offload, read, give_up=how.store.give_up)).entities)
-    return Session(
-        plan=plan,
-        desired=_as_sent(plan, desired, records),
-        client=how.client,
-        ledger=Ledger(how.store, how.lock, workspaces, offload=how.offload),
-        options=how.options,
-        timing=how.timing,
-        now=how.now,
-        stop=how.stop,
-        salt=how.store.salt,
-        records=records,
-        ids={workspace.alias: workspace.id for workspace in workspaces},
-        contacts=known_contacts(plan, records),
-        devices=by_contact(records),
-        ends_at=how.timing.monotonic() + how.options.deadline_s,
-    )
+    recorded = await context.ask(lambda store: store.recorded(plan.target.workspaces))
+    records = dict(recorded.entities)
+    return Session(context, plan, _as_sent(plan, context.desired, records), records)
 
 
 def _change(run: Session, planned: Change | None, intent: Intent) -> Change | None:

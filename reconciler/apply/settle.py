@@ -5,6 +5,7 @@ land is waited out first, looked for once, and adopted or left in doubt. Only GE
 """
 
 import asyncio
+from collections.abc import Iterator
 from typing import assert_never
 
 from msgspec import Struct, structs
@@ -12,7 +13,7 @@ from msgspec import Struct, structs
 from reconciler.apply import look, readback
 from reconciler.apply.readback import SHOWN_AGAIN, joined, not_taken, row_of_change
 from reconciler.apply.session import RESUME, Doubt, NotDone, Session
-from reconciler.apply.workers import work_through
+from reconciler.apply.workers import queues, together
 from reconciler.core.records import proven, record_of
 from reconciler.core.taken import same
 from reconciler.errors import NotFound, ReconcilerError
@@ -58,11 +59,12 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
     doubts = run.doubts
     results: dict[Address, Outcome] = {}
 
-    async def look_at(doubt: Doubt) -> None:
-        results[doubt.change.address] = await _settled(run, doubt)
+    async def look_at(queue: Iterator[Doubt]) -> None:
+        for doubt in queue:
+            results[doubt.change.address] = await _settled(run, doubt)
 
     if doubts and await _waited_out(run):
-        await work_through(run, doubts, look_at)
+        await together(run, [look_at(queue) for queue in queues(run, doubts)])
     unseen = [doubt for doubt in doubts if doubt.change.address not in results]
     return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 
@@ -93,7 +95,7 @@ def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
 async def _waited_out(run: Session) -> bool:
     """Whether the settle window of every doubt is over now, and the run may still look."""
     last = max(doubt.lost_at for doubt in run.doubts)
-    left_s = last + run.options.settle_s - run.timing.monotonic()
+    left_s = last + run.context.limits.settle_s - run.context.timing.monotonic()
     while _may_look(run) and left_s > 0:
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s
@@ -219,5 +221,7 @@ def _recorded(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
     """
     entity = run.desired.entities[change.address]
     before = run.records.get(change.address)
-    record = record_of(entity, row, salt=run.salt, before=before, created=isinstance(change, Create))
+    record = record_of(
+        entity, row, salt=run.context.store.salt, before=before, created=isinstance(change, Create)
+    )
     return run.keep(proven(record, before), row)

@@ -58,7 +58,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             attempt.stage = "looking"
             if not _may_try_again(run, tries):
                 raise
-            await run.pause(wait_s(tries, run.timing.random()))
+            await run.pause(wait_s(tries, run.context.timing.random()))
             continue
         except Throttled as error:
             if attempt.stage != "sending":
@@ -78,7 +78,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
 
 
 def _may_try_again(run: Session, tries: int) -> bool:
-    return tries < tries_max and run.client.may_repeat()
+    return tries < tries_max and run.context.client.may_repeat()
 
 
 async def _at_once(run: Session, attempt: Attempt) -> Outcome:
@@ -86,8 +86,16 @@ async def _at_once(run: Session, attempt: Attempt) -> Outcome:
     await run.stretch(attempt.change.address)
     for _ in range(looks_max):
         try:
-            async with run.client.at_once(look.calls(run, attempt.change)):
-                return await _written(run, attempt)
+            async with run.context.client.at_once(look.calls(run, attempt.change)):
+                match attempt.change:
+                    case Create() as change:
+                        return await _create(run, attempt, change)
+                    case Update() as change:
+                        return await _update(run, attempt, change)
+                    case Delete() as change:
+                        return await _delete(run, attempt, change)
+                    case never:
+                        assert_never(never)
         except LookAgain as error:
             attempt.stage, late = "looking", error
     raise NotDone("failed", f"{late} Nothing was sent.", SLOWER)
@@ -99,21 +107,13 @@ def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> f
     Whoever says 503 or 408 may have passed the request on, and lists may lag behind: a look that finds
     nothing says that nothing was made only when the settle window is over (rule A9).
     """
-    asked_s = wait_s(tries, run.timing.random(), error.wait_s)
+    asked_s = wait_s(tries, run.context.timing.random(), error.wait_s)
     turned_away = error.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN)
-    return asked_s if turned_away or not isinstance(change, Create) else max(asked_s, run.options.settle_s)
-
-
-async def _written(run: Session, attempt: Attempt) -> Outcome:
-    match attempt.change:
-        case Create() as change:
-            return await _create(run, attempt, change)
-        case Update() as change:
-            return await _update(run, attempt, change)
-        case Delete() as change:
-            return await _delete(run, attempt, change)
-        case never:
-            assert_never(never)
+    return (
+        asked_s
+        if turned_away or not isinstance(change, Create)
+        else max(asked_s, run.context.limits.settle_s)
+    )
 
 
 async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
@@ -191,7 +191,7 @@ def _gone_already(attempt: Attempt) -> Outcome:
 
 
 async def _before_call(run: Session, attempt: Attempt) -> None:
-    attempt.at, attempt.began = run.now(), run.timing.monotonic()
+    attempt.at, attempt.began = run.context.now(), run.context.timing.monotonic()
     await run.before_call(attempt.change, attempt.parent_id, attempt.at)
 
 

@@ -59,10 +59,6 @@ class StopFlag:
         """Return when the run is asked to end."""
         await self._asked.wait()
 
-    async def pause(self, sleep: Awaitable[None]) -> None:
-        """Wait for `sleep`, but not past the moment in which the run is asked to end."""
-        await self.unless_asked(sleep)
-
     async def unless_asked(self, work: Awaitable[T]) -> T | None:
         """Return what `work` returns, or None where the run is asked to end first. Raises what it raises."""
         working, asked = asyncio.ensure_future(work), asyncio.ensure_future(self.wait_asked())

@@ -1,8 +1,8 @@
-"""So many at a time: a fixed number of workers over any number of items, that can be cut short."""
+"""So many at a time: workers that share a queue, and that can be cut short."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any, TypeVar
 
 from reconciler.apply.session import Session
 
@@ -13,18 +13,28 @@ T = TypeVar("T")
 grace_s = 8.0
 
 
-async def work_through(run: Session, items: Sequence[T], each: Callable[[T], Awaitable[None]]) -> None:
-    """Return when `each` has seen every item, or the run has to end.
+def queues(run: Session, items: Sequence[T]) -> list[Iterator[T]]:
+    """Return a queue for each worker: one that they share, and that ends as soon as the run is over."""
+    return [_until_over(run, items)] * min(run.context.limits.concurrency, len(items))
 
-    Takes no more items once the run is asked to stop; what is under way is cancelled when it has to
-    stop at once, or when its time of grace is over, and has to end in good order by itself.
+
+def _until_over(run: Session, items: Sequence[T]) -> Iterator[T]:
+    for item in items:
+        if run.over():
+            return
+        yield item
+
+
+async def together(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Return when these workers have ended, or the run has to end.
+
+    What is under way is cancelled when the run has to stop at once, or when its time of grace is over, and
+    has to end in good order by itself.
     """
-    queue = iter(items)
-    count = min(run.options.concurrency, len(items))
-    workers = [asyncio.create_task(_work(run, queue, each)) for _ in range(count)]
-    hurry = asyncio.create_task(_hurry(run, workers))
+    tasks = [asyncio.create_task(worker) for worker in workers]
+    hurry = asyncio.create_task(_hurry(run, tasks))
     try:
-        ended = await asyncio.gather(*workers, return_exceptions=True)
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         hurry.cancel()
         watched = await asyncio.gather(hurry, return_exceptions=True)
@@ -33,22 +43,16 @@ async def work_through(run: Session, items: Sequence[T], each: Callable[[T], Awa
             raise error
 
 
-async def _work(run: Session, queue: Iterator[T], each: Callable[[T], Awaitable[None]]) -> None:
-    for item in queue:
-        if run.over():
-            return
-        await each(item)
-
-
-async def _hurry(run: Session, workers: list["asyncio.Task[None]"]) -> None:
+async def _hurry(run: Session, tasks: Sequence["asyncio.Task[None]"]) -> None:
     """Cancel the workers when the run has to end at once."""
-    await run.stop.wait_asked()
-    now = asyncio.ensure_future(run.stop.wait_now())
-    grace = asyncio.ensure_future(run.timing.sleep(grace_s))
+    stop = run.context.stop
+    await stop.wait_asked()
+    now = asyncio.ensure_future(stop.wait_now())
+    grace = asyncio.ensure_future(run.context.timing.sleep(grace_s))
     try:
         await asyncio.wait({now, grace}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         now.cancel()
         grace.cancel()
-    for worker in workers:
-        worker.cancel()
+    for task in tasks:
+        task.cancel()

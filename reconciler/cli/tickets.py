@@ -1,6 +1,7 @@
 """The lock in the service for `lock` and `unlock`: one look at its tickets, or one removed.
 
-Belongs here: asking for them. Not here: what is shown (report/tickets.py), how it is taken (apply/turn.py).
+Belongs here: asking for them. Not here: what is shown (report/tickets.py), how it is taken
+(apply/service_lock.py).
 """
 
 from collections.abc import Mapping
@@ -18,8 +19,8 @@ def standing(given: Mapping[str, Any]) -> tuple[Settings, tuple[Ticket, ...]]:
     around = outside(settings)
 
     async def work(_signals: Signals) -> tuple[Ticket, ...]:
-        async with looking(settings, timing=around.timing, token=around.token, connections=None) as turn:
-            return tuple((await turn.standing()).values())
+        async with looking(settings, around) as lock:
+            return tuple((await lock.standing()).values())
 
     return settings, tuple(sorted(finish(work), key=lambda one: one.order))
 
@@ -30,7 +31,7 @@ def freed(given: Mapping[str, Any], lock_id: str) -> tuple[Settings, bool]:
     around = outside(settings)
 
     async def work(_signals: Signals) -> bool:
-        async with looking(settings, timing=around.timing, token=around.token, connections=None) as turn:
-            return await turn.force(lock_id)
+        async with looking(settings, around) as lock:
+            return await lock.force(lock_id)
 
     return settings, finish(work)

@@ -2,7 +2,7 @@
 
     journal --recover--> settled | in doubt --wait, look--> found | absent
                                  | never sent
-    old plan, fresh plan --rest--> what of the old plan is still to be done, just as it says
+    old plan, fresh plan --remaining_changes--> what of the old plan is still to be done, just as it says
 
 Decisions only. Reading the journal is store/journal.py, looking at the service is apply/.
 """
@@ -51,7 +51,7 @@ class Recovery(Struct, frozen=True):
     never_sent: tuple[Address, ...]
 
 
-class Rest(Struct, frozen=True):
+class Remaining(Struct, frozen=True):
     """What is left of a plan, and what planning now would do besides."""
 
     plan: Plan
@@ -103,7 +103,7 @@ def doubtful(why: str) -> Notice:
     )
 
 
-def rest(old: Plan, fresh: Plan) -> Rest:
+def remaining_changes(old: Plan, fresh: Plan) -> Remaining:
     """Return `fresh` without every change that `old` does not hold just so, before-values and all.
 
     The place in the manifest does not count. Order as in `fresh`; its fingerprint is made anew. What is
@@ -118,4 +118,4 @@ def rest(old: Plan, fresh: Plan) -> Rest:
     outside |= {change.address for change in fresh.changes if change.address.above in homeless}
     plan = structs.replace(fresh, changes=tuple(one for one in fresh.changes if one.address not in outside))
     beyond = tuple(change for change in fresh.changes if change.address in outside)
-    return Rest(structs.replace(plan, fingerprint=fingerprint(plan)), beyond)
+    return Remaining(structs.replace(plan, fingerprint=fingerprint(plan)), beyond)

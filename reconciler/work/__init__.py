@@ -1,10 +1,12 @@
 """What the verbs of pipeline.py do alike. Wiring only: every decision is in core/.
 
-    outside    time, chance, and the way to the service
+    targets    which service, and which of its workspaces
     planning   a plan made afresh: read, compare, judge
-    held       what a writing run holds, let go of on every way out; who looks on
-    carrying   settle what earlier runs left, carry out, end the run
+    held       what a run holds, let go of on every way out; who looks on
+    settling   what earlier runs left in doubt is looked for
     undoing    a saved undo, and what of it may be carried out now
+    ending     the report of a run that has ended
+    carrying   show a plan, check it, ask, carry it out
 
 Each knows those above it. Effects are in service/, store/ and apply/.
 """

@@ -1,180 +1,128 @@
-"""What a writing run does: settle what earlier runs left in doubt, then carry out its plan, and report.
+"""The end of every verb that writes: its plan is shown, judged, agreed to, carried out, and reported.
 
-Which of these steps make up a verb, and in which order, is said in pipeline.py.
+Which steps lead there, and in which order, is said in pipeline.py. Not here: one change (apply/step.py).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from itertools import chain
+from typing import Literal
 
 from msgspec import structs
 
 from reconciler.apply import engine
-from reconciler.apply.exits import cut_short, with_notices, with_settled
-from reconciler.apply.opening import close_all, end
-from reconciler.apply.recovery import Settling, settle_unfinished
+from reconciler.apply.context import RunContext, utc_text
+from reconciler.apply.exits import INTERRUPTED, cut_short, with_settled
 from reconciler.core.guard import Consent
-from reconciler.core.plan import Moment
-from reconciler.core.proofs import needed, proofs
 from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished
-from reconciler.core.twins import ambiguous, seen
 from reconciler.core.undo import inverse
-from reconciler.errors import Interrupted, StoreError
+from reconciler.errors import StalePlan, StoreError
 from reconciler.model.address import Address
-from reconciler.model.outcomes import Outcome, Run
-from reconciler.model.plans import Plan, Target
+from reconciler.model.context import Context
+from reconciler.model.outcomes import WORDS, Outcome, Run
+from reconciler.model.plans import Plan
 from reconciler.model.snapshots import LiveEntity
-from reconciler.service.http.urls import origin
 from reconciler.store.database import Store
-from reconciler.work.held import Watch, Work
-from reconciler.work.planning import Planned, named_workspaces, utc_text
+from reconciler.work.ending import end
+from reconciler.work.held import Watch
+from reconciler.work.planning import Planned, check_safe, moment_of
 
 KeepUndo = Callable[[Plan], None]
 
 
-async def settle(work: Work, unfinished: tuple[Unfinished, ...], watch: Watch) -> tuple[Outcome, ...]:
-    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a verb has found that there is to do.
 
-    A store that may lack such runs is waited for in the same way, and accepted as it is afterwards.
+    `left` is what of the plan is carried out, where that is not all of it; `unfinished` are the earlier runs
+    whose place this one takes, and `settled` is what was found out about them. `saved` is a reviewed plan,
+    which is carried out once. `keep_undo` gets the plan that undoes what was applied, however the run ended.
     """
-    if not unfinished and not work.store.doubtful:
-        return ()
-    if work.store.doubtful:
-        watch.doubtful(work.store.doubtful)
-    if unfinished:
-        watch.unfinished(unfinished)
-    settings, outside = work.settings, work.outside
-    unread = any(one.plan is None for one in unfinished)
-    workspaces = await named_workspaces(work.client, settings, work.desired) if unread else ()
-    how = Settling(
-        target=Target(origin(settings.service.base_url), settings.stack, workspaces),
-        client=work.client,
-        store=work.store,
-        lock=work.lock,
-        locked_at=work.locked_at,
-        options=work.options(),
-        timing=outside.timing,
-        now=work.lock.now,
-        stop=work.stop,
-        offload=outside.offload,
-    )
-    outcomes = await settle_unfinished(unfinished, work.desired, how)
-    if work.stop.asked:
-        raise Interrupted("stopped before anything was written.", next="reconciler resume")
-    await work.ask(Store.accept)
-    return outcomes
+
+    command: Literal["apply", "resume", "undo"]
+    planned: Planned
+    consent: Consent
+    unfinished: tuple[Unfinished, ...]
+    left: Plan | None = None
+    settled: tuple[Outcome, ...] = ()
+    saved: Plan | None = None
+    keep_undo: KeepUndo | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """What is carried out."""
+        return self.left or self.planned.plan
 
 
-async def carry_out(
-    work: Work,
-    planned: Planned,
-    watch: Watch,
-    *,
-    command: str,
-    consent: Consent,
-    unfinished: tuple[Unfinished, ...],
-    left: Plan | None = None,
-    settled: tuple[Outcome, ...] = (),
-    keep_undo: KeepUndo | None = None,
-) -> Run:
-    """Return the finished run: its row has ended, and the earlier runs are closed whose place it takes.
+async def carry_out(context: RunContext, task: Task, watch: Watch) -> Run | None:
+    """Return the finished run, whose row has ended; None where `watch` disagreed, and nothing was written.
 
-    `left` is what of the plan is carried out, where that is not all of it; `settled` is what was found out
-    about the earlier runs, and belongs to the report of this one. `keep_undo` gets the plan that undoes what
-    was applied, however the run ended.
+    Raises UnsafePlan, StalePlan before any write.
     """
-    store, made, context = work.store, left or planned.plan, work.outside.context()
-    # Its calls count from the lock on, planning and settling included: so does its time.
-    held_s = max(0.0, work.outside.timing.monotonic() - work.locked_at)
-    began = utc_text(work.lock.now() - timedelta(seconds=held_s))
-    # The new run stands before the old ones are closed: killed in between, there is one to resume.
-    await work.ask(lambda store: store.begin(work.run, command, made, consent, context))
-    await work.ask(partial(close_all, unfinished))
-    await work.ask(lambda store: _keep_records(store, planned))
+    plan, planned, heard = task.plan, task.planned, dict[Address, Outcome]()
     shown: dict[Address, LiveEntity] = {}
-    result = await _applied(work, made, planned, watch, shown)
-    if keep_undo is not None:
-        undo = inverse(made, result, shown, planned.recorded, moment=_moment(work), key=store.salt)
-        keep_undo(undo)
-    own = {outcome.address for outcome in result.outcomes}
-    for outcome in settled:
-        if outcome.address not in own:
-            watch.ended(outcome)
-    resumes = unfinished[-1].run if command == "resume" else ""
-    result = with_settled(result, settled)
-    result = structs.replace(
-        result, context=context, resumes=resumes, records=planned.plan.to_keep, started_at=began
-    )
-    result = structs.replace(result, seen=seen(planned.plan, planned.desired))
-    result = with_notices(result, planned.plan.notices, ambiguous(planned.plan, planned.desired))
-    with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
-        head = await work.ask(partial(end, result))
-        result = structs.replace(result, audit_head=str(head or ""))
-        await _prove(work, planned)
-    return result
-
-
-async def _prove(work: Work, planned: Planned) -> None:
-    """Keep what spares the next plan to compare passwords one by one, of all that are known to be as sent.
-
-    When the run has ended, over what is recorded now. Killed before that, the next plan is slower. Raises
-    StoreError.
-    """
-    workspaces, desired = planned.plan.target.workspaces, work.desired.entities
-    if work.stop.asked or not needed(desired):
-        return
-    recorded = await work.ask(lambda store: store.recorded(workspaces))
-    found = {**recorded.proofs, **await work.outside.offload(partial(proofs, desired, recorded))}
-    if found != recorded.proofs:
-        await work.ask(lambda store: store.prove(found, workspaces))
-
-
-def _moment(work: Work) -> Moment:
-    now = work.lock.now()
-    expires = now + timedelta(hours=work.settings.plan_expires_h)
-    return Moment(work.outside.token(), utc_text(now), utc_text(expires))
-
-
-async def _applied(
-    work: Work, made: Plan, planned: Planned, watch: Watch, shown: dict[Address, LiveEntity]
-) -> Run:
-    outside, heard = work.outside, dict[Address, Outcome]()
+    watch.planned(replace(planned, plan=plan))
+    check_safe(planned.verdict)
+    # Whoever resumes was asked when the run began, and the consent of then holds.
+    if task.command != "resume" and not watch.agrees(planned):
+        return None
+    about, began = await _begin(context, task)
 
     def ended(outcome: Outcome) -> None:
         heard[outcome.address] = outcome
         watch.ended(outcome)
 
+    live = chain.from_iterable(planned.live.entities.values())
     try:
-        return await engine.apply(
-            made,
-            work.desired,
-            planned.recorded,
-            client=work.client,
-            store=work.store,
-            lock=work.lock,
-            options=work.options(),
-            timing=outside.timing,
-            now=work.lock.now,
-            stop=work.stop,
-            on_outcome=ended,
-            offload=outside.offload,
-            shown=shown,
-            lost=work.turn.lost,
-            live=chain.from_iterable(planned.live.entities.values()),
+        run = await engine.apply(
+            context, plan, planned.desired, planned.recorded, on_outcome=ended, shown=shown, live=live
         )
     except BaseException:
-        now = utc_text(work.lock.now())
+        now = utc_text(context.now())
         with suppress(StoreError):
-            await work.ask(lambda store: store.end(cut_short(made, heard, run=work.run, at=now)))
+            await context.ask(lambda store: store.end(cut_short(plan, heard, run=context.run, at=now)))
         raise
+    if task.keep_undo is not None:
+        moment = moment_of(context, context.now(), context.outside.token())
+        task.keep_undo(inverse(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt))
+    for outcome in task.settled:
+        if outcome.address not in heard:
+            watch.ended(outcome)
+    resumes = task.unfinished[-1].run if task.command == "resume" else ""
+    run = structs.replace(with_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
+    return await end(context, planned, run)
+
+
+async def _begin(context: RunContext, task: Task) -> tuple[Context, str]:
+    """Write down that the run begins, and what it takes over. Return where it runs, and since when.
+
+    Raises StalePlan for a reviewed plan that was carried out before.
+    """
+    saved, planned, about = task.saved, task.planned, context.outside.context()
+    if saved and not await context.ask(lambda store: store.use_plan(saved.salt)):
+        what = "undo" if task.command == "undo" else "plan"
+        raise StalePlan(f"this {what} was carried out before.", next="reconciler plan, then reconciler apply")
+    # Its calls count from the lock on, planning and settling included: so does its time.
+    held_s = max(0.0, context.timing.monotonic() - context.locked_at)
+    began = utc_text(context.now() - timedelta(seconds=held_s))
+    # The new run stands before the old ones are closed: killed in between, there is one to resume.
+    await context.ask(lambda store: store.begin(context.run, task.command, task.plan, task.consent, about))
+    await context.ask(lambda store: _close_all(store, task.unfinished))
+    await context.ask(lambda store: _keep_records(store, planned))
+    return about, began
+
+
+def _close_all(store: Store, unfinished: Iterable[Unfinished]) -> None:
+    for one in unfinished:
+        store.close_run(one.run, WORDS[INTERRUPTED])
 
 
 def _keep_records(store: Store, planned: Planned) -> None:
     """Bring the store to what the plan found, before anything is written to the service."""
-    made, workspaces = planned.plan, planned.plan.target.workspaces
-    store.rename(made.renames.items(), workspaces)
-    store.forget(made.gone, workspaces)
-    store.remember(refreshed(made, planned.desired, planned.live, planned.recorded), workspaces)
+    plan, workspaces = planned.plan, planned.plan.target.workspaces
+    store.rename(plan.renames.items(), workspaces)
+    store.forget(plan.gone, workspaces)
+    store.remember(refreshed(plan, planned.desired, planned.live, planned.recorded), workspaces)

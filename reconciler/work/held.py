@@ -1,34 +1,27 @@
 """What a run that may write holds while it lasts, and whoever looks on.
 
 Belongs here: taking lock, store and client, and letting go of them on every way out. Not here: what is done
-with them (carrying.py), how the locks work (store/lock.py, apply/turn.py).
+with them (carrying.py), how the locks work (store/lock.py, apply/service_lock.py).
 """
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from reconciler.apply import engine, exclusion
-from reconciler.apply.exclusion import Turn
+from reconciler.apply import exclusion
+from reconciler.apply.context import Outside, ReadContext, RunContext
 from reconciler.apply.opening import opened
-from reconciler.core.guard import Consent
+from reconciler.apply.stop import StopFlag
 from reconciler.core.recover import Unfinished
 from reconciler.model.changes import Change
 from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Options, Plan
+from reconciler.model.plans import Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import ServiceClient, open_client, paced
+from reconciler.service.client import open_client, open_reader, paced
 from reconciler.service.http.limiter import Pace
-from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.store.lock import Lock
-from reconciler.work.outside import Outside
-from reconciler.work.planning import Planned, make, rules_of
-
-T = TypeVar("T")
+from reconciler.work.planning import Planned
 
 
 class Watch(Protocol):
@@ -59,62 +52,19 @@ class Watch(Protocol):
         """Hear how one change ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One run that may write: what it is about, and everything that it holds while it lasts."""
-
-    settings: Settings
-    desired: Desired
-    outside: Outside
-    stop: engine.StopFlag
-    store: Store
-    lock: Lock
-    client: ServiceClient
-    run: str
-    began: float  # on the monotonic clock
-    locked_at: float  # on the monotonic clock; whoever held the lock before sends nothing after that
-    fail_fast: bool
-    turn: Turn  # the lock in the service, used or not
-
-    async def plan(self, options: Options, consent: Consent, *, salt: str) -> Planned:
-        """Plan afresh, with the client and the store that this run holds."""
-        return await make(
-            self.settings,
-            self.desired,
-            self.outside,
-            self.client,
-            self.store,
-            options=options,
-            consent=consent,
-            salt=salt,
-        )
-
-    async def ask(self, call: Callable[[Store], T]) -> T:
-        """Return what `call` returns of the store, beside the event loop. Raises StoreError, in time."""
-        return await within(self.outside.offload, partial(call, self.store), give_up=self.store.give_up)
-
-    def options(self) -> engine.ApplyOptions:
-        """How the plan is carried out; the deadline is what is left of the whole run's, the plan included."""
-        limits = self.settings.service.limits
-        return engine.ApplyOptions(
-            run=self.run,
-            rules=rules_of(self.settings),
-            fail_fast=self.fail_fast,
-            concurrency=limits.concurrency,
-            settle_s=limits.settle_s,
-            deadline_s=limits.deadline_s - (self.outside.timing.monotonic() - self.began),
-        )
-
-    async def alone(self, watch: "Watch") -> bool:
-        """Whether the lock in the service was taken just now: what was read before may be old.
-
-        Nothing is called where it is held already, or not used. Raises LockHeld, Interrupted.
-        """
-        if self.turn.taken:
-            return False
-        if self.turn.says:
-            watch.waits(self.turn.says)
-        return await self.turn.take()
+@asynccontextmanager
+async def reading(settings: Settings, desired: Desired, outside: Outside) -> AsyncIterator[ReadContext]:
+    """Hold the store, which nothing can write here, and a client that can only read."""
+    async with (
+        opened(settings, outside, create=False) as store,
+        open_reader(
+            settings.service,
+            timing=outside.timing,
+            connections=outside.connections,
+            pace=_shared_pace(settings, store),
+        ) as reader,
+    ):
+        yield ReadContext(settings, desired, outside, store, reader)
 
 
 @asynccontextmanager
@@ -122,43 +72,62 @@ async def writing(
     settings: Settings,
     desired: Desired,
     outside: Outside,
-    stop: engine.StopFlag,
+    stop: StopFlag,
     *,
     fail_fast: bool,
     waits: Callable[[str], None],
-) -> AsyncIterator[Work]:
+) -> AsyncIterator[RunContext]:
     """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld.
 
     `waits` hears who holds the store's lock while this run waits for it.
-    The lock in the service is not taken yet (`Work.alone`), and removed on every way out where it was.
+    The lock in the service is not taken yet (`alone`), and removed on every way out where it was.
     """
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     async with AsyncExitStack() as held:
         store = await held.enter_async_context(opened(settings, outside, create=True))
-        lock, turn = await held.enter_async_context(
-            exclusion.locks(
-                settings,
-                store,
-                run=run,
-                unattended=outside.unattended,
-                timing=timing,
-                token=outside.token,
-                stop=stop,
-                connections=outside.connections,
-                offload=outside.offload,
-                waits=waits,
-            )
+        lock, service_lock = await held.enter_async_context(
+            exclusion.locks(settings, store, outside, stop, run=run, waits=waits)
         )
         locked_at = timing.monotonic()
-        pace, connections = shared_pace(settings, store), outside.connections
+        # Opened last and closed first: no call of ours is under way when the locks are let go of.
         client = await held.enter_async_context(
-            open_client(settings.service, timing=timing, connections=connections, pace=pace)
+            open_client(
+                settings.service,
+                timing=timing,
+                connections=outside.connections,
+                pace=_shared_pace(settings, store),
+            )
         )
-        yield Work(
-            settings, desired, outside, stop, store, lock, client, run, began, locked_at, fail_fast, turn
+        yield RunContext(
+            settings,
+            desired,
+            outside,
+            store,
+            client,
+            lock,
+            service_lock,
+            stop,
+            now=lock.now,
+            run=run,
+            began=began,
+            locked_at=locked_at,
+            fail_fast=fail_fast,
         )
 
 
-def shared_pace(settings: Settings, store: Store) -> Pace | None:
+async def alone(context: RunContext, watch: Watch) -> bool:
+    """Whether the lock in the service was taken just now: what was read before may be old.
+
+    Nothing is called where it is held already, or not used. Raises LockHeld, Interrupted.
+    """
+    lock = context.service_lock
+    if lock.taken:
+        return False
+    if lock.says:
+        watch.waits(lock.says)
+    return await lock.take()
+
+
+def _shared_pace(settings: Settings, store: Store) -> Pace | None:
     """Return the pace that everybody with these credentials and this store shares; None where nobody does."""
     return store.pace(*paced(settings.service, store.salt)) if store.shared else None

@@ -10,6 +10,7 @@ from functools import partial
 
 from msgspec import Struct, structs
 
+from reconciler.apply.context import Outside, rules_of
 from reconciler.apply.opening import opened
 from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.observe import observed
@@ -23,8 +24,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
 from reconciler.store.aside import within
-from reconciler.work.outside import Outside
-from reconciler.work.planning import named_workspaces, rules_of
+from reconciler.work.targets import named_workspaces
 
 
 class Person(Struct, frozen=True):

@@ -15,14 +15,16 @@ from typing import Any, TypeVar
 import httpx2
 from msgspec import structs
 
-from reconciler.apply.engine import ApplyOptions, StopFlag, apply
-from reconciler.apply.recovery import Settling, settle_unfinished
+from reconciler.apply.context import Outside, RunContext
+from reconciler.apply.engine import apply
+from reconciler.apply.exclusion import NoServiceLock
+from reconciler.apply.recovery import settle_unfinished
+from reconciler.apply.stop import StopFlag
 from reconciler.aside import aside
 from reconciler.core.guard import Consent
 from reconciler.core.merge import create_body
 from reconciler.core.plan import Moment, Rules, make_plan
 from reconciler.core.records import refreshed
-from reconciler.core.recover import Unfinished
 from reconciler.live import read_live
 from reconciler.model.address import Address, contact, device, resource
 from reconciler.model.context import Context
@@ -30,7 +32,7 @@ from reconciler.model.documents import Content, Controls, Fields, Place
 from reconciler.model.entities import Entity
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan, Target, Workspace
-from reconciler.model.settings import Auth, Limits, Secret, Service
+from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
@@ -42,6 +44,7 @@ from reconciler.store.lock import Lock
 T = TypeVar("T")
 ORIGIN = "http://sandbox.example.com"
 WORKSPACES = (Workspace("ops", "AB12"),)
+TARGET = Target(ORIGIN, "default", WORKSPACES)
 JANE, SAM, ZOE = contact("ops", "jane"), contact("ops", "sam"), contact("ops", "zoe")
 
 Send = Callable[[], Awaitable[httpx2.Response]]
@@ -279,7 +282,7 @@ class Bench:
             desired,
             live,
             recorded,
-            target=Target(ORIGIN, "default", WORKSPACES),
+            target=TARGET,
             options=Options(),
             rules=self.rules,
             moment=Moment(next(self._tokens), self.now().isoformat(timespec="seconds")),
@@ -302,7 +305,8 @@ class Bench:
         with self.store() as store, store.lock("run") as lock:
             async with self.client() as client:
                 unfinished = store.unfinished()
-                self.settled = await self.settle(unfinished, desired, store, lock, client)
+                context = self.context("settling", desired, store, lock, client)
+                self.settled = await settle_unfinished(unfinished, context, TARGET)
                 plan, recorded = await self.plan(desired, store, client)
                 if meanwhile:
                     await meanwhile(client)
@@ -316,57 +320,41 @@ class Bench:
                 store.begin(name, "apply", plan, Consent(), Context())
                 for one in unfinished:
                     store.close_run(one.run, "interrupted")
-                run = await apply(
-                    plan,
-                    desired,
-                    recorded,
-                    client=client,
-                    store=store,
-                    lock=lock,
-                    options=self.options(name),
-                    timing=self.timing,
-                    now=self.now,
-                    stop=self.stop,
-                    on_outcome=self.on_outcome,
-                    offload=self.offload,
-                )
+                context = self.context(name, desired, store, lock, client)
+                run = await apply(context, plan, desired, recorded, on_outcome=self.on_outcome)
                 store.end(run)
         self.wire.rules = []
         claim_one_outcome_each(plan, run, self.heard)
         self.pass_(60)
         return run
 
-    async def settle(
-        self,
-        unfinished: tuple[Unfinished, ...],
-        desired: Desired,
-        store: Store,
-        lock: Lock,
-        client: ServiceClient,
-    ) -> tuple[Outcome, ...]:
-        """Look for what earlier runs left in doubt, as the pipeline does before it plans."""
-        how = Settling(
-            target=Target(ORIGIN, "default", WORKSPACES),
-            client=client,
-            store=store,
-            lock=lock,
-            locked_at=self.timing.monotonic(),
-            options=self.options("settling"),
-            timing=self.timing,
+    def context(
+        self, run: str, desired: Desired, store: Store, lock: Lock, client: ServiceClient
+    ) -> RunContext:
+        """What a run holds that begins now, as the pipeline makes it."""
+        limits = structs.replace(self.service.limits, deadline_s=self.deadline_s)
+        service = structs.replace(self.service, limits=limits)
+        return RunContext(
+            Settings(str(self.folder), (), service, workspaces={}, store="", mark=self.rules.mark),
+            desired,
+            Outside(
+                now=self.now,
+                token=lambda: next(self._tokens),
+                run_id=lambda: run,
+                timing=self.timing,
+                connections=self.wire,
+                offload=self.offload,
+            ),
+            store,
+            client,
+            lock,
+            NoServiceLock(),
+            self.stop,
             now=self.now,
-            stop=self.stop,
-            offload=self.offload,
-        )
-        return await settle_unfinished(unfinished, desired, how)
-
-    def options(self, run: str) -> ApplyOptions:
-        return ApplyOptions(
             run=run,
-            rules=self.rules,
+            began=self.timing.monotonic(),
+            locked_at=self.timing.monotonic(),
             fail_fast=self.fail_fast,
-            concurrency=self.service.limits.concurrency,
-            settle_s=self.service.limits.settle_s,
-            deadline_s=self.deadline_s,
         )
 
     def apply(self, *entities: Entity, **how: Any) -> Run:

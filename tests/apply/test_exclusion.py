@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from world import BASE, Counting, World
 
-from reconciler.apply.exclusion import used
+from reconciler.apply.exclusion import without_service_lock
 from reconciler.model.settings import LockSettings, Settings
 
 InService = Literal["auto", "always", "never"]
@@ -69,7 +69,7 @@ def test_who_takes_the_lock_in_the_service(
 ) -> None:
     settings: Settings = World(tmp_path, changes={"lock": LockSettings(in_service=in_service)}).settings
 
-    assert (used(settings, shared=shared, unattended=unattended) is None) is taken
+    assert (without_service_lock(settings, shared=shared, unattended=unattended) is None) is taken
 
 
 @pytest.mark.parametrize("unattended", [True, False])

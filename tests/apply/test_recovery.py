@@ -8,6 +8,7 @@ from apply.bench import (
     JANE,
     ORIGIN,
     SAM,
+    TARGET,
     Bench,
     Rule,
     answered,
@@ -22,6 +23,7 @@ from apply.bench import (
 from sqlalchemy import text
 from store.support import seal_again
 
+from reconciler.apply.recovery import settle_unfinished
 from reconciler.apply.stop import StopFlag
 from reconciler.model.address import contact, device
 from reconciler.model.outcomes import Outcome
@@ -101,7 +103,8 @@ def test_what_cannot_be_looked_at_stays_open_until_it_can(tmp_path: Path) -> Non
 async def settle(bench: Bench, store: Store, lock: Lock) -> tuple[Outcome, ...]:
     bench.stop = StopFlag()
     async with bench.client() as client:
-        return await bench.settle(store.unfinished(), desire(person()), store, lock, client)
+        context = bench.context("settling", desire(person()), store, lock, client)
+        return await settle_unfinished(store.unfinished(), context, TARGET)
 
 
 def test_a_device_whose_contact_is_gone_is_not_there(tmp_path: Path) -> None:

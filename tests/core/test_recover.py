@@ -10,7 +10,7 @@ from msgspec import structs
 from reconciler.core.fingerprint import fingerprint, placeless
 from reconciler.core.guard import Consent
 from reconciler.core.order import ordered
-from reconciler.core.recover import Recovery, Rest, Unfinished, recover, rest, wait_s
+from reconciler.core.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
 from reconciler.model.journal import Ending, Entry, Intent
@@ -92,9 +92,9 @@ def without_places(changes: tuple[Change, ...]) -> list[Change]:
     return [placeless(change) for change in changes]
 
 
-def holds_together(old: Plan, fresh: Plan) -> Rest:
+def holds_together(old: Plan, fresh: Plan) -> Remaining:
     """Return what is left, of which all that is claimed for any two plans is true."""
-    left = rest(old, fresh)
+    left = remaining_changes(old, fresh)
     for change in left.plan.changes:
         assert change in fresh.changes
         assert placeless(change) in without_places(old.changes)
@@ -110,7 +110,7 @@ def holds_together(old: Plan, fresh: Plan) -> Rest:
 @given(worlds())
 def test_the_rest_of_a_plan_that_nobody_began_is_all_of_it(world: World) -> None:
     plan = made(world)
-    assert holds_together(plan, plan) == Rest(plan, ())
+    assert holds_together(plan, plan) == Remaining(plan, ())
 
 
 @LAW
@@ -171,8 +171,8 @@ def test_where_a_change_was_declared_does_not_matter() -> None:
     (create,) = plan.changes
     assert isinstance(create, Create)
     moved = structs.replace(plan, changes=(structs.replace(create, place="elsewhere.yaml:9"),))
-    assert rest(plan, moved).plan.changes == moved.changes
-    assert rest(plan, moved).beyond == ()
+    assert remaining_changes(plan, moved).plan.changes == moved.changes
+    assert remaining_changes(plan, moved).beyond == ()
 
 
 def sides() -> list[tuple[Change, Change]]:
@@ -216,7 +216,7 @@ def planned_field() -> FieldChange:
 def test_whatever_else_of_a_change_is_different_it_is_beyond_the_plan(pair: tuple[Change, Change]) -> None:
     """Somebody agreed to the one, and nobody to the other."""
     old, fresh = (structs.replace(plan_of("jane-doe"), changes=(change,)) for change in pair)
-    left = rest(old, fresh)
+    left = remaining_changes(old, fresh)
     assert left.plan.changes == ()
     assert left.beyond == (pair[1],)
 
@@ -228,6 +228,6 @@ def test_a_device_whose_contact_is_made_beyond_the_plan_waits_with_it() -> None:
     second = desired(contact("ops/jane-doe", devices=True, firstName="Janet"), phone)
     old, fresh = planned(first, live()), planned(second, live())
     assert len(fresh.changes) == 2
-    left = rest(old, fresh)
+    left = remaining_changes(old, fresh)
     assert left.plan.changes == ()
     assert left.beyond == fresh.changes

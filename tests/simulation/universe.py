@@ -430,8 +430,9 @@ class _Watch:
 
 def _asks_the_store(work: Callable[[], object]) -> bool:
     """Whether this work waits for the store: what is computed beside the loop waits for nobody."""
-    module = str(getattr(getattr(work, "func", work), "__module__", ""))
-    return not module.startswith(("reconciler.core", "reconciler.work.planning"))
+    func = getattr(work, "func", work)
+    module = str(getattr(func, "__module__", ""))
+    return not module.startswith("reconciler.core") and getattr(func, "__name__", "") != "_learn"
 
 
 def _leaf(error: BaseException) -> BaseException:

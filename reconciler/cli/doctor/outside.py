@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from reconciler.apply.exclusion import used
+from reconciler.apply.exclusion import without_service_lock
 from reconciler.cli.doctor.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.doctor.surroundings import Surroundings, alone, unchecked
 from reconciler.cli.settings.network import read_network
@@ -98,7 +98,7 @@ def _lock(store: Store) -> tuple[Finding, ...]:
 def _service_lock(settings: Settings, store: Store) -> tuple[Finding, ...]:
     """Say when a run takes the lock in the service; whether it is held, `lock --in-service` tells."""
     try:
-        without = used(settings, shared=store.shared, unattended=True)
+        without = without_service_lock(settings, shared=store.shared, unattended=True)
     except SettingsError as error:
         return (Finding("service lock", "fail", str(error), error.next),)
     if without is None:

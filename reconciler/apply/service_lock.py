@@ -16,12 +16,12 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from reconciler.apply.context import Outside
 from reconciler.apply.stop import StopFlag
 from reconciler.core import ticket as rules
 from reconciler.core.ticket import Ticket
@@ -40,7 +40,6 @@ from reconciler.model.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Found
 from reconciler.service.http.clock import Watched
-from reconciler.service.http.timing import Timing
 
 log = logging.getLogger(__name__)
 
@@ -77,26 +76,19 @@ class Tickets(Struct, frozen=True):
     read_at: float
 
 
-class ServiceTurn:
+class TicketLock:
     """See the module. `lost` is asked before every write; it makes no call."""
 
     def __init__(
-        self,
-        client: ServiceClient,
-        watched: Watched,
-        terms: Terms,
-        *,
-        timing: Timing,
-        token: Callable[[], str],
-        stop: StopFlag,
+        self, client: ServiceClient, watched: Watched, terms: Terms, outside: Outside, stop: StopFlag
     ) -> None:
         self.taken = False
         self.says = f"taking the lock in the service, {rules.spread_s + terms.window_s:.0f} s or more"
         self._resources = client.resources
         self._watched = watched
         self._terms = terms
-        self._timing = timing
-        self._token = token
+        self._timing = outside.timing
+        self._token = outside.token
         self._stop = stop
         self._mine: Ticket | None = None
         self._id = ""
@@ -192,11 +184,14 @@ class ServiceTurn:
 
     def _living(self, found: Tickets) -> Ticket | None:
         """Return a ticket that would go before one made now, without making one: that saves calls."""
-        terms = self._terms
-        made_now = rules.drawn(
-            terms.stack, run=terms.run, holder="", token="", told=found.told + 1, lease_s=terms.lease_s
-        )
+        made_now = self._drawn(found.told + 1, token="")
         return self._ahead(made_now, made_now.made, found)
+
+    def _drawn(self, told: int, *, token: str) -> Ticket:
+        terms = self._terms
+        return rules.drawn(
+            terms.stack, run=terms.run, holder=terms.holder, token=token, told=told, lease_s=terms.lease_s
+        )
 
     def _ahead(self, mine: Ticket, born_by: int, found: Tickets) -> Ticket | None:
         window_s, over = self._terms.window_s, self._terms.over
@@ -209,14 +204,8 @@ class ServiceTurn:
         """
         terms, failure = self._terms, None
         for _ in range(creates_max):
-            mine = self._mine = rules.drawn(
-                terms.stack,
-                run=terms.run,
-                holder=terms.holder,
-                token=self._token(),
-                told=found.told,
-                lease_s=terms.lease_s,
-            )
+            # Kept before it is sent: cut off from here on, `release` looks for it.
+            mine = self._mine = self._drawn(found.told, token=self._token())
             sent_at = self._timing.monotonic()
             try:
                 told = _epoch(await self._post(mine))
@@ -230,8 +219,8 @@ class ServiceTurn:
                 told, sent_at = found.told, found.read_at
             self._sends_until = rules.sends_until(mine.until, told, sent_at, terms.lease_s)
             return mine, told + 1
-        what = f"{self._name}: the service did not say whether a ticket was created: {failure}"
-        raise Unavailable(what, next="run it again; a ticket that was created ends with its lease")
+        what = f"the service did not say whether a ticket was created: {failure}"
+        raise self._unavailable(what, "run it again; a ticket that was created ends with its lease")
 
     async def _post(self, mine: Ticket) -> str:
         """Create the resource; return the Date of the answer. Cancelled, the call goes on until `release`."""
@@ -255,16 +244,16 @@ class ServiceTurn:
             if told >= ready:
                 break
         else:
-            what = f"{self._name}: the service answers with lists that are older than its clock."
-            raise Unavailable(what, next="ask for the way there: a cache must not answer for the service")
+            what = "the service answers with lists that are older than its clock."
+            raise self._unavailable(what, "ask for the way there: a cache must not answer for the service")
         if self._timing.monotonic() >= self._sends_until or not rules.alive(mine, told, 0.0):
-            what = f"{self._name}: its lease ended while it was being taken."
-            raise Unavailable(
-                what, next="run it again; this machine stood still, or the service is very slow"
+            what = "its lease ended while it was being taken."
+            raise self._unavailable(
+                what, "run it again; this machine stood still, or the service is very slow"
             )
         if found.by_id.get(self._id) != mine:
-            what = f"{self._name}: the service does not list what was created {ready - born_by} s before."
-            raise Unavailable(what, next="raise service.limits.settle_s: lists lag behind by more than that")
+            what = f"the service does not list what was created {ready - born_by} s before."
+            raise self._unavailable(what, "raise service.limits.settle_s: lists lag behind by more than that")
         if not unbroken:
             await self._pause(self._terms.window_s)
         return found, None
@@ -285,8 +274,8 @@ class ServiceTurn:
                     return self._tickets((*rows, *more), read_at)
                 why = rows.trouble or more.trouble
             await self._pause(1.0)
-        what = f"{self._name}: the resources cannot be listed as a whole: {why}"
-        raise Unavailable(what, next="run it again when less is being written there")
+        what = f"the resources cannot be listed as a whole: {why}"
+        raise self._unavailable(what, "run it again when less is being written there")
 
     def _tickets(self, rows: tuple[Found, ...], read_at: float) -> Tickets:
         names = {row.remote_id: row.body.get("name") for row in rows}
@@ -296,10 +285,8 @@ class ServiceTurn:
                 continue
             found = rules.read(name)
             if found is None:
-                what = (
-                    f"{self._name}: the resource {remote_id} has a name that only another version can read."
-                )
-                raise LockHeld(what, next=f"wait for that run; {_unlock(remote_id)}")
+                what = f"the resource {remote_id} has a name that only another version can read."
+                raise LockHeld(f"{self._name}: {what}", next=f"wait for that run; {_unlock(remote_id)}")
             by_id[remote_id] = found
         dates = [_epoch(row.date) for row in rows] or [self._now()]
         return Tickets(by_id, min(dates), read_at)
@@ -377,7 +364,7 @@ class ServiceTurn:
                 return
 
     async def _pause(self, seconds: float) -> None:
-        await self._stop.pause(self._timing.sleep(seconds))
+        await self._stop.unless_asked(self._timing.sleep(seconds))
         if self._stop.asked:
             raise Interrupted("stopped before anything was written.", next="run it again")
 
@@ -395,6 +382,9 @@ class ServiceTurn:
     @property
     def _name(self) -> str:
         return f"the lock of stack {self._terms.stack} in the service"
+
+    def _unavailable(self, what: str, hint: str) -> Unavailable:
+        return Unavailable(f"{self._name}: {what}", next=hint)
 
     def _held(self, other: Ticket) -> LockHeld:
         return LockHeld(

@@ -1,0 +1,51 @@
+"""A run that has ended: what its report says beside its outcomes, and what the store keeps of it.
+
+Not here: how one change ended (apply/endings.py), the exit code (apply/exits.py).
+"""
+
+from contextlib import suppress
+from functools import partial
+
+from msgspec import structs
+
+from reconciler.apply.context import RunContext
+from reconciler.apply.exits import with_notices
+from reconciler.core.proofs import needed, proofs
+from reconciler.core.twins import ambiguous, seen
+from reconciler.errors import StoreError
+from reconciler.model.audit import Head
+from reconciler.model.outcomes import Run
+from reconciler.store.database import Store
+from reconciler.work.planning import Planned
+
+
+async def end(context: RunContext, planned: Planned, run: Run) -> Run:
+    """Return the report of a run that has ended, with what its plan noticed; the store has it too."""
+    plan, desired = planned.plan, planned.desired
+    run = structs.replace(run, records=plan.to_keep, seen=seen(plan, desired))
+    run = with_notices(run, plan.notices, ambiguous(plan, desired))
+    with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
+        head = await context.ask(partial(_ended, run))
+        run = structs.replace(run, audit_head=str(head or ""))
+        await _prove(context, planned)
+    return run
+
+
+def _ended(run: Run, store: Store) -> Head | None:
+    store.end(run)
+    return store.head()
+
+
+async def _prove(context: RunContext, planned: Planned) -> None:
+    """Keep what spares the next plan to compare passwords one by one, of all that are known to be as sent.
+
+    When the run has ended, over what is recorded now. Killed before that, the next plan is slower. Raises
+    StoreError.
+    """
+    workspaces, desired = planned.plan.target.workspaces, planned.desired.entities
+    if context.stop.asked or not needed(desired):
+        return
+    recorded = await context.ask(lambda store: store.recorded(workspaces))
+    found = {**recorded.proofs, **await context.outside.offload(partial(proofs, desired, recorded))}
+    if found != recorded.proofs:
+        await context.ask(lambda store: store.prove(found, workspaces))

@@ -1,0 +1,38 @@
+"""What earlier runs left in doubt is looked for before anything is planned.
+
+Not here: waiting and looking (apply/recovery.py), what is left of their plans (core/recover.py).
+"""
+
+from reconciler.apply.context import RunContext
+from reconciler.apply.recovery import settle_unfinished
+from reconciler.core.recover import Unfinished
+from reconciler.errors import Interrupted
+from reconciler.model.outcomes import Outcome
+from reconciler.model.snapshots import Desired
+from reconciler.store.database import Store
+from reconciler.work.held import Watch
+from reconciler.work.targets import target_of
+
+
+async def settle(
+    context: RunContext, unfinished: tuple[Unfinished, ...], watch: Watch
+) -> tuple[Outcome, ...]:
+    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
+
+    A store that may lack such runs is waited for in the same way, and accepted as it is afterwards.
+    """
+    doubtful = context.store.doubtful
+    if not unfinished and not doubtful:
+        return ()
+    if doubtful:
+        watch.doubtful(doubtful)
+    if unfinished:
+        watch.unfinished(unfinished)
+    # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
+    unread = any(one.plan is None for one in unfinished)
+    target = await target_of(context, context.desired if unread else Desired({}, frozenset()))
+    outcomes = await settle_unfinished(unfinished, context, target)
+    if context.stop.asked:
+        raise Interrupted("stopped before anything was written.", next="reconciler resume")
+    await context.ask(Store.accept)
+    return outcomes
