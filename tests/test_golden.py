@@ -110,7 +110,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     loaded = load(
         [folder / "manifest.yaml"], root=folder, environ={"TOKEN": "canary-token"}, variables=("TOKEN",)
     )
-    identity = Identity(contacts=rules.identity)
+    identity = Identity({"contacts": rules.identity})
     workspaces = frozenset(one.alias for one in WORKSPACES)
     resolved = resolve(loaded.manifests, ResolveRules(workspaces, identity, rules.mark, STACK))
     if problems := [*loaded.problems, *resolved.problems]:
@@ -135,7 +135,7 @@ def _plan(folder: Path, rules: Case, desired: Desired) -> Plan:
         _recorded(read(folder / "recorded.json", History)),
         target=Target("https://api.example.com", STACK, WORKSPACES),
         options=rules.options,
-        rules=Rules(STACK, Identity(contacts=rules.identity), rules.mark, adopt=rules.adopt),
+        rules=Rules(STACK, Identity({"contacts": rules.identity}), rules.mark, adopt=rules.adopt),
         moment=MOMENT,
     )
 

@@ -56,7 +56,7 @@ def organisation(folder: Path, vendor: str, form: str) -> World:
             "field": WorkspaceRef(name="Field Services"),
         },
         changes={
-            "identity": Identity(contacts=("custom.employeeId", "workEmailAddress1")),
+            "identity": Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}),
             "variables": ("ONCALL_*",),
         },
         environ={f"ONCALL_{name}": f"token-of-{name}" for name in ("JANE_PIXEL", "JANE_TABLET", "SAM_PIXEL")},

@@ -17,7 +17,7 @@ from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Place
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import DEVICE, KINDS, RESOURCE
 from reconciler.model.settings import Checks, Identity
 
 # What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
@@ -114,7 +114,7 @@ def required(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
             if not fields.get(path) and not one.document.unsure(path):
                 state = "empty" if path in fields else "missing"
                 hint = f"give it a value here or under `defaults: {kind.plural}:`"
-                if path in ("content", "name"):
+                if kind.by_name[path].own:
                     hint = "give it a value"
                 yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint)
 
@@ -138,14 +138,17 @@ def identified(group: Group, rules: ResolveRules) -> Iterator[Problem]:
             continue
         if set(needed) <= set(KINDS[kind].required):
             continue  # said already
-        which = f"{' or '.join(needed)} is" if kind != "device" else f"{' and '.join(needed)} are"
+        which = f"{' and '.join(needed)} are" if KINDS[kind].together else f"{' or '.join(needed)} is"
         hint = f"add it, or change `identity` in the settings; a {kind} without it cannot be found again"
         yield one.problem("", f"{which} needed to recognize the {kind}.", hint)
 
 
 def unique(group: Group, rules: ResolveRules) -> Iterator[Problem]:
     """No two entities of a scope have the same identity."""
-    keys = {kind: dict.fromkeys((*rules.identity.of(kind), *_ALWAYS.get(kind, ()))) for kind in KINDS}
+    keys = {
+        name: dict.fromkeys((*rules.identity.of(name), *((path,) for path in kind.unique)))
+        for name, kind in KINDS.items()
+    }
     seen: dict[tuple[object, ...], Declared] = {}
     for one in group.values():
         entity = one.entity
@@ -166,15 +169,12 @@ def unique(group: Group, rules: ResolveRules) -> Iterator[Problem]:
                 yield one.problem(key[0], what, hint)
 
 
-_ALWAYS: Mapping[str, tuple[tuple[str, ...], ...]] = {"resource": (("name",),)}
-
-
 def device_limit(group: Group, rules: ResolveRules) -> Iterator[Problem]:
     """No contact has more devices of one app than the service allows."""
     counts: dict[tuple[int, str], int] = {}
     for one in group.values():
         app = one.entity.fields.get("appId", "")
-        if one.document.kind != "device" or not app:
+        if one.document.kind != DEVICE.name or not app:
             continue
         where = (id(one.owner), identity_key("appId", app))
         counts[where] = counts.get(where, 0) + 1
@@ -188,7 +188,7 @@ def push_tokens(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
     seen: dict[tuple[str, str], Declared] = {}
     for one in group.values():
         token, address = one.entity.fields.get("pushToken", ""), one.entity.address
-        if address.kind != "device" or not token:
+        if address.kind != DEVICE.name or not token:
             continue
         first = seen.setdefault((address.workspace, identity_key("pushToken", token)), one)
         if first.entity.address.parent != address.parent:
@@ -272,7 +272,7 @@ def media_types(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
 def lock_names(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
     """No resource has a name that belongs to the lock in the service."""
     for one in group.values():
-        if one.document.kind == "resource" and reserved(one.entity.fields.get("name")):
+        if one.document.kind == RESOURCE.name and reserved(one.entity.fields.get("name")):
             what = f"names that begin with {PREFIX} belong to the lock that runs keep in the service."
             yield one.problem("name", what, "give the resource another name")
 
@@ -293,11 +293,5 @@ CHECKS: tuple[Check, ...] = (
 
 
 def address_of(document: Document, workspace: str, name: str) -> Address:
-    """Return the address of `name` beside `document`: same kind, same contact."""
-    match document.kind:
-        case "device":
-            return address.device(workspace, document.parent, name)
-        case "contact":
-            return address.contact(workspace, name)
-        case _:
-            return address.resource(workspace, name)
+    """Return the address of `name` beside `document`: same kind, same parent."""
+    return address.of(document.kind, workspace, name, parent=document.parent)

@@ -49,13 +49,15 @@ def diff(
         if not ignored(desired, path)
     }
     reactivate = reactivate or desired.controls.reactivate
-    if reactivate and kind.name == "device" and live.fields.get("status") == "DISABLED":
-        want.setdefault("status", "ACTIVE")  # asked for by name, so it need not be declared as well
+    revives = {field.name: field.revives for field in kind.fields if field.revives}
+    for path, (off, on) in revives.items():
+        if reactivate and live.fields.get(path) == off:
+            want.setdefault(path, on)  # asked for by name, so it need not be declared as well
     state = _Comparison(kind, live.fields, recorded, salts)
     changes, skips = [], []
     for path, value in sorted(want.items()):
-        if path == "status" and kind.name == "device":
-            change, skip = _status(desired, state, str(value), reactivate=reactivate)
+        if path in revives:
+            change, skip = _status(desired, state, (path, value), revives[path], reactivate=reactivate)
             skips += [skip] if skip else []
         else:
             change = state.field(path, value)
@@ -125,14 +127,20 @@ class _Comparison:
 
 
 def _status(
-    desired: Entity, state: _Comparison, value: str, *, reactivate: bool
+    desired: Entity,
+    state: _Comparison,
+    wanted: tuple[str, Scalar],
+    revives: tuple[str, str],
+    *,
+    reactivate: bool,
 ) -> tuple[FieldChange | None, Skip | None]:
-    """Decide a device's status: what the service disabled stays so until somebody says otherwise (D4)."""
-    now = state.live.get("status", "")
-    if value != "ACTIVE" or now != "DISABLED":
-        return state.field("status", value), None
+    """Decide a status that the service sets too: what it disabled stays so until asked otherwise (D4)."""
+    path, value = wanted
+    now = state.live.get(path, "")
+    if (now, value) != revives:
+        return state.field(path, value), None
     if reactivate:
-        return FieldChange("status", now, value, "reactivated"), None
+        return FieldChange(path, now, value, "reactivated"), None
     return None, Skip(
         desired.address,
         "disabled",

@@ -5,7 +5,7 @@ included, is carried over from the body that was read a moment before (planning 
 """
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from reconciler.core import zones
@@ -37,8 +37,9 @@ def update_body(
     kind = KINDS[change.address.kind]
     base = {key: value for key, value in fresh.items() if key not in kind.server_owned}
     values: dict[str, Scalar] = {field.path: _value(entity, field) for field in change.fields}
-    if kind.name == "contact" and zones.PATH in base and zones.PATH not in values:
-        base[zones.PATH] = zones.writable(base[zones.PATH], entity, before)
+    for path in (field.name for field in kind.fields if field.type == "zone"):
+        if path in base and path not in values:
+            base[path] = zones.writable(base[path], entity, before)
     # What cannot be read back would be lost by a PUT without it; where declared, it always travels along.
     values |= {path: entity.fields[path] for path in kind.write_only if path in entity.fields}
     return _overlay(kind.name, base, values, entity)
@@ -52,18 +53,16 @@ def _value(entity: Entity, field: FieldChange) -> Scalar:
 
 
 def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
+    row = KINDS[kind]
     body = dict(base)
     for path, value in values.items():
-        head, _, rest = path.partition(".")
-        key = KINDS[kind].wire.get(head, head)
-        if head == "content" and kind == "resource":
-            assert entity.content is not None, f"{entity.address}: content is declared but was not loaded"  # noqa: S101 - our own mistake
+        head, _, below = path.partition(".")
+        key = row.wire.get(head, head)
+        if row.type_of(head) == "content":
+            assert entity.content is not None, f"{entity.address}: {head} is declared but was not loaded"  # noqa: S101 - our own mistake
             body[key] = base64.b64encode(entity.content.data).decode("ascii")
-        elif head == "custom" and rest:
-            body[key] = _custom(body.get(key), rest, value)
-        elif head == "messagingOptions" and rest:
-            channel, _, option = rest.partition(".")
-            body[key] = _channel(body.get(key), channel, option, value)
+        elif below and row.type_of(head) in _PARTS:
+            body[key] = _PARTS[row.type_of(head)](body.get(key), below, value)
         elif value == "":
             body.pop(key, None)
         else:
@@ -81,17 +80,22 @@ def _custom(fields: object, name: str, value: Scalar) -> list[Body]:
     return [*found, {"fieldName": name, "fieldValue": value, "searchKey": f"custom_{name}"}]
 
 
-def _channel(options: object, channel: str, option: str, value: Scalar) -> list[Body]:
+def _channel(options: object, path: str, value: Scalar) -> list[Body]:
     """Return the list of messaging options with one option of one channel set.
 
     Leaving the list out would keep it as it is (docs/service.md, contacts), so it is always sent; a
     channel that holds nothing any more is taken off it.
     """
+    channel, _, option = path.partition(".")
     found = rows(options)
     if not any(_is(row, channel) for row in found):
         found = [*found, {"channel": channel}]
     found = [_with(row, option, value) if _is(row, channel) else row for row in found]
     return [row for row in found if not _is(row, channel) or _holds(row)]
+
+
+# How one path of a field is set within the list that the service has of it, by the type of the field.
+_PARTS: Mapping[str, Callable[[object, str, Scalar], list[Body]]] = {"custom": _custom, "channels": _channel}
 
 
 def _with(row: Body, key: str, value: Scalar) -> Body:

@@ -7,13 +7,14 @@ service's side; on ours it means "clear it" and is kept.
 
 import hashlib
 import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from reconciler.core.composed import normalized
 from reconciler.core.stretch import stretched
 from reconciler.model.documents import Fields, Scalar
+from reconciler.model.kind import FieldType
 from reconciler.model.kinds import KINDS
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
@@ -37,7 +38,7 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
         path = ours.get(key, key)
         if path in row.server_owned or path in row.write_only:
             continue
-        for leaf, scalar in _leaves(path, value):
+        for leaf, scalar in _LEAVES.get(row.type_of(path), _scalar)(path, value):
             normal = scalar_of(kind, leaf, scalar)
             if normal != "":
                 fields[leaf] = normal
@@ -146,15 +147,6 @@ def instant(text: str) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _leaves(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
-    if path == "messagingOptions":
-        yield from _channels(value)
-    elif path == "custom":
-        yield from _custom(value)
-    else:
-        yield from _scalar(path, value)
-
-
 def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
     if isinstance(value, (str, bool)):
         yield path, value
@@ -162,19 +154,26 @@ def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
         yield path, str(value)
 
 
-def _channels(value: object) -> Iterator[tuple[str, Scalar]]:
+def _channels(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
     for option in rows(value):
         if isinstance(option.get("channel"), str):
             channel = option["channel"].casefold()
             for key, setting in option.items():
                 if key != "channel":
-                    yield from _scalar(f"messagingOptions.{channel}.{key}", setting)
+                    yield from _scalar(f"{path}.{channel}.{key}", setting)
 
 
-def _custom(value: object) -> Iterator[tuple[str, Scalar]]:
+def _custom(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
     for field in rows(value):
         if name := custom_name(field):
-            yield from _scalar(f"custom.{name}", field.get("fieldValue"))
+            yield from _scalar(f"{path}.{name}", field.get("fieldValue"))
+
+
+# How a value becomes scalars by path, by the type of its field; every other type is one scalar.
+_LEAVES: Mapping[FieldType, Callable[[str, object], Iterator[tuple[str, Scalar]]]] = {
+    "channels": _channels,
+    "custom": _custom,
+}
 
 
 def rows(value: object) -> list[dict[str, Any]]:

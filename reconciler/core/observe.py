@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.core.normalize import live
+from reconciler.model.kinds import children
 from reconciler.model.snapshots import LiveEntity
 
 
@@ -24,5 +25,5 @@ def observed(
         parent_id=parent_id,
         modified=modified if isinstance(modified, str) else "",
         seen=seen,
-        devices_known=kind == "contact" and isinstance(body.get("devices"), list),
+        devices_known=any(isinstance(body.get(child.plural), list) for child in children(kind)),
     )

@@ -1,26 +1,21 @@
 """Waves: what may run together, and what has to wait for it.
 
-1 resources   2 contacts   3 devices            creates and updates: parents before children
-4 devices     5 contacts   6 resources          deletes: the other way round, after all else
+creates and updates in the order of the kinds' waves: parents before children
+deletes the other way round, after all else
 """
 
 from collections.abc import Iterable
 
 from reconciler.model.changes import Change, Delete
+from reconciler.model.kinds import KINDS
 
-_WAVES = {
-    ("resource", False): 1,
-    ("contact", False): 2,
-    ("device", False): 3,
-    ("device", True): 4,
-    ("contact", True): 5,
-    ("resource", True): 6,
-}
+_LAST = 2 * max(kind.wave for kind in KINDS.values()) + 1
 
 
 def wave(change: Change) -> int:
     """Return the number of the wave that a change belongs to (planning rule A5)."""
-    return _WAVES[change.address.kind, isinstance(change, Delete)]
+    number = KINDS[change.address.kind].wave
+    return _LAST - number if isinstance(change, Delete) else number
 
 
 def ordered(changes: Iterable[Change]) -> tuple[Change, ...]:

@@ -87,7 +87,7 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
         return True
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
         return False
-    if path == zones.PATH and kind == "contact":
+    if KINDS[kind].type_of(path) == "zone":
         return zones.shows(sent, shown)
     if _PHONE_PATH.search(path) and "." not in path:
         return _same_phone(sent, shown)

@@ -8,19 +8,24 @@ from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.manifest.build import pack
+from reconciler.core.normalize import is_flag
+from reconciler.manifest.entries import BY_PLURAL, Entry, Steps, entries, kind_at
 from reconciler.manifest.places import Places
-from reconciler.manifest.prune import ANY, Steps
+from reconciler.manifest.prune import ANY
 from reconciler.manifest.tree import Tree
 from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT, KINDS, children
 
 _NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
-_DEEP = frozenset({"custom", "messagingOptions"})
-_OURS = frozenset({"devices", "meta", "content"})
+_DEEP = frozenset(
+    field.name for kind in KINDS.values() for field in kind.fields if field.type in ("custom", "channels")
+)
+_OURS = frozenset({"meta", *(kind.plural for kind in KINDS.values() if kind.parent)})
 
-# What a caller reads for a resource's `content` mapping, standing at a place.
-Payloads = Mapping[str, Content]
+# What was read for a field that holds a payload, by the path of its entry.
+Payloads = Mapping[Steps, Content]
 
 
 class Flattener:
@@ -33,22 +38,14 @@ class Flattener:
         self._shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joined: dict[tuple[str, str], str] = {}
 
-    def contacts(self) -> Iterator[Document]:
-        """Yield every contact, each followed by its devices."""
-        for name, body, place in self._entries(self._tree.value, "contacts"):
-            yield self._document("contact", name, body, place, unread=self._lost("contacts", name))
-            for device, fields, where in self._entries(body, "devices"):
-                lost = self._lost("devices", name, device)
-                yield self._document("device", device, fields, where, parent=name, unread=lost)
-
-    def resources(self, payloads: Payloads) -> Iterator[Document]:
-        """Yield every resource; `payloads` holds what was read for each, by name."""
-        for name, body, place in self._entries(self._tree.value, "resources"):
-            lost = self._lost("resources", name)
-            content = payloads.get(name)
-            if content is None and "content" in body:
-                lost |= {"content"}
-            yield self._document("resource", name, body, place, content=content, unread=lost)
+    def documents(self, kind: Kind, payloads: Payloads) -> Iterator[Document]:
+        """Yield every entry of a kind, each followed by those that belong to it."""
+        for one in entries(self._tree.value, kind):
+            content = payloads.get(one.path)
+            lost = self._lost(one.kind.plural, *one.path[1::2])
+            if content is None and one.kind.content in one.body:
+                lost |= {one.kind.content}
+            yield self._document(one, content, lost)
 
     def lost_in_roster(self, index: int) -> frozenset[str]:
         """Return the fields that no row of a roster has, because their templates could not be read."""
@@ -57,7 +54,7 @@ class Flattener:
     def _lost(self, section: str, *steps: str | int) -> frozenset[str]:
         if not self._unread:
             return _NOTHING
-        plural = "contacts" if section == "rosters" else section
+        plural = CONTACT.plural if section == "rosters" else section
         found = self._unread.get((section, *steps), _NOTHING) | self._unread.get(
             ("defaults", plural), _NOTHING
         )
@@ -66,7 +63,7 @@ class Flattener:
     def defaults(self) -> Mapping[str, Fields]:
         """Return the default fields by kind."""
         section: dict[str, Any] = self._tree.value.get("defaults", {})
-        return {plural.removesuffix("s"): self._fields(body)[0] for plural, body in section.items()}
+        return {BY_PLURAL[plural].name: self._fields(body)[0] for plural, body in section.items()}
 
     def default_places(self) -> Mapping[str, Mapping[str, Place]]:
         """Return the place of each default field, by kind."""
@@ -74,7 +71,7 @@ class Flattener:
         found: dict[str, Mapping[str, Place]] = {}
         for plural, body in section.items():
             _, paths, packed = self._fields(body)
-            found[plural.removesuffix("s")] = Places(self._tree.file, paths, packed)
+            found[BY_PLURAL[plural].name] = Places(self._tree.file, paths, packed)
         return found
 
     def _entries(self, holder: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any], Place]]:
@@ -83,33 +80,22 @@ class Flattener:
             for (name, body), place in zip(bodies.items(), self._tree.places(bodies), strict=True):
                 yield name, body, place
 
-    def _document(
-        self,
-        kind: str,
-        name: str,
-        body: dict[str, Any],
-        place: Place,
-        *,
-        parent: str = "",
-        content: Content | None = None,
-        unread: frozenset[str] = _NOTHING,
-    ) -> Document:
+    def _document(self, entry: Entry, content: Content | None, unread: frozenset[str]) -> Document:
+        body, place = entry.body, self._tree.place(entry.path)
         fields, paths, packed = self._fields(body)
+        fields.pop(entry.kind.content, None)
         if content is not None:
-            where = self._tree.place_in(body, "content")
-            fields["content"] = content.digest
-            paths = self._shape([*paths, "content"])
-            packed.append(pack(where.line, where.column))
+            fields[entry.kind.content] = content.digest
         return Document(
-            kind=kind,
-            name=name,
+            kind=entry.kind.name,
+            name=entry.name,
             place=place,
             fields=fields,
             places=Places(place.file, paths, packed),
-            parent=parent,
+            parent=entry.parent,
             controls=controls(body["meta"]) if "meta" in body else _NO_CONTROLS,
             content=content,
-            devices_in_scope="devices" in body,
+            devices_in_scope=any(child.plural in body for child in children(entry.kind.name)),
             unread=unread,
             again=self._again,
         )
@@ -133,7 +119,7 @@ class Flattener:
             if isinstance(value, dict):
                 self._deep(below, value, fields, packed)
             else:
-                flag = path.startswith("messagingOptions.") and key == "enabled"
+                flag = is_flag(below)
                 fields[below] = value == "true" if flag else value
                 packed.append(mark)
 
@@ -153,17 +139,19 @@ def _by_entry(unread: frozenset[Steps]) -> dict[Steps, frozenset[str]]:
 
 
 def _split(path: Steps) -> tuple[Steps, Steps]:
+    """Return which entry, row template or section of defaults a path leads into, and the rest of the path."""
+    found = kind_at(path)
+    if found is not None:
+        kind, steps = found
+        return (kind.plural, *path[1:steps:2]), path[steps:]
     match path:
-        case ("contacts", name, "devices", device, *rest):
-            return ("devices", name, device), tuple(rest)
-        case ("rosters", index, "contacts", *rest):
+        case ("rosters", index, CONTACT.plural, *rest):
             return ("rosters", index), tuple(rest)
         case ("defaults",) | ("defaults", "*"):
             return ("defaults",), ()
-        case (("contacts" | "resources" | "defaults") as section, name, *rest):
-            return (section, name), tuple(rest)
-        case _:
-            return (), ()
+        case ("defaults", name, *rest):
+            return ("defaults", name), tuple(rest)
+    return (), ()
 
 
 def controls(meta: dict[str, Any]) -> Controls:

@@ -14,11 +14,12 @@ from msgspec import Struct, structs
 
 from reconciler.errors import Problem
 from reconciler.manifest.check import mistakes
+from reconciler.manifest.entries import SECTIONS, Steps, entries
 from reconciler.manifest.files import FileId, Unreadable, ids_of, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
-from reconciler.manifest.prune import NO_WORKSPACE, Steps, readable
+from reconciler.manifest.prune import NO_WORKSPACE, readable
 from reconciler.manifest.roster import Roster
 from reconciler.manifest.sources import Source, find, named, read
 from reconciler.manifest.subjects import entity
@@ -26,10 +27,12 @@ from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
 from reconciler.manifest.tree import Tree, read_tree
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT
 
-_ENTRY = (("contacts", "resources"), "name")  # where a name that occurs twice is checked both times
+_ENTRY_STEPS = 2  # section and name: where a name that occurs twice is checked both times
 _TURNS_MAX = 5  # sections inside each other: rosters, contacts, messagingOptions, channel, and the rest
-_DEFINITIONS = ("contact", "contactDefaults", "rosterContact")
+_DEFINITIONS = (CONTACT.name, f"{CONTACT.name}Defaults", f"roster{CONTACT.title}")
 
 
 class Loaded(Struct, frozen=True):
@@ -114,7 +117,7 @@ class _Loader:
             return None
         manifest = self._built(rest, folder, unread, again=again)
         for one in tree.again:
-            if len(one.path) == len(_ENTRY) and one.path[0] in _ENTRY[0]:
+            if len(one.path) == _ENTRY_STEPS and one.path[0] in SECTIONS:
                 aside = self._manifest(tree.aside(one), folder, again=True)
                 if aside is not None:
                     manifest = structs.replace(manifest, documents=(*manifest.documents, *aside.documents))
@@ -131,7 +134,7 @@ class _Loader:
         for turn in range(_TURNS_MAX):
             found = mistakes("manifest", tree, extras=self.extras, subject=entity)
             if again:  # what is wrong with the name itself was said where it stands first
-                found = tuple(one for one in found if not (one.name and len(one.path) == len(_ENTRY)))
+                found = tuple(one for one in found if not (one.name and len(one.path) == _ENTRY_STEPS))
             self.problems.extend(one.problem for one in found if not turn or _below(one.path, renamed))
             if not refused and all(one.name for one in found):
                 break
@@ -143,15 +146,18 @@ class _Loader:
     def _built(self, tree: Tree, folder: Path, unread: frozenset[Steps], *, again: bool) -> Manifest:
         value = tree.value
         flattener = Flattener(tree, unread, again=again)
-        documents = [*flattener.contacts(), *self._rows(tree, folder, flattener)]
-        documents.extend(flattener.resources(self._payloads(tree, folder)))
+        payloads = self._payloads(tree, folder)
+        documents: list[Document] = []
+        for kind in SECTIONS.values():
+            documents.extend(flattener.documents(kind, payloads))
+            if kind.rosters:
+                documents.extend(self._rows(tree, folder, flattener))
         self.problems.extend(ignore_problems(tree, self.known))
-        present = {"contact": "contacts" in value or "rosters" in value, "resource": "resources" in value}
         return Manifest(
             file=tree.file,
             workspace=self._workspace(value["workspace"]),
             workspace_place=tree.place(["workspace"]),
-            kinds=frozenset(kind for kind, there in present.items() if there),
+            kinds=frozenset(kind.name for kind in SECTIONS.values() if _present(kind, value)),
             documents=tuple(documents),
             defaults=flattener.defaults(),
             tags=value.get("tags", {}),
@@ -203,18 +209,19 @@ class _Loader:
                 self.tables[parts] = error
         return self.tables[parts]
 
-    def _payloads(self, tree: Tree, folder: Path) -> dict[str, Content]:
-        found: dict[str, Content] = {}
-        bodies: dict[str, dict[str, Any]] = tree.value.get("resources", {})
-        for name, body in bodies.items():
-            if "content" in body:
-                path: list[str | int] = ["resources", name, "content"]
-                content = self._payload(body["content"], folder)
-                if isinstance(content, Unreadable):
-                    front, _ = entity(tree.value, path)
-                    self.problems.append(tree.problem(path, f"{front}content: {content}", content.hint))
-                else:
-                    found[name] = content
+    def _payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
+        found: dict[Steps, Content] = {}
+        for kind in SECTIONS.values():
+            for one in entries(tree.value, kind) if kind.content else ():
+                if kind.content in one.body:
+                    path = [*one.path, kind.content]
+                    content = self._payload(one.body[kind.content], folder)
+                    if isinstance(content, Unreadable):
+                        front, _ = entity(tree.value, path)
+                        what = f"{front}{kind.content}: {content}"
+                        self.problems.append(tree.problem(path, what, content.hint))
+                    else:
+                        found[one.path] = content
         return found
 
     def _payload(self, section: dict[str, Any], folder: Path) -> Content | Unreadable:
@@ -235,6 +242,11 @@ class _Loader:
 
 def _place_of(unset: Unset) -> tuple[str, int, int, str]:
     return unset.problem.file, unset.problem.line, unset.problem.column, unset.name
+
+
+def _present(kind: Kind, value: Mapping[str, Any]) -> bool:
+    """Whether a manifest speaks of a kind, be it to say that there is none of it."""
+    return kind.plural in value or (kind.rosters and "rosters" in value)
 
 
 def _below(path: Steps, renamed: frozenset[Steps]) -> bool:

@@ -8,15 +8,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from reconciler.manifest.build import pack
+from reconciler.manifest.entries import Steps, kind_at
 from reconciler.manifest.explain import Mistake
 from reconciler.manifest.tree import Tree
-
-Steps = tuple[str | int, ...]
 
 ANY = "*"  # as the last step of an unread path: a key whose name nobody knows
 NO_WORKSPACE = "?"  # stands for a workspace that could not be read; no alias can have this form
 
-_SECTIONS = ("contacts", "resources")
 _GONE = object()
 
 
@@ -66,8 +64,8 @@ class _Cut:
 
     def _gone(self, path: Steps) -> Any:
         """Return what stands in for a value: an entry keeps its name, whatever its body is."""
-        entry = (len(path) == 2 and path[0] in _SECTIONS) or (len(path) == 4 and path[2] == "devices")  # noqa: PLR2004 - section and name
-        if not entry:
+        found = kind_at(path)
+        if found is None or found[1] != len(path):
             return _GONE
         self.unread.add((*path, ANY))
         empty: dict[str, Any] = {}

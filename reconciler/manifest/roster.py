@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterator
 from typing import Any
 
+from reconciler.core.normalize import is_flag
 from reconciler.errors import Problem
 from reconciler.manifest.build import pack, shown
 from reconciler.manifest.flatten import controls
@@ -19,6 +20,7 @@ from reconciler.manifest.template import Template, UnknownColumn, columns_of, co
 from reconciler.manifest.tree import Path, Tree
 from reconciler.model.address import NAME
 from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
+from reconciler.model.kinds import CONTACT
 
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _TAG_MAX = 256  # characters, as in common.schema.json
@@ -40,14 +42,14 @@ class Roster:
         self._table = table
         self.problems: list[Problem] = []
         entry: dict[str, Any] = tree.value["rosters"][self._path[-1]]
-        contacts: dict[str, Any] = entry["contacts"]
+        contacts: dict[str, Any] = entry[CONTACT.plural]
         self._meta = contacts.get("meta", {})
         self._titled = _titled(entry, table)
         self._name = self._compile([*path, "name"], entry["name"])
-        templates = dict(self._templates([*path, "contacts"], contacts, ""))
+        templates = dict(self._templates([*path, CONTACT.plural], contacts, ""))
         self._fields = {path: template for path, template in templates.items() if template is not None}
         self._unread = unread | (templates.keys() - self._fields.keys())
-        where = [*path, "contacts", "meta", "tags"]
+        where = [*path, CONTACT.plural, "meta", "tags"]
         tags: dict[str, str] = self._meta.get("tags", {})
         compiled_tags = {key: self._compile([*where, key], text) for key, text in tags.items()}
         self._tags = {key: template for key, template in compiled_tags.items() if template is not None}
@@ -63,7 +65,7 @@ class Roster:
             path: titles[template.columns[0]] for path, template in self._fields.items() if template.columns
         }
         constants = {
-            path: self._tree.place([*self._path, "contacts", *path.split(".")])
+            path: self._tree.place([*self._path, CONTACT.plural, *path.split(".")])
             for path, template in self._fields.items()
             if not template.columns
         }
@@ -152,12 +154,12 @@ class Roster:
             text = template.render(cells)
             if text is None:
                 continue
-            flag = path.startswith("messagingOptions.") and path.endswith(".enabled")
+            flag = is_flag(path)
             fields[path] = self._flag(path, text, row, template) if flag else text
             packed.append(pack(number, _cell(template)))
         place = Place(self._table.file, number, _cell(self._name))
         return Document(
-            kind="contact",
+            kind=CONTACT.name,
             name=name,
             place=place,
             fields=fields,
@@ -200,7 +202,7 @@ def _titled(entry: dict[str, Any], table: Table) -> bool:
 
     Without a header the first person's cells would be listed as the names of the columns.
     """
-    waiting: list[Any] = [entry["name"], entry["contacts"]]
+    waiting: list[Any] = [entry["name"], entry[CONTACT.plural]]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):

@@ -8,13 +8,13 @@ positions.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from reconciler.manifest.entries import kind_at
 from reconciler.model.kinds import KINDS
 
 Path = Sequence[str | int]
 # Returns the words in front of the sentence, and how many steps of the path they have named.
 Subject = Callable[[dict[str, Any], Path], tuple[str, int]]
 
-_KIND_OF = {"contacts": "contact", "resources": "resource"}
 
 # Fields whose value no message may show: those of manifests, and those of `service.auth`. That may be
 # written as if it were the secret itself, so only its own keys are named there.
@@ -32,13 +32,13 @@ def plain(_root: dict[str, Any], _path: Path) -> tuple[str, int]:
 
 def entity(root: dict[str, Any], path: Path) -> tuple[str, int]:
     """Put the address of the entity in front, as far as the path leads into one."""
-    if len(path) < 2 or path[0] not in _KIND_OF:  # noqa: PLR2004 - kind and name
+    found = kind_at(path)
+    if found is None:
         return "", 0
+    kind, steps = found
     workspace = root.get("workspace")
     known = workspace if isinstance(workspace, str) and workspace else "?"
-    if path[0] == "contacts" and len(path) > 3 and path[2] == "devices":  # noqa: PLR2004 - contact, device
-        return f"device/{known}/{path[1]}/{path[3]}: ", 4
-    return f"{_KIND_OF[str(path[0])]}/{known}/{path[1]}: ", 2
+    return "/".join((kind.name, known, *map(str, path[1:steps:2]))) + ": ", steps
 
 
 def dotted(path: Path) -> str:

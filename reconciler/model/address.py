@@ -6,27 +6,29 @@ one address, which is only ever deleted, has the service's id behind it: `contac
 
 import re
 
+from reconciler.model.kinds import CONTACT, DEVICE, KINDS, RESOURCE, Kind
+
 # Printable in a terminal, safe in a file name, a URL and a glob, and short enough for one line.
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)
 
 # What an address can carry of the service's ids: those of a duplicate.
 REMOTE_ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 
-_PARTS = {"contact": 3, "device": 4, "resource": 3}
+_NESTED = 4  # parts of the address of an entity below another one
 
 
 class Address(str):
-    """kind/workspace/name, and for a device kind/workspace/contact/name.
+    """kind/workspace/name, and below a parent kind/workspace/parent/name.
 
-    A `str`, so that it hashes, sorts, prints and encodes as what people read. Made by `contact`,
-    `device`, `resource` and `parse`; the workspace is the alias of the settings, never an id.
+    A `str`, so that it hashes, sorts, prints and encodes as what people read. Made by `of`,
+    `contact`, `device`, `resource` and `parse`; the workspace is the alias of the settings, never an id.
     """
 
     __slots__ = ()
 
     @property
     def kind(self) -> str:
-        """`contact`, `device` or `resource`."""
+        """The name of its row in KINDS."""
         return self[: self.index("/")]
 
     @property
@@ -36,19 +38,19 @@ class Address(str):
 
     @property
     def name(self) -> str:
-        """The name within the workspace, or within the contact."""
+        """The name within the workspace, or within the parent."""
         return self[self.rindex("/") + 1 :]
 
     @property
     def parent(self) -> str:
-        """The name of the contact that a device belongs to; empty for every other kind."""
+        """The name of what it belongs to, such as a device's contact; empty where it belongs to nothing."""
         parts = self.split("/")
-        return parts[2] if len(parts) == _PARTS["device"] else ""
+        return parts[2] if len(parts) == _NESTED else ""
 
     @property
     def above(self) -> "Address | None":
-        """The address of the contact that a device belongs to; None for every other kind."""
-        return contact(self.workspace, self.parent) if self.parent else None
+        """The address of what it belongs to, such as a device's contact; None where it belongs to nothing."""
+        return of(KINDS[self.kind].parent, self.workspace, self.parent) if self.parent else None
 
     @property
     def base(self) -> "Address":
@@ -65,22 +67,33 @@ def parse(text: str) -> Address | None:
     plain, _, remote_id = text.partition("@")
     if "@" in text and not REMOTE_ID.fullmatch(remote_id):
         return None
-    kind, *rest = plain.split("/")
-    if len(rest) + 1 != _PARTS.get(kind) or not all(NAME.fullmatch(part) for part in rest):
+    name, *rest = plain.split("/")
+    kind = KINDS.get(name)
+    if kind is None or len(rest) != depth(kind) or not all(NAME.fullmatch(part) for part in rest):
         return None
     return Address(text)
 
 
+def depth(kind: Kind) -> int:
+    """Return how many names stand behind the kind in an address."""
+    return 3 if kind.parent else 2
+
+
+def of(kind: str, workspace: str, name: str, *, parent: str = "") -> Address:
+    """Return the address of an entity of any kind; `parent` names what it belongs to."""
+    return Address("/".join(filter(None, (kind, workspace, parent, name))))
+
+
 def contact(workspace: str, name: str) -> Address:
     """Return the address of a contact."""
-    return Address(f"contact/{workspace}/{name}")
+    return of(CONTACT.name, workspace, name)
 
 
 def device(workspace: str, contact_name: str, name: str) -> Address:
     """Return the address of a contact's device."""
-    return Address(f"device/{workspace}/{contact_name}/{name}")
+    return of(DEVICE.name, workspace, name, parent=contact_name)
 
 
 def resource(workspace: str, name: str) -> Address:
     """Return the address of a resource."""
-    return Address(f"resource/{workspace}/{name}")
+    return of(RESOURCE.name, workspace, name)

@@ -1,76 +1,177 @@
-"""KINDS, the one table of what can be managed. A new kind is one row, one schema, one golden case."""
+"""KINDS, the one table of what can be managed.
+
+A new kind is one row here, one row of the sandbox, and one golden case.
+
+Field names and their behaviour: docs/service.md, contacts, devices, resources. What a row can say: kind.py.
+"""
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from reconciler.model.contact_fields import CONTACT_FIELDS
+from reconciler.model.kind import Field, Kind
 
-_LIVE = {"a": "A", "active": "A", "d": "D", "disabled": "D"}
+__all__ = ["CONTACT", "DEVICE", "KINDS", "PARENTS", "RESOURCE", "Field", "Kind", "children"]
 
-
-class Kind(Struct, frozen=True):
-    """What the program knows of one kind of entity.
-
-    Paths are ours (`custom.employeeId`); `wire` maps the few manifest keys whose name on the wire
-    differs. `sticky` fields survive a full-replace PUT that leaves them out, so leaving them out
-    cannot clear them. `folds` map spellings that the service treats as equal to one of them.
-    """
-
-    name: str
-    plural: str  # the manifest's key, and the collection's path segment
-    media: str  # the <kind> of the vendor media type
-    identity: tuple[str, ...]  # default identity fields; all of them together for a device
-    parent: str = ""
-    required: tuple[str, ...] = ()  # a manifest, defaults included, must declare these
-    server_owned: frozenset[str] = frozenset()
-    write_only: frozenset[str] = frozenset()
-    secret: frozenset[str] = frozenset()
-    sticky: frozenset[str] = frozenset()
-    wire: Mapping[str, str] = {}
-    folds: Mapping[str, Mapping[str, str]] = {}
-
-    @property
-    def guessable(self) -> frozenset[str]:
-        """Secrets that people choose: whoever has a fast digest of one finds it by trying words."""
-        return self.secret & self.write_only
+_ENABLED = {"active": "ACTIVE", "disabled": "DISABLED", "a": "ACTIVE", "d": "DISABLED"}
 
 
-# Field names and their behaviour: docs/service.md, contacts, devices, resources.
+def _service(*names: str) -> tuple[Field, ...]:
+    """Return fields that the service alone writes."""
+    return tuple(Field(name, server_owned=True) for name in names)
+
+
 CONTACT = Kind(
     name="contact",
     plural="contacts",
     media="contact",
+    title="Contact",
+    about="One person, as fields and their values. A field that is absent is not ours and stays as it is; "
+    '"" clears it.',
+    listed="Contacts by our name for them.",
+    example={"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"},
+    example_name="jane-doe",
     identity=("workEmailAddress1",),
-    server_owned=frozenset({"id", "type", "mri", "devices", "link", "lastModifiedTime", "locations"}),
-    write_only=frozenset({"password", "secretAnswer"}),
-    secret=frozenset({"password", "secretAnswer"}),
-    sticky=frozenset({"status"}),
-    wire={"messagingOptions": "messagingoptions", "custom": "customFields"},
-    folds={"status": _LIVE},
+    wave=2,
+    headline=("firstName", "lastName", "workEmailAddress1", "workMobilePhone1", "jobTitle"),
+    telling=("firstName", "lastName", "mri"),
+    optional=frozenset({"create", "update", "delete"}),
+    marked=True,
+    brief=True,
+    rosters=True,
+    fields=(
+        *CONTACT_FIELDS,
+        *_service("id", "type", "mri", "devices", "link", "lastModifiedTime", "locations"),
+    ),
 )
 
 DEVICE = Kind(
     name="device",
     plural="devices",
     media="contactdevice",
-    identity=("appId", "deviceName"),
+    title="Device",
+    about="One push device of a contact. All fields but status are needed, defaults included.",
+    listed="Push devices of this contact by our name. The key alone says that its devices are managed "
+    "here: with {} every managed one is removed; without the key they are left alone.",
+    example={
+        "deviceName": "Jane's phone",
+        "appId": "com.example.oncall",
+        "platform": "GCM",
+        "deviceOS": "Android 15",
+        "deviceModel": "Pixel 9",
+        "pushToken": "${env:JANE_PUSH_TOKEN}",
+    },
+    example_name="pixel",
     parent="contact",
-    required=("deviceName", "appId", "platform", "deviceOS", "deviceModel", "pushToken"),
-    server_owned=frozenset({"id", "link", "registrationDate", "lastModifiedDate"}),
-    secret=frozenset({"pushToken"}),
-    sticky=frozenset({"status"}),
-    folds={"status": {"a": "ACTIVE", "active": "ACTIVE", "d": "DISABLED", "disabled": "DISABLED"}},
+    identity=("appId", "deviceName"),
+    together=True,
+    wave=3,
+    headline=("deviceName", "appId", "platform"),
+    telling=("deviceName", "appId", "pushToken"),
+    optional=frozenset({"create", "delete"}),
+    fields=(
+        Field(
+            "deviceName",
+            "Device name",
+            "Name of the device; unique within its contact and app.",
+            "Jane's phone",
+            required=True,
+        ),
+        Field(
+            "appId",
+            "App id",
+            "Identifier of the application that is pushed to.",
+            "com.example.oncall",
+            required=True,
+        ),
+        Field(
+            "platform",
+            "Push platform",
+            "APNS and APNS_SANDBOX for iOS, GCM for Android.",
+            "GCM",
+            required=True,
+            words={word.lower(): word for word in ("APNS", "APNS_SANDBOX", "GCM")},
+        ),
+        Field("deviceOS", "Device OS", "Operating system of the device.", "Android 15", required=True),
+        Field("deviceModel", "Device model", "Model of the device.", "Pixel 9", required=True),
+        Field(
+            "status",
+            "Device status",
+            "ACTIVE or DISABLED, used when the device is created. A device that the service disabled stays "
+            "so until meta.reactivate asks otherwise.",
+            "ACTIVE",
+            sticky=True,
+            words=_ENABLED,
+            loose=True,
+            revives=("DISABLED", "ACTIVE"),
+        ),
+        Field(
+            "pushToken",
+            "Push token",
+            "Token that the app received from its push platform. It is a secret: take it from the "
+            "environment.",
+            "${env:JANE_PUSH_TOKEN}",
+            required=True,
+            secret=True,
+        ),
+        *_service("id", "link", "registrationDate", "lastModifiedDate"),
+    ),
 )
 
 RESOURCE = Kind(
     name="resource",
     plural="resources",
     media="resource",
+    title="Resource",
+    about="One file kept by the service. All fields are needed, defaults included.",
+    listed="Resources by our name for them.",
+    example={
+        "name": "staff-import.csv",
+        "scope": "private",
+        "mimeType": "text/csv",
+        "content": {"file": "payloads/staff-import.csv"},
+    },
+    example_name="staff-import",
     identity=("name",),
-    required=("name", "scope", "mimeType", "content"),
-    server_owned=frozenset({"id", "url", "link"}),
-    write_only=frozenset({"content"}),
-    wire={"content": "derefUri"},
-    folds={"scope": {"public": "public", "private": "private"}},
+    unique=("name",),
+    wave=1,
+    headline=("name", "scope", "content"),
+    telling=("name", "scope", "mimeType"),
+    optional=frozenset({"create", "update", "delete"}),
+    fields=(
+        Field(
+            "name",
+            "Resource name",
+            "File name with its extension; unique within the workspace, and its identity.",
+            "staff-import.csv",
+            required=True,
+            own=True,
+        ),
+        Field(
+            "scope",
+            "Scope",
+            "public: anybody with the link may load it. private: for imports and bulk messages; only "
+            "text/csv, application/json and application/xml.",
+            "private",
+            required=True,
+            words={"public": "public", "private": "private"},
+        ),
+        Field(
+            "mimeType",
+            "Media type",
+            "Type and subtype in lower case, with no parameters.",
+            "text/csv",
+            required=True,
+            pattern="^[a-z0-9][a-z0-9!#&^_.+-]*/[a-z0-9][a-z0-9!#&^_.+-]*$(?!\\n)",
+        ),
+        Field("content", type="content", wire="derefUri", required=True, write_only=True, own=True),
+        *_service("id", "url", "link"),
+    ),
 )
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE)}
+PARENTS = frozenset(kind.parent for kind in KINDS.values() if kind.parent)
+
+
+def children(name: str) -> tuple[Kind, ...]:
+    """Return the kinds whose entities belong to one of this kind."""
+    return tuple(kind for kind in KINDS.values() if kind.parent == name)

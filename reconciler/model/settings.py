@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from reconciler.model.kinds import KINDS
+
 
 class Secret:
     """A value that must never be shown. `reveal()` is the only way to it."""
@@ -94,21 +96,15 @@ class WorkspaceRef(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """Identity fields in order of preference (contacts, resources), or all together (devices)."""
+    """The fields by which a live entity is recognized, by the plural of its kind; else those of its row."""
 
-    contacts: tuple[str, ...] = ("workEmailAddress1",)
-    devices: tuple[str, ...] = ("appId", "deviceName")
-    resources: tuple[str, ...] = ("name",)
+    fields: Mapping[str, tuple[str, ...]] = {}
 
     def of(self, kind: str) -> tuple[tuple[str, ...], ...]:
         """The keys to try, in order; each is a tuple of paths that must all be equal."""
-        match kind:
-            case "contact":
-                return tuple((path,) for path in self.contacts)
-            case "device":
-                return (self.devices,)
-            case _:
-                return tuple((path,) for path in self.resources)
+        row = KINDS[kind]
+        paths = self.fields.get(row.plural, row.identity)
+        return (paths,) if row.together else tuple((path,) for path in paths)
 
 
 class GuardLimits(Struct, frozen=True):

@@ -8,6 +8,7 @@ from msgspec import Struct
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 
 
@@ -24,7 +25,7 @@ class Scope(Struct, frozen=True, order=True, gc=False):
 
     def __str__(self) -> str:
         """`contacts in ops`, as sentences need it."""
-        return f"{self.kind}s in {self.workspace}"
+        return f"{KINDS[self.kind].plural} in {self.workspace}"
 
 
 class Desired(Struct, frozen=True):

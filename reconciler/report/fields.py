@@ -10,6 +10,7 @@ from msgspec import Struct
 from reconciler.model.address import Address
 from reconciler.model.changes import Create, FieldChange
 from reconciler.model.documents import Fields
+from reconciler.model.kinds import KINDS
 from reconciler.report.inert import inert
 from reconciler.report.lines import Line, Style, count, cut, line, pad, screen_columns, width
 from reconciler.report.values import Shown, pair, short_digest, shown, size, value_max
@@ -18,12 +19,7 @@ _indent = 4
 _path_max = 32  # columns; a longer path pushes its own row to the right and no other
 _arrow = "  →  "
 
-# What a reader looks for first. The rest of a create is counted, and shown with --full.
-_IMPORTANT: Mapping[str, tuple[str, ...]] = {
-    "contact": ("firstName", "lastName", "workEmailAddress1", "workMobilePhone1", "jobTitle"),
-    "device": ("deviceName", "appId", "platform"),
-    "resource": ("name", "scope", "content"),
-}
+# A create shows its kind's headline first. The rest is counted, and shown with --full.
 _few = 4  # fields that are shown whatever their names are
 
 
@@ -106,7 +102,7 @@ def create_lines(
     columns = min(max((width(inert(path)) for path in paths), default=0), _path_max)
     lines = []
     for path in sorted(paths) if full else paths:
-        value = _content(change, sizes, contents) if path == "content" and kind == "resource" else ""
+        value = _content(change, sizes, contents) if KINDS[kind].type_of(path) == "content" else ""
         about = (
             Shown(value) if value else shown(kind, path, change.fields[path], limit=0 if full else value_max)
         )
@@ -119,7 +115,7 @@ def create_lines(
 
 def _important(kind: str, fields: Fields) -> list[str]:
     """Return the paths to show of a create: the important ones, else the first few by name."""
-    named = [path for path in _IMPORTANT[kind] if path in fields]
+    named = [path for path in KINDS[kind].headline if path in fields]
     others = [path for path in sorted(fields) if path not in named and path != "mimeType"]
     return named + others[: max(_few - len(named), 0)] if len(fields) > _few else named + others
 

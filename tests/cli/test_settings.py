@@ -87,7 +87,9 @@ plan_expires_h: 0.5
     assert service.auth.password.reveal() == "canary-pass"
     assert service.limits == Limits(2.5, 4, 5.0, 60.0, 0.0)
     assert settings.workspaces["ops"] == WorkspaceRef("4C8FE1A2B3D4E5F6", "Operations")
-    assert settings.identity == Identity(("custom.employeeId", "costCentre"), ("appId",), ("name",))
+    assert settings.identity == Identity(
+        {"contacts": ("custom.employeeId", "costCentre"), "devices": ("appId",), "resources": ("name",)}
+    )
     assert (settings.mark, settings.adopt, settings.stack) == ("managedBy", "never", "ops")
     assert settings.store == "sqlite:////var/lib/reconciler/ops.db"
     assert settings.guard == GuardLimits(1, 2, 7, 6, 3, 4, 5)

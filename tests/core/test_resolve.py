@@ -235,7 +235,8 @@ def test_two_entities_with_one_identity_are_told_apart_by_nobody() -> None:
 def test_every_identity_field_must_be_unique_where_it_is_given() -> None:
     """Any of them may be the one that finds the live contact."""
     rules = ResolveRules(
-        workspaces=frozenset({"ops"}), identity=Identity(contacts=("custom.employeeId", "workEmailAddress1"))
+        workspaces=frozenset({"ops"}),
+        identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}),
     )
     one = entry("contact", "a", {"custom.employeeId": "1", "workEmailAddress1": "a@example.com"}, line=1)
     two = entry("contact", "b", {"custom.employeeId": "2", "workEmailAddress1": "a@example.com"}, line=5)
@@ -271,7 +272,8 @@ def test_an_identity_that_is_ignored_is_none() -> None:
 def test_one_of_several_identities_is_enough() -> None:
     """They are tried in order."""
     rules = ResolveRules(
-        workspaces=frozenset({"ops"}), identity=Identity(contacts=("custom.employeeId", "workEmailAddress1"))
+        workspaces=frozenset({"ops"}),
+        identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}),
     )
 
     assert check(person("jane"), rules=rules) == []
@@ -340,7 +342,7 @@ def test_a_resource_needs_all_its_fields(path: str) -> None:
 
 def test_resource_names_are_unique_whatever_the_identity() -> None:
     """The service finds resources by name alone."""
-    rules = ResolveRules(workspaces=frozenset({"ops"}), identity=Identity(resources=("content",)))
+    rules = ResolveRules(workspaces=frozenset({"ops"}), identity=Identity({"resources": ("content",)}))
     one = entry("resource", "a", LIST, line=1)
     two = entry("resource", "b", {**LIST, "content": "sha256:11"}, line=10)
 

@@ -186,7 +186,7 @@ _SETTINGS: tuple[Mapping[str, Any], ...] = (
     {"stack": "Test"},
     {"adopt": "never"},
     {"mark": "managedBy"},
-    {"identity": Identity(contacts=("firstName",))},
+    {"identity": Identity({"contacts": ("firstName",)})},
     {"store": "sqlite:///other.db"},
 )
 

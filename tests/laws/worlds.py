@@ -24,6 +24,7 @@ from reconciler.model.documents import Controls, Document, Place, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options, Plan
+from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
 
 CANARY = "canary-"  # every secret of these worlds begins with it
@@ -319,6 +320,4 @@ def worlds(draw: st.DrawFn) -> World:
     return World(Desired(declared, frozenset(scopes)), rows, draw(history(rows)), rules)
 
 
-STAFF = structs.replace(
-    RULES, identity=structs.replace(RULES.identity, contacts=("custom.employeeId", "workEmailAddress1"))
-)
+STAFF = structs.replace(RULES, identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}))

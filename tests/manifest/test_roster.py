@@ -55,7 +55,8 @@ def test_the_hr_export_gives_500_contacts(project: Project) -> None:
 """
     _roster(project, EXPORT.read_bytes(), manifest)
     rules = ResolveRules(
-        workspaces=frozenset({"ops"}), identity=Identity(contacts=("custom.employeeId", "workEmailAddress1"))
+        workspaces=frozenset({"ops"}),
+        identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}),
     )
 
     resolved = project.resolve(rules)

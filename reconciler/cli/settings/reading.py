@@ -22,7 +22,8 @@ from reconciler.cli.settings.values import SECRETS, Layers, Value, refused
 from reconciler.cli.settings.variables import variable
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
-from reconciler.manifest.schemas import read_schema
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT, KINDS
 from reconciler.model.settings import (
     Auth,
     Checks,
@@ -209,23 +210,27 @@ def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
 
 
 def _identity_problems(layers: Layers) -> Iterator[Problem]:
-    """Yield identities that recognize nobody: fields that contacts have not, and our own mark."""
-    mark, identity = _mark(layers), _value(layers, "identity.contacts")
-    if identity.origin != "default":
-        known = [
-            *read_schema("manifest")["$defs"]["contact"]["properties"],
-            *_value(layers, "fields.contacts").raw,
-        ]
-        for path in identity.raw:
-            if not path.startswith("custom.") and path not in known:
-                close = get_close_matches(path, known, n=1)
-                hint = f"did you mean {close[0]}?" if close else "a custom field is written custom.NAME"
-                yield identity.problem(f"{path} is not a field of a contact.", hint)
-    if mark and f"custom.{mark}" in identity.raw:
-        yield identity.problem(
-            f"custom.{mark} is the mark of ownership, so it cannot be an identity.",
-            "name a field of the person",
-        )
+    """Yield identities that recognize nothing: fields that a kind does not have, and our own mark."""
+    mark = _mark(layers)
+    for kind in KINDS.values():
+        identity = _value(layers, f"identity.{kind.plural}")
+        if identity.origin != "default":
+            yield from _unknown_fields(kind, identity, layers)
+        if kind.marked and mark and f"custom.{mark}" in identity.raw:
+            yield identity.problem(
+                f"custom.{mark} is the mark of ownership, so it cannot be an identity.",
+                "name a field of the person",
+            )
+
+
+def _unknown_fields(kind: Kind, identity: Value, layers: Layers) -> Iterator[Problem]:
+    extra = _value(layers, "fields.contacts").raw if kind is CONTACT else ()
+    known = [*(field.name for field in kind.declarable), *extra]
+    for path in identity.raw:
+        if path not in known and kind.type_of(path) != "custom":
+            close = get_close_matches(path, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "a custom field is written custom.NAME"
+            yield identity.problem(f"{path} is not a field of a {kind.name}.", hint)
 
 
 def _mark(layers: Layers) -> str:
@@ -266,6 +271,14 @@ def _unfit(name: str, text: str) -> tuple[str, str] | None:
     return None
 
 
+def _identity(layers: Layers) -> dict[str, tuple[str, ...]]:
+    """Return the identity fields that somebody chose, by the plural of their kind."""
+    chosen = (
+        (plural, _value(layers, f"identity.{plural}")) for plural in (one.plural for one in KINDS.values())
+    )
+    return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
+
+
 def _settings(
     layers: Layers, secrets: Mapping[str, Secret], network: Network, private: tuple[str, ...]
 ) -> Settings:
@@ -303,7 +316,7 @@ def _settings(
         store=_store(layers),
         stack=one("stack", str),
         environment=layers.environment,
-        identity=struct("identity", Identity),
+        identity=Identity(_identity(layers)),
         mark=_mark(layers),
         adopt=_value(layers, "adopt").raw,
         guard=struct("guard", GuardLimits),

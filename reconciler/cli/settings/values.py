@@ -10,7 +10,8 @@ from typing import Any
 
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.documents import Place
-from reconciler.model.settings import Checks, GuardLimits, Identity, Limits, LockSettings
+from reconciler.model.kinds import KINDS
+from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings
 
 # Each setting that is one value or one list, in the order in which `config` shows them, with its default.
 # None: there is no default. Secrets have none either; only they and the proxy may be a mapping in the
@@ -29,7 +30,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     **{f"service.limits.{name}": getattr(Limits(), name) for name in Limits.__struct_fields__},
     "service.network.proxy": "env",
     "service.network.ca": "env",
-    **{f"identity.{name}": getattr(Identity(), name) for name in Identity.__struct_fields__},
+    **{f"identity.{kind.plural}": kind.identity for kind in KINDS.values()},
     "ownership.mark": None,
     "adopt": "always",
     "store": "sqlite:///.reconciler/store.db",

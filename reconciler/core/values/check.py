@@ -4,7 +4,7 @@ Which field holds what stands in the tables here; what is wrong with one value i
 beside this one. A value that stands in `defaults`, or in a roster's template, is judged once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -13,36 +13,28 @@ from reconciler.core.values import content, countries, phones, spreadsheets, zon
 from reconciler.core.values.emails import Emails
 from reconciler.core.values.finding import Finding
 from reconciler.errors import Problem
+from reconciler.model.kind import FieldType
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks, Level
 
 _SHOWN_MAX = 60  # characters of a value in a message
 
-# Fields with a number, and the field that holds its area code.
-PHONES: Mapping[str, str] = {
-    "workMobilePhone1": "",
-    "workMobilePhone2": "",
-    "workPhone1": "workPhoneAreaCode1",
-    "workPhone2": "workPhoneAreaCode2",
-    "workFax1": "workFaxAreaCode1",
-    "workSatellitePhone": "",
-    "workOtherPhone": "",
-    "personalPhone1": "personalPhoneAreaCode1",
-    "personalPhone2": "personalPhoneAreaCode2",
-    "personalFax1": "personalFaxAreaCode1",
-    "personalMobilePhone1": "",
-    "otherPhone1": "otherPhoneAreaCode1",
-    "otherMobile": "",
+# Which check judges a field, by its type; any other text is looked at for the damage of spreadsheets.
+_CHECK_OF: Mapping[FieldType, str] = {
+    "phone": "phones",
+    "email": "emails",
+    "country": "countries",
+    "zone": "zones",
 }
-EMAILS = ("workEmailAddress1", "workEmailAddress2", "personalEmailAddress1", "personalEmailAddress2")
-COUNTRIES = ("workCountry", "workPostalCountry", "personalCountry")
-
-_FIELDS: Mapping[str, str] = {
-    **dict.fromkeys(PHONES, "phones"),
-    **dict.fromkeys(EMAILS, "emails"),
-    **dict.fromkeys(COUNTRIES, "countries"),
-    "timezone": "zones",
+_FIELDS: Mapping[str, Mapping[str, str]] = {
+    kind.name: {field.name: _CHECK_OF[field.type] for field in kind.fields if field.type in _CHECK_OF}
+    for kind in KINDS.values()
+}
+# By kind, the fields that name a country, in the order in which they are asked for a national number.
+_COUNTRIES: Mapping[str, tuple[str, ...]] = {
+    kind.name: tuple(field.name for field in kind.fields if field.type == "country")
+    for kind in KINDS.values()
 }
 
 
@@ -78,51 +70,54 @@ class _Check:
         self._plans = phones.Plans()
         self._zones: dict[str, Finding | None] = {}
         self._countries: dict[str, Finding | None] = {}
+        self._judges: Mapping[str, Callable[[str, str, Declared], Finding | None]] = {
+            "phones": self._phone,
+            "emails": lambda _path, text, _one: self._emails.check(text),
+            "zones": self._zone,
+            "countries": self._named_country,
+            "spreadsheets": lambda _path, text, _one: spreadsheets.damage(text),
+        }
         self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
 
     def entity(self, one: Declared) -> None:
         secret = KINDS[one.document.kind].secret
-        contact = one.document.kind == "contact"
+        fields = _FIELDS[one.document.kind]
         for path, value in one.entity.fields.items():
             if not isinstance(value, str) or not value or path in secret:
                 continue
-            kind = _FIELDS.get(path, "spreadsheets") if contact else "spreadsheets"
-            if self._levels[kind] == "off":
+            check = fields.get(path, "spreadsheets")
+            if self._levels[check] == "off":
                 continue
-            finding = self._value(kind, path, value.strip(), one)
+            finding = self._judges[check](path, value.strip(), one)
             if finding is not None:
-                self._report(one, path, value, finding, self._levels[kind])
+                self._report(one, path, value, finding, self._levels[check])
         if one.entity.content is not None and self._levels["content"] != "off":
             self._content(one)
 
-    def _value(self, kind: str, path: str, text: str, one: Declared) -> Finding | None:
-        match kind:
-            case "phones":
-                return None if self._plans.assigned(text) else self._phone(path, text, one)
-            case "emails":
-                return self._emails.check(text)
-            case "zones":
-                if text not in self._zones:
-                    self._zones[text] = zones.check(text)
-                return self._zones[text]
-            case "countries":
-                if text not in self._countries:
-                    self._countries[text] = countries.check(text)
-                return self._countries[text]
-            case _:
-                return spreadsheets.damage(text)
+    def _zone(self, _path: str, text: str, _one: Declared) -> Finding | None:
+        if text not in self._zones:
+            self._zones[text] = zones.check(text)
+        return self._zones[text]
+
+    def _named_country(self, _path: str, text: str, _one: Declared) -> Finding | None:
+        if text not in self._countries:
+            self._countries[text] = countries.check(text)
+        return self._countries[text]
 
     def _phone(self, path: str, text: str, one: Declared) -> Finding | None:
+        if self._plans.assigned(text):
+            return None
         region, source = self._country(path, one)
-        area = str(one.entity.fields.get(PHONES[path], "")).strip() if PHONES[path] else ""
+        before = KINDS[one.document.kind].by_name[path].area
+        area = str(one.entity.fields.get(before, "")).strip() if before else ""
         if region and self._plans.assigned(area + text, region):
             return None
         return phones.check(text, area=area, region=region, region_from=source)
 
     def _country(self, path: str, one: Declared) -> tuple[str, str]:
         """Return the country of a national number and the field or setting that names it."""
-        order = reversed(COUNTRIES) if path.startswith("personal") else COUNTRIES
-        for field in order:
+        known = _COUNTRIES[one.document.kind]
+        for field in reversed(known) if path.startswith("personal") else known:
             text = str(one.entity.fields.get(field, ""))
             if text or one.document.unsure(field):
                 return countries.region(text), field

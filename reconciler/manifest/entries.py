@@ -1,0 +1,52 @@
+"""Where entries stand in a manifest: the sections of each kind, and the kind that a path leads into.
+
+Derived from the table of kinds, so a new kind is read, named and checked like any other. No checks here.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS, children
+
+Steps = tuple[str | int, ...]
+
+# The sections at the top of a manifest, by their key.
+SECTIONS: Mapping[str, Kind] = {kind.plural: kind for kind in KINDS.values() if not kind.parent}
+BY_PLURAL: Mapping[str, Kind] = {kind.plural: kind for kind in KINDS.values()}
+
+
+class Entry(NamedTuple):
+    """One entry: its kind, the path of its body, the body, the name of what it belongs to ("": nothing)."""
+
+    kind: Kind
+    path: Steps
+    body: dict[str, Any]
+    parent: str = ""
+
+    @property
+    def name(self) -> str:
+        """Our name for it."""
+        return str(self.path[-1])
+
+
+def kind_at(path: Sequence[str | int]) -> tuple[Kind, int] | None:
+    """Return the kind of the innermost entry that a path leads into, and how many steps lead to it."""
+    kind, steps = SECTIONS.get(str(path[0])) if len(path) > 1 else None, 2
+    if kind is None:
+        return None
+    while len(path) > steps + 1:
+        below = next((child for child in children(kind.name) if child.plural == path[steps]), None)
+        if below is None:
+            break
+        kind, steps = below, steps + 2
+    return kind, steps
+
+
+def entries(value: Mapping[str, Any], kind: Kind) -> Iterator[Entry]:
+    """Yield the entries of a kind at the top of a manifest, each followed by those that belong to it."""
+    for name, body in value.get(kind.plural, {}).items():
+        yield Entry(kind, (kind.plural, name), body)
+        for child in children(kind.name):
+            for below, its in body.get(child.plural, {}).items():
+                yield Entry(child, (kind.plural, name, child.plural, below), its, name)

@@ -1,0 +1,148 @@
+"""Kind and Field: what a row of the table of kinds can say. The rows themselves are in kinds.py.
+
+Everything that the program knows of one kind of entity is a column here. Whatever needs to know more asks
+for a column, never for the kind's name.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Literal
+
+from msgspec import Struct
+
+# text      any text                     zone      the name of a time zone; the service shows its offset
+# email     compared in lower case       content   a payload: its digest is compared, its bytes are sent
+# phone     compared by its digits       custom    texts by name, sent as a list of named values
+# country   by its English name          channels  how somebody is reached, sent as a list of channels
+FieldType = Literal["text", "email", "phone", "country", "zone", "content", "custom", "channels"]
+
+
+class Field(Struct, frozen=True):
+    """One field of a kind: its name in manifests, what editors show of it, and how it behaves.
+
+    `title`, `about` and `example` are for people; a field of the service alone has none. `wire` is its name
+    in bodies where that is another. `required`: the service takes no entity without it. `server_owned`: read
+    and never sent. `write_only`: sent and never read back. `secret`: shown nowhere. `sticky`: it survives a
+    full-replace PUT that leaves it out, so leaving it out cannot clear it. `own`: never a default, because
+    no two entities share it. `words` map each spelling, in lower case, to the word of the service that it
+    stands for; `loose`: manifests may write any of these spellings. `pattern` is what its text has to match.
+    `area` is the field of a phone number's area code. `revives` is, of a status that the service sets by
+    itself, that value and the one that takes it back.
+    """
+
+    name: str
+    title: str = ""
+    about: str = ""
+    example: str = ""
+    type: FieldType = "text"
+    wire: str = ""
+    required: bool = False
+    server_owned: bool = False
+    write_only: bool = False
+    secret: bool = False
+    sticky: bool = False
+    own: bool = False
+    words: Mapping[str, str] = {}
+    loose: bool = False
+    pattern: str = ""
+    area: str = ""
+    revives: tuple[str, str] | None = None
+
+
+class Kind(Struct, frozen=True, dict=True):
+    """One kind of entity.
+
+    `plural` is its key in manifests and its collection's last path segment; `media` the <kind> of the
+    vendor's media type, `element` its root in XML where that is not its name. `identity` are the default
+    identity fields: each alone in order of preference, or `together`. `unique` fields must differ whatever
+    the settings call the identity. `parent` is the kind that it belongs to, below whose entries it stands.
+    `wave`: lower ones are written first, and deleted last. `headline` is what a plan shows first. `telling`:
+    a body with none of these is no entity of this kind. `optional` are the actions that a deployment may lack
+    (the profile says so). `marked`: a custom field may carry our ownership mark. `brief`: lists show part of
+    each entity. `company`: it belongs to no workspace, and stands in manifests of the workspace `default`
+    alone. `rosters`: rows of a CSV file may declare it. `title`, `about`, `listed` (of the section that holds
+    them) and `example` are for editors.
+    """
+
+    name: str
+    plural: str
+    media: str
+    identity: tuple[str, ...]
+    fields: tuple[Field, ...]
+    wave: int
+    headline: tuple[str, ...]
+    telling: tuple[str, ...]
+    title: str = ""
+    about: str = ""
+    listed: str = ""
+    example: Mapping[str, object] = {}
+    example_name: str = ""
+    element: str = ""
+    parent: str = ""
+    together: bool = False
+    unique: tuple[str, ...] = ()
+    optional: frozenset[str] = frozenset()
+    marked: bool = False
+    brief: bool = False
+    company: bool = False
+    rosters: bool = False
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Field]:
+        """Its fields by their names in manifests."""
+        return {field.name: field for field in self.fields}
+
+    @cached_property
+    def declarable(self) -> tuple[Field, ...]:
+        """The fields that a manifest may declare."""
+        return tuple(field for field in self.fields if not field.server_owned)
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """What a manifest, defaults included, must declare."""
+        return tuple(field.name for field in self.fields if field.required)
+
+    @cached_property
+    def server_owned(self) -> frozenset[str]:
+        """What is read and never sent."""
+        return frozenset(field.name for field in self.fields if field.server_owned)
+
+    @cached_property
+    def write_only(self) -> frozenset[str]:
+        """What is sent and never read back."""
+        return frozenset(field.name for field in self.fields if field.write_only)
+
+    @cached_property
+    def secret(self) -> frozenset[str]:
+        """What is shown nowhere."""
+        return frozenset(field.name for field in self.fields if field.secret)
+
+    @property
+    def guessable(self) -> frozenset[str]:
+        """Secrets that people choose: whoever has a fast digest of one finds it by trying words."""
+        return self.secret & self.write_only
+
+    @cached_property
+    def sticky(self) -> frozenset[str]:
+        """What a full-replace PUT cannot clear by leaving it out."""
+        return frozenset(field.name for field in self.fields if field.sticky)
+
+    @cached_property
+    def wire(self) -> Mapping[str, str]:
+        """The names in bodies, by those in manifests, where the two differ."""
+        return {field.name: field.wire for field in self.fields if field.wire}
+
+    @cached_property
+    def folds(self) -> Mapping[str, Mapping[str, str]]:
+        """By field, the service's word for each spelling of it in lower case."""
+        return {field.name: field.words for field in self.fields if field.words}
+
+    @cached_property
+    def content(self) -> str:
+        """The field that holds a payload, or ""."""
+        return next((field.name for field in self.fields if field.type == "content"), "")
+
+    def type_of(self, path: str) -> FieldType:
+        """The type of the field that a path belongs to; of one that no row knows, text."""
+        field = self.by_name.get(path.partition(".")[0])
+        return field.type if field else "text"
