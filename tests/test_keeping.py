@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from world import World
 
-from reconciler.cli.commands.plan import exit_code
+from reconciler.cli.verbs.plan import exit_code
 from reconciler.core.guard import Consent
 from reconciler.errors import UnsafePlan
 from reconciler.model.changes import Delete

@@ -11,7 +11,7 @@ from test_live import Edited, crowd, declared
 from world import World
 
 from reconciler.apply.opening import opened
-from reconciler.cli.commands.plan import exit_code
+from reconciler.cli.verbs.plan import exit_code
 from reconciler.model.changes import Delete
 from reconciler.model.plans import Options
 from reconciler.report.drift import drift_lines, drifts

@@ -1,9 +1,9 @@
 """The command `reconciler`: finds the command's module, runs it, turns its end into an exit code.
 
 Belongs here: the table of commands and what happens to everything they raise. Not here: what a
-command does. Start-up is a promise (docs/performance.md), so a command's module is imported only
-when it is used or its help is shown, and this module imports nothing but click. Where the process
-begins is entry.py.
+command does. Start-up is a promise (docs/performance.md), so a command's declaration is imported only when it
+is used or its help is shown, and the module that does its work only when it is used (dispatch.py). Where
+the process begins is entry.py.
 """
 
 import sys
@@ -13,7 +13,10 @@ from importlib import import_module
 
 import click
 
+from reconciler import __version__
+from reconciler.cli import mistakes, output
 from reconciler.cli.signals import interrupted, wants_json
+from reconciler.errors import Interrupted, ReconcilerError
 
 # Name, and the line in `reconciler --help`: shown without importing the module, so it stands here.
 COMMANDS = {
@@ -67,8 +70,6 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what libraries log from now on passes our output."""
-        from reconciler.cli import mistakes  # noqa: PLC0415 - nothing is logged before
-
         mistakes.hear_logs()
         return super().invoke(ctx)
 
@@ -91,9 +92,6 @@ class Commands(click.Group):
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - the signature that click calls
     if wanted and not ctx.resilient_parsing:
-        from reconciler import __version__  # noqa: PLC0415 - the version is known only here
-        from reconciler.cli import output  # noqa: PLC0415 - printing is not needed before
-
         output.data(f"reconciler {__version__}")
         ctx.exit()
 
@@ -127,9 +125,6 @@ def cli(ctx: click.Context) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
-    from reconciler.cli import mistakes, output  # noqa: PLC0415 - keeps `import reconciler.cli.main` at click alone
-    from reconciler.errors import Interrupted, ReconcilerError  # noqa: PLC0415 - the same
-
     as_json = wants_json(arguments)
     output.conceal(None)
     try:

@@ -62,20 +62,20 @@ def hear_logs() -> None:
 
     class Ours(logging.Handler):
         def emit(self, record: "logging.LogRecord") -> None:
-            from reconciler.cli import output  # noqa: PLC0415 - only a mistake pays for it
-
-            if record.exc_info and record.exc_info[1] is not None:
-                _tell(record.exc_info[1])
-            else:
-                output.note(f"{record.name}: {record.getMessage()}")
+            mistake = record.exc_info[1] if record.exc_info else None
+            _tell(mistake, f"{record.name}: {record.getMessage()}")
 
     logging.lastResort = Ours(logging.WARNING)
 
 
-def _tell(error: BaseException | None) -> None:
+def _tell(error: BaseException | None, otherwise: str = "") -> None:
+    """Print an exception as ours, or where there is none what was logged instead."""
     from reconciler.cli import output  # noqa: PLC0415 - only a mistake pays for it
 
-    if error is not None and not isinstance(error, SystemExit):
+    if error is None:
+        if otherwise:
+            output.note(otherwise)
+    elif not isinstance(error, SystemExit):
         output.failure(told(error), as_json=False)
 
 

@@ -4,7 +4,7 @@ Only their declaration belongs here. What they select or allow is decided furthe
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -23,7 +23,7 @@ class Count(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return one decorator for several options, shown in the order given."""
 
     def decorate(command: Command) -> Command:
@@ -36,7 +36,7 @@ def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 def settings_options(command: Command) -> Command:
     """`config`: the settings file, or None; `environment`: the name of the section, or None."""
-    return _together(
+    return together(
         click.option(
             "--config",
             metavar="FILE",
@@ -51,15 +51,33 @@ def settings_options(command: Command) -> Command:
     )(command)
 
 
-def format_option(command: Command) -> Command:
-    """`format`: text or json."""
+def _format(default: str, about: str) -> Callable[[Any], Any]:
     return click.option(
         "--format",
+        "as_json",
         type=click.Choice(formats),
-        default="text",
+        default=default,
         show_default=True,
-        help="Text for people, JSON for programs.",
-    )(command)
+        callback=lambda _ctx, _parameter, word: word == "json",
+        help=about,
+    )
+
+
+def format_option(command: Command) -> Command:
+    """`as_json`: whether JSON is wanted; text without the option."""
+    return cast("Command", _format("text", "Text for people, JSON for programs.")(command))
+
+
+def replies_format_option(command: Command) -> Command:
+    """`as_json`, for replies: JSON without the option."""
+    return cast("Command", _format("json", "One JSON line a reply, or text for people.")(command))
+
+
+def dry_run_option(command: Command) -> Command:
+    """`dry_run`: whether nothing is to be written."""
+    return click.option("--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET.")(
+        command
+    )
 
 
 def workspace_option(command: Command) -> Command:
@@ -75,7 +93,7 @@ def workspace_option(command: Command) -> Command:
 
 def text_options(command: Command) -> Command:
     """`body`: the text of a message; `body_file`: the file that holds it; each may be None."""
-    return _together(
+    return together(
         click.option("--body", metavar="TEXT", help="The text."),
         click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input."),
     )(command)
@@ -99,7 +117,7 @@ def yes_option(command: Command) -> Command:
 
 def selection_options(command: Command) -> Command:
     """`only` and `excluded`: tuples of selectors."""
-    return _together(
+    return together(
         click.option(
             "--only",
             multiple=True,
@@ -119,7 +137,7 @@ def selection_options(command: Command) -> Command:
 
 def consent_options(command: Command) -> Command:
     """`allow_deletes`, `allow_creates`, `allow_updates`: a number, or None; `reactivate`: addresses."""
-    return _together(
+    return together(
         _consent("deletes", "deletes"),
         _consent("creates", "creates of what was there and is gone"),
         _consent("updates", "updates"),
@@ -144,7 +162,7 @@ def _consent(word: str, what: str) -> Callable[[Any], Any]:
 
 def recipients_options(command: Command) -> Command:
     """`encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some."""
-    return _together(
+    return together(
         click.option(
             "--encrypt-to",
             multiple=True,

@@ -27,6 +27,9 @@ from reconciler.pipeline import Outside
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.timing import Timing
 
+if sys.platform != "win32":
+    import uvloop
+
 T = TypeVar("T")
 
 _IN_DOUBT = b"stopped at once: what was under way is in doubt.\n  next: reconciler resume\n"
@@ -156,7 +159,5 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return uvloop's where there is one: half the time for each request."""
     if sys.platform == "win32":
         return None
-    import uvloop  # noqa: PLC0415 - not there on Windows
-
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory

@@ -1,7 +1,7 @@
 """The switches of `reconciler sandbox`: one for each form in which the service may answer or fail.
 
-Belongs here: their names, values and help, and reading a fault from one line. Not here: what they do, and
-their defaults, which are those of `SandboxConfig`. A switch has the name of its option there.
+Belongs here: their names, values and help. Not here: what they do, and their defaults, which are those of
+`SandboxConfig`. A switch has the name of its option there.
 """
 
 from collections.abc import Callable
@@ -74,7 +74,6 @@ def switches(command: Command) -> Command:
         "faults",
         multiple=True,
         metavar="NAME[,OPTION=VALUE]...",
-        callback=_faults,
         help="Arm a fault: drop-after,method=POST,path=/contacts. Repeatable.",
     )(command)
     return click.option(
@@ -84,40 +83,3 @@ def switches(command: Command) -> Command:
         show_default=True,
         help="Answer as the specification says, or as recorded traffic shows. Single switches go on top.",
     )(command)
-
-
-def chosen(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the switches that were given, by the names and with the values of `SandboxConfig`."""
-    found = {name: value for name, value in given.items() if value is not None}
-    if "resource_put" in found:
-        found["resource_put"] = int(found["resource_put"])
-    return found
-
-
-def _faults(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the rule of each line."""
-    return tuple(_fault(line) for line in written)
-
-
-def _fault(line: str) -> Any:
-    import msgspec  # noqa: PLC0415 - like the sandbox, not for --help
-
-    from reconciler.sandbox.faults import Rule  # noqa: PLC0415 - the same
-
-    name, *options = line.split(",")
-    pairs = [option.partition("=") for option in options]
-    if any(not equals for _, equals, _ in pairs):
-        raise click.BadParameter(f"{line!r} is not NAME[,OPTION=VALUE]...")
-    values = {key: None if value == "null" else value for key, _, value in pairs}
-    known = [one for one in Rule.__struct_fields__ if one != "fault"]
-    unknown = [key for key in values if key not in known]
-    if unknown:
-        raise click.BadParameter(
-            f"{line!r}: a fault has no option {unknown[0]!r}; it has {', '.join(known)}."
-        )
-    try:
-        return msgspec.convert({**values, "fault": name}, Rule, strict=False)
-    except msgspec.ValidationError as error:
-        _, _, option = str(error).rstrip("`").partition("`$.")
-        why = f"{option} cannot be {values[option]!r}" if option in values else str(error)
-        raise click.BadParameter(f"{line!r}: {why}.") from error

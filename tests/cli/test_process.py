@@ -15,7 +15,7 @@ import pytest
 from cli.hands import PLAIN, Project, Service, heard
 from waiting import patience_s
 
-from reconciler.cli import output, signals
+from reconciler.cli import failures, signals
 from reconciler.errors import Interrupted
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,7 +101,7 @@ def test_a_program_hears_of_it_in_json(project: Project, service: Service) -> No
     error = Interrupted("stopped before anything was written.", next="run it again")
 
     assert (ended.returncode, ended.stderr) == (130, "")
-    assert ended.stdout == output.error_json(error) + "\n" == signals.STOPPED_JSON.decode()
+    assert ended.stdout == failures.error_json(error) + "\n" == signals.STOPPED_JSON.decode()
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -10,7 +10,7 @@ from hostile.corpora import Case
 from msgspec import structs
 from report.cases import DONE, EMPTY, OLD_HAND, PROTECTED
 
-from reconciler.cli import output
+from reconciler.cli import failures, output
 from reconciler.errors import Rejected
 from reconciler.model.address import contact
 from reconciler.model.changes import Create, FieldChange, Update
@@ -50,7 +50,7 @@ def said(case: Case, _folder: Path) -> str:
         require_harmless(plain(lines))
     outcome = Outcome(JANE, "update", "failed", what=text, next=text)
     require_harmless(plain(run_lines(structs.replace(DONE, outcomes=(outcome,)))))
-    require_harmless(plain(output.error_lines(Rejected(f"GET /x: {text}.", next=text))))
+    require_harmless(plain(failures.error_lines(Rejected(f"GET /x: {text}.", next=text))))
     require_harmless(shown(text))
     coloured = _coloured(plan_lines(_plan(text), Verdict(), full=True))
     for code in (0, 1, 2, 31, 32, 33, 35):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from typing import Any, get_args
 
 import click
@@ -11,7 +10,8 @@ from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, origin
 from sandbox.receiving import MOBILE, callback_body, message_body, receiving, sent
 
 from reconciler.cli.commands.sandbox import command
-from reconciler.cli.sandbox_switches import SWITCHES, chosen
+from reconciler.cli.sandbox_switches import SWITCHES
+from reconciler.cli.verbs.sandbox import configured
 from reconciler.sandbox.config import RECORDED, Like, SandboxConfig
 from reconciler.sandbox.faults import Rule
 
@@ -19,9 +19,10 @@ from reconciler.sandbox.faults import Rule
 IN_PYTHON = {"clock", "caching", "xml_prefixes", "callback_connect_s", "callback_answer_s"}
 
 
-def options_of(arguments: list[str]) -> dict[str, Any]:
-    """What the command would be called with."""
-    return command.make_context("sandbox", arguments).params
+def config_of(arguments: list[str]) -> SandboxConfig:
+    """What the command would serve."""
+    given = command.make_context("sandbox", arguments).params
+    return configured({name: value for name, value in given.items() if name != "port"})
 
 
 @pytest.mark.spec("8/rule-2.prev")
@@ -104,15 +105,15 @@ def test_every_value_of_a_switch_is_one_that_the_sandbox_takes(switch: Any) -> N
         )
         given = [[f"--{switch.name}", word] for word in words]
 
-    configs = [SandboxConfig(**{field: chosen(options_of(one))[field]}) for one in given]
+    configs = [config_of(one) for one in given]
 
     assert len({str(getattr(one, field)) for one in configs}) == len(given)
 
 
 def test_the_command_line_arms_faults() -> None:
-    found = options_of(["--fault", "drop-after,method=POST,path=/contacts,times=null", "--fault", "latency"])
+    found = config_of(["--fault", "drop-after,method=POST,path=/contacts,times=null", "--fault", "latency"])
 
-    assert found["faults"] == (
+    assert found.faults == (
         Rule(fault="drop-after", method="POST", path="/contacts", times=None),
         Rule(fault="latency"),
     )
@@ -122,12 +123,12 @@ def test_the_command_line_arms_faults() -> None:
 def test_a_fault_that_cannot_be_is_refused_by_the_command_line(line: str) -> None:
     """With the line itself, before anything listens."""
     with pytest.raises(click.BadParameter) as raised:
-        options_of(["--fault", line])
+        config_of(["--fault", line])
     assert repr(line) in str(raised.value)
 
 
 def test_what_is_not_given_is_left_to_the_form() -> None:
     """A switch that always had a value would undo --like recorded."""
-    assert not chosen(options_of([])).keys() & RECORDED.keys()
-    mapping: Mapping[str, Any] = chosen(options_of(["--prev-rel", "prev"]))
-    assert mapping["prev_rel"] == "prev"
+    found = config_of(["--like", "recorded"])
+    assert {name: getattr(found, name) for name in RECORDED} == RECORDED
+    assert config_of(["--like", "recorded", "--prev-rel", "prev"]).prev_rel == "prev"

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from reconciler.cli.calling import once, reading, writing
 from reconciler.cli.running import Signals
+from reconciler.cli.verbs.calling import once, reading, writing
 from reconciler.core.callback_edit import differences, edited, shows_key, to_mark, untaken
 from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan
 from reconciler.model.callback_edits import CallbackEdit, FieldEdit

@@ -1,60 +1,21 @@
 """The key of a callback: where it comes from, which is never the command line itself.
 
-Belongs here: the options for it, for the receiver and for a callback alike. Not here: reading a
-source (credentials.py), comparing keys (receiver/app.py).
+Belongs here: what the options for it mean. Not here: their names (commands/callbacks.py), reading a source
+(settings/credentials.py), comparing keys (receiver/app.py).
 """
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 
+from reconciler.cli.settings.credentials import SecretRefused, Source, read
+from reconciler.cli.settings.reading import working_folder
 from reconciler.errors import SettingsError
-
-if TYPE_CHECKING:
-    from reconciler.cli.settings.credentials import Source
-    from reconciler.model.settings import Secret
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_OPTIONS = (
-    click.option(
-        "--key",
-        metavar="env:NAME|file:PATH",
-        help="Where the callback's key is; never the key itself, which others could see.",
-    ),
-    click.option("--key-env", metavar="NAME", help="The same as --key env:NAME."),
-    click.option("--key-file", metavar="FILE", help="The same as --key file:FILE."),
-    click.option("--no-key", is_flag=True, help="There is none: whoever reaches the address is believed."),
-    click.option(
-        "--key-in",
-        type=click.Choice(("header", "query")),
-        default="header",
-        show_default=True,
-        help="How the service sends the key.",
-    ),
-)
+from reconciler.model.settings import Secret
 
 
-def key_options(command: Command) -> Command:
-    """`key`, `key_env`, `key_file`: texts, or None; `no_key`: true or false; `key_in`: header or query."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def new_key_options(command: Command) -> Command:
-    """The same for a callback that is there: `key_in` is None where the way stays as it is."""
-    way = click.option(
-        "--key-in", type=click.Choice(("header", "query")), help="How the service is to send the key."
-    )
-    for option in reversed((*_OPTIONS[:-1], way)):
-        command = option(command)
-    return command
-
-
-def new_key_of(given: dict[str, Any]) -> "tuple[Secret | None, bool]":
+def new_key_of(given: dict[str, Any]) -> tuple[Secret | None, bool]:
     """Take the options of `new_key_options` out of `given` but `key_in`; return a new key, and `--no-key`.
 
     Without any of them: None and false. Raises as `key_of` does.
@@ -67,7 +28,7 @@ def new_key_of(given: dict[str, Any]) -> "tuple[Secret | None, bool]":
     return key_of(given), none
 
 
-def key_of(given: dict[str, Any]) -> "Secret | None":
+def key_of(given: dict[str, Any]) -> Secret | None:
     """Take the options of `key_options` out of `given` but `key_in`; return the key, None with --no-key.
 
     Raises UsageError where not exactly one of them is given, SettingsError for a source without a key.
@@ -83,9 +44,7 @@ def key_of(given: dict[str, Any]) -> "Secret | None":
     return _read(sources[0])
 
 
-def _written(given: dict[str, Any]) -> "Source | None":
-    from reconciler.cli.settings.credentials import Source  # noqa: PLC0415 - --help reads no secret
-
+def _written(given: dict[str, Any]) -> Source | None:
     text = given.pop("key")
     if text is None:
         return None
@@ -96,17 +55,12 @@ def _written(given: dict[str, Any]) -> "Source | None":
     return Source("env" if way == "env" else "file", name)
 
 
-def _named(given: dict[str, Any], way: str) -> "Source | None":
-    from reconciler.cli.settings.credentials import Source  # noqa: PLC0415 - --help reads no secret
-
+def _named(given: dict[str, Any], way: str) -> Source | None:
     name = given.pop(f"key_{way}")
     return None if name is None else Source("env" if way == "env" else "file", name)
 
 
-def _read(source: "Source") -> "Secret":
-    from reconciler.cli.settings.credentials import SecretRefused, read  # noqa: PLC0415 - --help reads no secret
-    from reconciler.cli.settings.reading import working_folder  # noqa: PLC0415 - the same
-
+def _read(source: Source) -> Secret:
     try:
         return read(source, root=working_folder(), environ=os.environ)
     except SecretRefused as refusal:

@@ -1,7 +1,7 @@
 """`callbacks listen` at work: a receiver that keeps replies, a teller that passes them on, and their end.
 
-Belongs here: putting inbox, event file, receiver and port together, and ending them. Not here: options
-(commands/callbacks.py), HTTP (receiver/), who is told when (telling.py).
+Belongs here: putting inbox, event file, receiver and port together, and ending them. Not here: HTTP
+(receiver/), who is told when (telling.py).
 """
 
 import errno
@@ -12,18 +12,38 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from socket import socket
 from threading import Event
+from typing import Any, Literal
 
 from reconciler.cli import output, signals
+from reconciler.cli.callbacks.keys import key_of
 from reconciler.cli.callbacks.telling import Desk, Teller, ending, only_teller
 from reconciler.errors import FileError, InputError, ReconcilerError
+from reconciler.receiver import server
 from reconciler.receiver.app import ReceiverConfig, Refused, create_keeper
 from reconciler.receiver.events import EventFile
 from reconciler.receiver.inbox import Inbox
-from reconciler.receiver.server import address, listen, serve
 from reconciler.report.lines import count
 
 _LATER = "the next listener tells them, or: reconciler callbacks inbox"
 _STOPPED = f"stopped: what was not told waits in the inbox; {_LATER}\n".encode()
+
+
+def listen(
+    *,
+    host: str,
+    port: int,
+    path: str,
+    header: str,
+    events: str | None,
+    inbox: str,
+    key_in: Literal["header", "query"],
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Take replies until a signal, as `run` does."""
+    config = ReceiverConfig(key=key_of(given), how=key_in, header=header, path=path)
+    run(Listening(config, host, port, Path(inbox), Path(events) if events else None, as_json))
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +87,10 @@ def run(asked: Listening) -> None:
         signals.react(lambda _number: ending(stop), _STOPPED, code=0)
         teller.start()
         try:
-            serve(
+            server.serve(
                 app,
                 listening,
-                on_ready=lambda: _ready(address(listening), asked),
+                on_ready=lambda: _ready(server.address(listening), asked),
                 asked=lambda: stop.is_set() or teller.error is not None,
             )
         finally:
@@ -104,7 +124,7 @@ def _ready(where: str, asked: Listening) -> None:
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket]:
     try:
-        listening = listen(host, port)
+        listening = server.listen(host, port)
     except OSError as error:
         raise _unusable(error, host, port) from error
     with listening:

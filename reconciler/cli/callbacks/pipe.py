@@ -12,6 +12,10 @@ from collections.abc import Callable
 
 from reconciler.cli.output import OutputLost
 
+if sys.platform != "win32":
+    import fcntl
+    import termios
+
 _look_s = 0.1  # seconds between two questions whether to give up, while nobody reads
 # Bytes. A pipe that can be written has room for so many, and takes them whole (PIPE_BUF of POSIX and Linux).
 _piece = 512 if sys.platform == "darwin" else 4096
@@ -52,9 +56,6 @@ def unread() -> int:
     """Return how many bytes a pipe holds that its reader has not taken; 0 where nobody can tell."""
     if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(1).st_mode):
         return 0
-    import fcntl  # noqa: PLC0415 - not there on Windows
-    import termios  # noqa: PLC0415 - the same
-
     try:
         return int.from_bytes(fcntl.ioctl(1, termios.FIONREAD, bytes(4)), sys.byteorder)
     except OSError:

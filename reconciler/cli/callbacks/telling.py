@@ -24,6 +24,9 @@ from reconciler.receiver.inbox import Inbox, Kept
 from reconciler.report.lines import count
 from reconciler.report.messages import reply_json, reply_lines
 
+if sys.platform != "win32":
+    import fcntl
+
 _idle_s = 0.5  # seconds between two looks whether anybody still reads, while nothing is to be told
 _unread_s = 0.05  # seconds between two looks whether the reader has taken what was written
 _STOPPED = b"stopped: the last reply may be told again.\n  next: reconciler callbacks inbox\n"
@@ -137,6 +140,12 @@ class Teller:
         return self._stop_at is not None and time.monotonic() > self._stop_at
 
 
+def inbox(*, everything: bool, inbox: str, as_json: bool) -> int:
+    """Tell what waits in an inbox, or show everything that it keeps."""
+    (show_all if everything else tell_waiting)(Path(inbox), as_json=as_json)
+    return 0
+
+
 def tell_waiting(path: Path, *, as_json: bool) -> None:
     """Tell what waits in an inbox, once, and return when the reader has taken it.
 
@@ -189,8 +198,6 @@ def only_teller(inbox: Path) -> Iterator[None]:
     if sys.platform == "win32":  # there one has to see to it oneself
         yield
         return
-    import fcntl  # noqa: PLC0415 - not there on Windows
-
     path = inbox.with_name(f"{inbox.name}.lock")
     try:
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))

@@ -1,25 +1,14 @@
 """`reconciler callbacks`: the callbacks of the account, and our end of them."""
 
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from reconciler.cli import options, output
-from reconciler.cli.callbacks import keys
-from reconciler.cli.commands import callback_edits
-
-if TYPE_CHECKING:
-    from reconciler.cli.running import Signals
-    from reconciler.model.messages import Callback
-    from reconciler.model.settings import Secret, Settings
-    from reconciler.service.client import ServiceClient
+from reconciler.cli import options
+from reconciler.cli.dispatch import runs
 
 default_port = 8490
 default_inbox = ".reconciler/inbox.db"
-
-_LOOK = "reconciler callbacks list"
 
 
 @click.group(name="callbacks", no_args_is_help=False, short_help="Receive replies; manage where they go.")
@@ -37,7 +26,39 @@ def command() -> None:
             --events replies.jsonl
         reconciler callbacks create on-call https://replies.example.com/ \\
             --key-env CALLBACK_KEY
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    """
+
+
+_KEY_OPTIONS = (
+    click.option(
+        "--key",
+        metavar="env:NAME|file:PATH",
+        help="Where the callback's key is; never the key itself, which others could see.",
+    ),
+    click.option("--key-env", metavar="NAME", help="The same as --key env:NAME."),
+    click.option("--key-file", metavar="FILE", help="The same as --key file:FILE."),
+    click.option("--no-key", is_flag=True, help="There is none: whoever reaches the address is believed."),
+    click.option(
+        "--key-in",
+        type=click.Choice(("header", "query")),
+        default="header",
+        show_default=True,
+        help="How the service sends the key.",
+    ),
+)
+
+
+def _key_options(command: options.Command) -> options.Command:
+    """`key`, `key_env`, `key_file`: texts, or None; `no_key`: true or false; `key_in`: header or query."""
+    return options.together(*_KEY_OPTIONS)(command)
+
+
+def _new_key_options(command: options.Command) -> options.Command:
+    """The same for a callback that is there: `key_in` is None where the way stays as it is."""
+    way = click.option(
+        "--key-in", type=click.Choice(("header", "query")), help="How the service is to send the key."
+    )
+    return options.together(*_KEY_OPTIONS[:-1], way)(command)
 
 
 def _path(_ctx: click.Context, _parameter: click.Parameter, path: str) -> str:
@@ -62,7 +83,7 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
 )
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="On which address.")
 @click.option("--path", default="/", show_default=True, callback=_path, help="The path that the URL names.")
-@keys.key_options
+@_key_options
 @click.option(
     "--header",
     default="X-Service-Callback-Key",
@@ -79,25 +100,9 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     metavar="FILE",
     help="Where replies are kept until they were told: none is lost, and none told twice but after a crash.",
 )
-@click.option(
-    "--format",
-    type=click.Choice(options.formats),
-    default="json",
-    show_default=True,
-    help="One JSON line a reply, or text for people.",
-)
-def listen(
-    *,
-    port: int,
-    host: str,
-    path: str,
-    header: str,
-    events: str | None,
-    inbox: str,
-    format: str,  # noqa: A002 - the option's name
-    key_in: Literal["header", "query"],
-    **given: Any,
-) -> int:
+@options.replies_format_option
+@runs("callbacks.listening:listen")
+def listen() -> None:
     """Take the replies that the service sends, and print each as one line of JSON.
 
     A reply is on disk before the service is told so, and noted as told when it has been printed. What
@@ -117,22 +122,7 @@ def listen(
         reconciler callbacks listen --port 8490 --key-env CALLBACK_KEY
         reconciler callbacks listen --port 8490 --key file:key.txt \\
             --events replies.jsonl
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    key = keys.key_of(given)
-    from reconciler.cli.callbacks.listening import Listening, run  # noqa: PLC0415 - a web server, not for --help
-    from reconciler.receiver.app import ReceiverConfig  # noqa: PLC0415 - the same
-
-    run(
-        Listening(
-            config=ReceiverConfig(key=key, how=key_in, header=header, path=path),
-            host=host,
-            port=port,
-            inbox=Path(inbox),
-            events=Path(events) if events else None,
-            as_json=format == "json",
-        )
-    )
-    return 0
+    """
 
 
 @command.command(short_help="Tell the replies that no listener told.")
@@ -140,14 +130,9 @@ def listen(
 @click.option(
     "--inbox", default=default_inbox, show_default=True, metavar="FILE", help="The inbox of the listener."
 )
-@click.option(
-    "--format",
-    type=click.Choice(options.formats),
-    default="json",
-    show_default=True,
-    help="One JSON line a reply, or text for people.",
-)
-def inbox(*, everything: bool, inbox: str, format: str) -> int:  # noqa: A002 - the option's name
+@options.replies_format_option
+@runs("callbacks.telling:inbox")
+def inbox() -> None:
     """Print the replies that were received and could not be told, oldest first, one line of JSON each.
 
     Each is noted as told when it has been printed, and is not told again. With --all everything that
@@ -162,17 +147,14 @@ def inbox(*, everything: bool, inbox: str, format: str) -> int:  # noqa: A002 - 
     Examples:
         reconciler callbacks inbox >> replies.jsonl
         reconciler callbacks inbox --all --format text
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.callbacks.telling import show_all, tell_waiting  # noqa: PLC0415 - loads what --help does not need
-
-    (show_all if everything else tell_waiting)(Path(inbox), as_json=format == "json")
-    return 0
+    """
 
 
 @command.command(name="list", short_help="List the callbacks of the account.")
 @options.settings_options
 @options.format_option
-def list_(*, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("callbacks.verbs:list_")
+def list_() -> None:
     """List the callbacks of the account; their keys are not shown.
 
     Reads settings and the service; writes nothing.
@@ -182,22 +164,13 @@ def list_(*, format: str, **given: Any) -> int:  # noqa: A002 - the option's nam
     \b
     Example:
         reconciler callbacks list --format json
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.calling import reading  # noqa: PLC0415 - loads the client, which --help does not need
-    from reconciler.report.messages import callback_lines, callback_values, report_json  # noqa: PLC0415 - the same
-
-    found = reading(given, lambda reader, _settings: reader.callbacks.list())
-    if format == "json":
-        output.json(report_json({"callbacks": [callback_values(one) for one in found]}))
-    else:
-        output.lines(callback_lines(found))
-    return 0
+    """
 
 
 @command.command(short_help="Register an address for replies.")
 @click.argument("name")
 @click.argument("url")
-@keys.key_options
+@_key_options
 @click.option(
     "--content-type",
     type=click.Choice(("json", "xml")),
@@ -213,7 +186,8 @@ def list_(*, format: str, **given: Any) -> int:  # noqa: A002 - the option's nam
 @click.option("--no-undeliverable", is_flag=True, help="Not called when a delivery fails.")
 @options.settings_options
 @options.format_option
-def create(*, name: str, url: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("callbacks.verbs:create")
+def create() -> None:
     """Register URL under NAME, which messages then name to have their replies sent there.
 
     The service looks at URL before it agrees, so the receiver has to run already.
@@ -226,47 +200,15 @@ def create(*, name: str, url: str, format: str, **given: Any) -> int:  # noqa: A
     Example:
         reconciler callbacks create on-call https://replies.example.com/ \\
             --key-env CALLBACK_KEY
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    key = keys.key_of(given)
-    from reconciler.cli.calling import once, writing  # noqa: PLC0415 - loads the client, which --help does not need
-    from reconciler.report.messages import callback_lines, callback_values, report_json  # noqa: PLC0415 - the same
-
-    callback = _callback(name, url, key, given)
-
-    async def create_it(client: "ServiceClient", _settings: "Settings", signals: "Signals") -> "Callback":
-        return await once(
-            signals, client.callbacks.create(callback), f"the callback {name} was created;", _LOOK
-        )
-
-    made = writing(given, create_it)
-    if format == "json":
-        output.json(report_json({"callback": callback_values(made)}))
-    else:
-        output.lines(callback_lines((made,))[:-1])
-    return 0
-
-
-def _callback(name: str, url: str, key: "Secret | None", given: dict[str, Any]) -> "Callback":
-    from reconciler.model.messages import Callback, CallbackAuth  # noqa: PLC0415 - with the client
-
-    way: Literal["httpheader", "querystring"] = "httpheader" if given["key_in"] == "header" else "querystring"
-    return Callback(
-        name,
-        url,
-        auth=None if key is None else CallbackAuth(way, key),
-        content_type=given["content_type"],
-        retries=not given["no_retries"],
-        email=given["email"],
-        on_reply=not given["no_replies"],
-        on_undeliverable=not given["no_undeliverable"],
-    )
+    """
 
 
 @command.command(short_help="Take a callback away.")
 @click.argument("callback_id", metavar="ID")
 @options.settings_options
 @options.format_option
-def delete(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("callbacks.verbs:delete")
+def delete() -> None:
     """Delete the callback with this ID, which `reconciler callbacks list` shows.
 
     Reads settings; writes the service.
@@ -276,21 +218,7 @@ def delete(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002
     \b
     Example:
         reconciler callbacks delete 4C8FE1A2B3D4E5F6
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.calling import once, writing  # noqa: PLC0415 - loads the client, which --help does not need
-    from reconciler.report.messages import report_json  # noqa: PLC0415 - the same
-
-    async def delete_it(client: "ServiceClient", _settings: "Settings", signals: "Signals") -> None:
-        await once(
-            signals, client.callbacks.delete(callback_id), f"the callback {callback_id} was deleted;", _LOOK
-        )
-
-    writing(given, delete_it)
-    if format == "json":
-        output.json(report_json({"deleted": callback_id}))
-    else:
-        output.data(f"deleted: callback {callback_id}")
-    return 0
+    """
 
 
 @command.command(short_help="List the service's attempts to call.")
@@ -299,7 +227,8 @@ def delete(*, callback_id: str, format: str, **given: Any) -> int:  # noqa: A002
 @click.option("--failed", is_flag=True, help="Only calls that have failed.")
 @options.settings_options
 @options.format_option
-def calls(*, callback_id: str, message_id: str | None, failed: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("callbacks.verbs:calls")
+def calls() -> None:
     """List the calls of one callback that the service made, and how they ended.
 
     Reads settings and the service; writes nothing.
@@ -309,19 +238,104 @@ def calls(*, callback_id: str, message_id: str | None, failed: bool, format: str
     \b
     Example:
         reconciler callbacks calls 4C8FE1A2B3D4E5F6 --failed
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.calling import reading  # noqa: PLC0415 - loads the client, which --help does not need
-    from reconciler.report.messages import call_lines, report_json  # noqa: PLC0415 - the same
-
-    status: Literal["FAILED"] | None = "FAILED" if failed else None
-    every = reading(given, lambda reader, _settings: reader.callbacks.calls(callback_id, status))
-    found = tuple(one for one in every if message_id in (None, one.message_id))
-    if format == "json":
-        output.json(report_json({"calls": found}))
-    else:
-        output.lines(call_lines(found))
-    return 0
+    """
 
 
-for _command in (callback_edits.get, callback_edits.update, callback_edits.mark):
-    command.add_command(_command)
+@command.command(short_help="Show one callback, whole.")
+@click.argument("callback_id", metavar="ID")
+@options.settings_options
+@options.format_option
+@runs("callbacks.verbs:get")
+def get() -> None:
+    """Show how the callback with this ID is configured. Its key is not shown, only how it travels.
+
+    What became of each call is shown by `reconciler callbacks calls ID`.
+
+    Reads settings and the service; writes nothing.
+
+    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+
+    \b
+    Example:
+        reconciler callbacks get 4C8FE1A2B3D4E5F6
+    """
+
+
+@command.command(short_help="Change how a callback is configured.")
+@click.argument("callback_id", metavar="ID")
+@click.option("--name", metavar="NAME", help="What messages call it. Those that name it otherwise lose it.")
+@click.option("--url", metavar="URL", help="Where replies go.")
+@_new_key_options
+@click.option(
+    "--content-type", type=click.Choice(("json", "xml")), help="The form in which replies are sent."
+)
+@click.option("--retries/--no-retries", default=None, help="Try again for a day, or once.")
+@click.option(
+    "--email", metavar="ADDRESS", help="Who is told when the address cannot be reached; '' for nobody."
+)
+@click.option("--replies/--no-replies", "on_reply", default=None, help="Called when somebody replies.")
+@click.option(
+    "--undeliverable/--no-undeliverable",
+    "on_undeliverable",
+    default=None,
+    help="Called when a delivery fails.",
+)
+@options.dry_run_option
+@options.yes_option
+@options.settings_options
+@options.format_option
+@runs("callbacks.verbs:update")
+def update() -> None:
+    """Change what is named, and leave the rest of the callback with this ID as it is.
+
+    What changes is shown, and asked about. An update writes the whole callback, its key too: where the
+    service does not show the key, give it again, or it would be gone. The service does not look at a
+    new URL, so see that the receiver runs there. Done is what reads back so.
+
+    Reads settings and the service; writes the service.
+
+    Exit codes: 0 done, or nothing to change; 1 not there, refused by the service or not taken,
+    3 input invalid, 5 changed meanwhile, 7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler callbacks update 4C8FE1A2B3D4E5F6 \\
+            --url https://replies.example.com/new --dry-run
+        reconciler callbacks update 4C8FE1A2B3D4E5F6 \\
+            --key-env CALLBACK_KEY --yes
+    """
+
+
+@command.command(short_help="Mark calls as dealt with, or as failed.")
+@click.argument("callback_id", metavar="ID")
+@click.argument("call_ids", metavar="[CALL]...", nargs=-1)
+@click.option("--message", "message_id", metavar="ID", help="All calls about this message, instead of CALL.")
+@click.option(
+    "--status",
+    type=click.Choice(("success", "failed"), case_sensitive=False),
+    required=True,
+    help="success: dealt with, and not tried again.",
+)
+@options.dry_run_option
+@options.yes_option
+@options.settings_options
+@options.format_option
+@runs("callbacks.verbs:mark")
+def mark() -> None:
+    """Set the status of calls that the service made to the callback with this ID.
+
+    A call that is marked as success is not tried again: mark those whose reply you have from elsewhere.
+    `reconciler callbacks calls ID` lists them. At most 100 at a time.
+
+    Reads settings and the service; writes the service.
+
+    Exit codes: 0 done, or nothing to change; 1 not there or not taken, 3 input invalid,
+    7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler callbacks mark 4C8FE1A2B3D4E5F6 0A1B2C3D4E5F6071 \\
+            --status success --dry-run
+        reconciler callbacks mark 4C8FE1A2B3D4E5F6 \\
+            --message 5D3A0B1C2D4E5F60 --status success --yes
+    """

@@ -1,15 +1,9 @@
 """`reconciler contacts`: looks contacts up in the service, whether a manifest declares them or not."""
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from reconciler.cli import options, output
-
-if TYPE_CHECKING:
-    from reconciler.model.contacts import ContactQuery, ContactsFound
-    from reconciler.model.settings import Settings
-    from reconciler.service.client import Reader
+from reconciler.cli import options
+from reconciler.cli.dispatch import runs
 
 limit_default = 100
 limit_max = 100_000
@@ -25,7 +19,7 @@ def command() -> None:
     \b
     Example:
         reconciler contacts search lastName=Doe
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    """
 
 
 def _filters(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
@@ -69,17 +63,8 @@ def _filters(_ctx: click.Context, _parameter: click.Parameter, written: tuple[st
 @options.workspace_option
 @options.settings_options
 @options.format_option
-def search(
-    *,
-    filters: dict[str, str],
-    shown: tuple[str, ...],
-    sort: tuple[str, ...],
-    order: str,
-    limit: int,
-    workspace: str,
-    format: str,  # noqa: A002 - the option's name
-    **given: Any,
-) -> int:
+@runs("verbs.contacts:search")
+def search() -> None:
     """Find the contacts of a workspace whose fields contain the texts given; without any, list all.
 
     Letter case does not matter, and all filters have to fit. A field is named as in a manifest, a
@@ -98,28 +83,4 @@ def search(
             --field workMobilePhone1 --sort lastName
         reconciler contacts search custom.employeeId=4711 --workspace ops \\
             --format json
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    if order == "desc" and not sort:
-        raise click.UsageError("--order needs --sort.")
-    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
-    from reconciler.cli.finding import checked_query, find_contacts, with_addresses  # noqa: PLC0415 - the same
-    from reconciler.model.contacts import ContactQuery  # noqa: PLC0415 - the same
-    from reconciler.report.contacts import contact_lines, contact_values  # noqa: PLC0415 - the same
-    from reconciler.report.messages import report_json  # noqa: PLC0415 - the same
-
-    asked = ContactQuery(filters, shown, sort, order == "desc", limit)
-
-    async def find(
-        reader: "Reader", settings: "Settings"
-    ) -> "tuple[ContactQuery, ContactsFound, str, Settings]":
-        query = checked_query(settings, asked)
-        where = await workspace_id(reader, settings, workspace)
-        return query, await find_contacts(reader.contacts, query, workspace=where), where, settings
-
-    query, rows, where, settings = reading(given, find)
-    found = with_addresses(rows, settings, workspace, where)
-    if format == "json":
-        output.json(report_json(contact_values(found)))
-    else:
-        output.lines(contact_lines(found, query.shown, workspace))
-    return 0
+    """

@@ -1,10 +1,9 @@
 """`reconciler drift`: live against what we last applied, apart from what git wants. Sends nothing but GET."""
 
-from typing import Any
-
 import click
 
-from reconciler.cli import options, output
+from reconciler.cli import options
+from reconciler.cli.dispatch import runs
 
 
 @click.command(short_help="Show what changed behind our back since the last apply.")
@@ -12,7 +11,8 @@ from reconciler.cli import options, output
 @options.selection_options
 @options.full_option
 @options.format_option
-def command(*, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("verbs.plan:drift")
+def command() -> None:
     """Show what somebody else changed on the service since the last apply.
 
     What the manifests want beyond that is not drift; `reconciler plan` shows it. A second live entity for
@@ -26,14 +26,4 @@ def command(*, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - th
     Examples:
         reconciler drift
         reconciler drift --only kind:device --format json
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.commands.plan import planned_for  # noqa: PLC0415 - loads much
-    from reconciler.report.drift import drift_lines, drifts  # noqa: PLC0415 - the same
-    from reconciler.report.json import drift_json  # noqa: PLC0415 - the same
-
-    plan = planned_for(given).plan
-    if format == "json":
-        output.json(drift_json(plan))
-    else:
-        output.lines(drift_lines(plan, full=full))
-    return 2 if drifts(plan) else 0
+    """

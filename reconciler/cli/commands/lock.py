@@ -1,17 +1,17 @@
 """`reconciler lock`: who may write now. Changes nothing."""
 
-from typing import Any
-
 import click
 
-from reconciler.cli import options, output
+from reconciler.cli import options
+from reconciler.cli.dispatch import runs
 
 
 @click.command(short_help="Show who holds the lock of this stack.")
 @options.settings_options
 @options.in_service_option
 @options.format_option
-def command(*, in_service: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("verbs.locks:lock")
+def command() -> None:
     """Show who holds the lock of this stack: holder, run, since when, how far it is, its lease, its id.
 
     One run at a time writes for one service and stack. The lock of a run that lives is renewed as it
@@ -30,31 +30,4 @@ def command(*, in_service: bool, format: str, **given: Any) -> int:  # noqa: A00
         reconciler lock
         reconciler lock --format json
         reconciler lock --in-service
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    if in_service:
-        return _in_service(given, as_json=format == "json")
-    from reconciler.cli.storing import now, opened  # noqa: PLC0415 - loads the store, which --help does not need
-    from reconciler.report.history import lock_json, lock_lines  # noqa: PLC0415 - the same
-    from reconciler.store.lock import gone  # noqa: PLC0415 - the same
-
-    with opened(given) as (store, settings):
-        holder = store.holder()
-        running = store.running()
-    ended = holder is not None and gone(holder)
-    if format == "json":
-        output.json(lock_json(holder, settings.stack, now(), gone=ended, running=running))
-    else:
-        output.lines(lock_lines(holder, settings.stack, now(), gone=ended, running=running))
-    return 0
-
-
-def _in_service(given: dict[str, Any], *, as_json: bool) -> int:
-    from reconciler.cli.tickets import standing  # noqa: PLC0415 - loads the client, which --help does not need
-    from reconciler.report.tickets import tickets_json, tickets_lines  # noqa: PLC0415 - the same
-
-    settings, found = standing(given)
-    if as_json:
-        output.json(tickets_json(found, settings.stack))
-    else:
-        output.lines(tickets_lines(found, settings.stack))
-    return 0
+    """

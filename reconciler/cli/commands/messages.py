@@ -2,27 +2,11 @@
 
 import re
 from datetime import UTC, datetime, time
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.cli import options, output
-from reconciler.cli.messages.bulk_command import bulk
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from reconciler.model.messages import (
-        Delivery,
-        MessageDetail,
-        MessageRow,
-        Response,
-        ResponseCount,
-        StatusCount,
-    )
-    from reconciler.model.settings import Settings
-    from reconciler.report.lines import Line
-    from reconciler.service.client import Reader
+from reconciler.cli import options
+from reconciler.cli.dispatch import runs
 
 wait_default_s = 300.0
 
@@ -41,7 +25,7 @@ def command() -> None:
         reconciler messages send --to +61491570156 --subject Test \\
             --body 'Are you there?' --wait
         reconciler messages list --from 2026-03-02 --to 2026-03-08
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
+    """
 
 
 def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
@@ -53,18 +37,6 @@ def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple
         if name in found:
             raise click.BadParameter(f"{name} is given twice.")
         found[name] = value
-    return found
-
-
-def _at(ctx: click.Context, parameter: click.Parameter, written: str | None) -> datetime | None:
-    """Return the time of --at. Raises BadParameter where it names no zone."""
-    if written is None:
-        return None
-    from reconciler.manifest.outgoing import TIME_HINT, moment  # noqa: PLC0415 - not for --help
-
-    found = moment(written)
-    if found is None:
-        raise click.BadParameter(f"{written!r} is not a time with a zone: {TIME_HINT}.", ctx, parameter)
     return found
 
 
@@ -86,7 +58,6 @@ def _at(ctx: click.Context, parameter: click.Parameter, written: str | None) -> 
 @click.option(
     "--at",
     metavar="TIME",
-    callback=_at,
     help="Send it then: an ISO 8601 time with its zone, as 2026-03-02T22:00+11:00. Default: now.",
 )
 @click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
@@ -116,15 +87,8 @@ def _at(ctx: click.Context, parameter: click.Parameter, written: str | None) -> 
 )
 @options.settings_options
 @options.format_option
-def send(
-    *,
-    dry_run: bool,
-    allow_recipients: int,
-    wait: bool,
-    timeout: float,
-    format: str,  # noqa: A002 - the option's name
-    **given: Any,
-) -> int:
+@runs("messages.sending:send")
+def send() -> None:
     """Send one message. It is sent at most once: an answer that got lost is told, and nothing is repeated.
 
     contact/WORKSPACE/NAME is a contact of the manifests, tag:KEY=VALUE every contact that carries the
@@ -148,16 +112,7 @@ def send(
             --subject Report --body-file - < report.txt
         reconciler messages send --to +61491570156 --subject Test \\
             --body 'Reply, please' --callback on-call --param incident=42
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.messages import sending  # noqa: PLC0415 - not for --help
-
-    found, as_json = sending.written(given), format == "json"
-    if wait and (found.at is not None or dry_run):
-        raise click.UsageError("--wait goes with a message that is sent now.")
-    if dry_run:
-        return sending.show_draft(given, found, allowed=allow_recipients, as_json=as_json)
-    wait_s = timeout if wait else None
-    return sending.send(given, found, allowed=allow_recipients, wait_s=wait_s, as_json=as_json)
+    """
 
 
 def _moment(ctx: click.Context, parameter: click.Parameter, written: str | None) -> datetime | None:
@@ -192,15 +147,8 @@ def _moment(ctx: click.Context, parameter: click.Parameter, written: str | None)
 @options.workspace_option
 @options.settings_options
 @options.format_option
-def list_(
-    *,
-    start: datetime | None,
-    end: datetime | None,
-    shared: bool,
-    workspace: str,
-    format: str,  # noqa: A002 - the option's name
-    **given: Any,
-) -> int:
+@runs("messages.verbs:list_")
+def list_() -> None:
     """List messages, the newest first: those of the last seven days, or of the dates given.
 
     Reads settings and the service; writes nothing.
@@ -211,21 +159,7 @@ def list_(
     Examples:
         reconciler messages list
         reconciler messages list --from 2026-03-02 --to 2026-03-08 --format json
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    if end is not None and start is None:
-        raise click.UsageError("--to needs --from.")
-    if start is not None and end is not None and end < start:
-        raise click.UsageError("--to is before --from.")
-    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
-    from reconciler.report.messages import message_table  # noqa: PLC0415 - the same
-
-    async def list_them(reader: "Reader", settings: "Settings") -> "tuple[MessageRow, ...]":
-        where = await workspace_id(reader, settings, workspace)
-        return await reader.messages.list(start, end, workspace=where, shared=shared)
-
-    found = reading(given, list_them)
-    _show({"messages": found}, message_table(found), format)
-    return 0
+    """
 
 
 @command.command(short_help="Show one message, whole.")
@@ -233,7 +167,8 @@ def list_(
 @options.workspace_option
 @options.settings_options
 @options.format_option
-def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("messages.verbs:show")
+def show() -> None:
     """Show the message with this ID, with every field that the service tells.
 
     Reads settings and the service; writes nothing.
@@ -243,18 +178,7 @@ def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int: 
     \b
     Example:
         reconciler messages show 4C8FE1A2B3D4E5F6
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
-    from reconciler.report.messages import detail_lines  # noqa: PLC0415 - the same
-
-    async def get(reader: "Reader", settings: "Settings") -> "MessageDetail":
-        return await reader.messages.get(
-            message_id, workspace=await workspace_id(reader, settings, workspace)
-        )
-
-    found = reading(given, get)
-    _show({"message": found}, detail_lines(found), format)
-    return 0
+    """
 
 
 @command.command(short_help="Show what became of a message.")
@@ -263,7 +187,8 @@ def show(*, message_id: str, workspace: str, format: str, **given: Any) -> int: 
 @options.workspace_option
 @options.settings_options
 @options.format_option
-def status(*, message_id: str, detailed: bool, workspace: str, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("messages.verbs:status")
+def status() -> None:
     """Show how many recipients of a message are in each state, or each of them.
 
     Reads settings and the service; writes nothing.
@@ -273,25 +198,7 @@ def status(*, message_id: str, detailed: bool, workspace: str, format: str, **gi
     \b
     Example:
         reconciler messages status 4C8FE1A2B3D4E5F6 --detailed
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
-    from reconciler.report.messages import delivery_lines, status_lines  # noqa: PLC0415 - the same
-
-    async def deliveries(reader: "Reader", settings: "Settings") -> "tuple[Delivery, ...]":
-        where = await workspace_id(reader, settings, workspace)
-        return await reader.messages.status(message_id, "detailed", workspace=where)
-
-    async def states(reader: "Reader", settings: "Settings") -> "tuple[StatusCount, ...]":
-        where = await workspace_id(reader, settings, workspace)
-        return await reader.messages.status(message_id, workspace=where)
-
-    if detailed:
-        each = reading(given, deliveries)
-        _show({"deliveries": each}, delivery_lines(each), format)
-    else:
-        counted = reading(given, states)
-        _show({"status": counted}, status_lines(counted), format)
-    return 0
+    """
 
 
 @command.command(short_help="Show what people answered.")
@@ -308,15 +215,8 @@ def status(*, message_id: str, detailed: bool, workspace: str, format: str, **gi
 @options.workspace_option
 @options.settings_options
 @options.format_option
-def responses(
-    *,
-    message_id: str,
-    detailed: bool,
-    rule: str,
-    workspace: str,
-    format: str,  # noqa: A002 - the option's name
-    **given: Any,
-) -> int:
+@runs("messages.verbs:responses")
+def responses() -> None:
     """Show how many recipients of a message answered in each way, or each answer.
 
     Reads settings and the service; writes nothing.
@@ -326,34 +226,38 @@ def responses(
     \b
     Example:
         reconciler messages responses 4C8FE1A2B3D4E5F6 --detailed
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.calling import reading, workspace_id  # noqa: PLC0415 - not for --help
-    from reconciler.report.messages import answer_lines, response_lines  # noqa: PLC0415 - the same
-
-    async def answers(reader: "Reader", settings: "Settings") -> "tuple[Response, ...]":
-        where = await workspace_id(reader, settings, workspace)
-        return await reader.messages.response_details(message_id, rule, workspace=where)
-
-    async def counts(reader: "Reader", settings: "Settings") -> "tuple[ResponseCount, ...]":
-        where = await workspace_id(reader, settings, workspace)
-        return await reader.messages.responses(message_id, rule, workspace=where)
-
-    if detailed:
-        each = reading(given, answers)
-        _show({"answers": each}, answer_lines(each), format)
-    else:
-        counted = reading(given, counts)
-        _show({"responses": counted}, response_lines(counted), format)
-    return 0
+    """
 
 
-def _show(about: "Mapping[str, object]", lines: "Sequence[Line]", format: str) -> None:  # noqa: A002 - the option's name
-    from reconciler.report.messages import report_json  # noqa: PLC0415 - not for --help
+@command.command(short_help="Send one message to everybody in a resource.")
+@click.argument("address", metavar="RESOURCE")
+@click.option("--sms", metavar="COLUMN", help="The column with mobile numbers.")
+@click.option("--email", metavar="COLUMN", help="The column with e-mail addresses.")
+@click.option("--voice", metavar="COLUMN", help="The column with numbers to call.")
+@click.option("--subject", required=True, metavar="TEXT", help="The subject.")
+@options.text_options
+@click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
+@click.option("--dry-run", is_flag=True, help="Count whom it would reach, and send nothing.")
+@options.recipients_option
+@options.settings_options
+@options.format_option
+@runs("messages.bulk:bulk")
+def bulk() -> None:
+    """Send one message to everybody whom the rows of RESOURCE address, at most once.
 
-    if format == "json":
-        output.json(report_json(about))
-    else:
-        output.lines(lines)
+    RESOURCE is resource/WORKSPACE/NAME of the manifests, CSV with a heading or a JSON list of objects. Of
+    a row counts the first of the columns that is filled: SMS, e-mail, voice. The service reads the rows
+    itself, and does not show them; so the resource has to be applied as it is declared now, and is counted
+    from the manifests. Nothing is sent where a column is not there, where none of its cells is a number or
+    an e-mail address as its option says, or where the resource is gone.
 
+    Reads settings, manifests, the store and the service; writes the service, nothing with --dry-run.
 
-command.add_command(bulk)
+    Exit codes: 0 accepted, 1 not sent, 3 input invalid, 7 too many recipients,
+    8 in doubt whether it was sent, 64 usage, 130 interrupted.
+
+    \b
+    Example:
+        reconciler messages bulk resource/default/staff --sms mobile \\
+            --subject Shift --body 'Tonight?' --dry-run
+    """

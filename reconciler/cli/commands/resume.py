@@ -1,14 +1,9 @@
 """`reconciler resume`: settles what an earlier run left in doubt, then goes on with its plan."""
 
-import os
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from reconciler.cli import options, output
-
-if TYPE_CHECKING:
-    from reconciler.model.outcomes import Run
+from reconciler.cli import options
+from reconciler.cli.dispatch import runs
 
 
 @click.command(short_help="Go on with a run that did not finish.")
@@ -17,7 +12,8 @@ if TYPE_CHECKING:
 @options.lock_option
 @options.full_option
 @options.format_option
-def command(*, fail_fast: bool, full: bool, format: str, **given: Any) -> int:  # noqa: A002 - the option's name
+@runs("verbs.resume:resume")
+def command() -> None:
     """Settle what a run left in doubt when it was cut off, then do what is left of its plan.
 
     What was sent and not answered is looked for, once it can no longer arrive late; nothing is sent
@@ -35,38 +31,4 @@ def command(*, fail_fast: bool, full: bool, format: str, **given: Any) -> int:  
     Examples:
         reconciler resume
         reconciler resume --format json
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    as_json = format == "json"
-    run = _resumed(given, fail_fast=fail_fast, full=full, as_json=as_json)
-    if run is None:
-        output.note("nothing to resume: every run of this stack has finished.")
-        if as_json:
-            output.json('{"version": 1, "outcome": "done", "exit_code": 0}')
-        return 0
-    from reconciler.cli.screen import report  # noqa: PLC0415 - where a run has ended
-
-    return report(run, full=full, as_json=as_json)
-
-
-def _resumed(given: dict[str, Any], *, fail_fast: bool, full: bool, as_json: bool) -> "Run | None":
-    from reconciler import pipeline  # noqa: PLC0415 - loads everything, which --help does not need
-    from reconciler.cli.running import finish, outside, patient, settings_of  # noqa: PLC0415 - the same
-    from reconciler.cli.screen import Resuming  # noqa: PLC0415 - the same
-
-    settings = patient(
-        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
-    )
-    desired = pipeline.validate(settings, os.environ)
-    with output.progress() as bars:
-        bars.advance("reading the service", 0, None)
-
-        return finish(
-            lambda signals: pipeline.resume(
-                settings,
-                desired,
-                outside(settings),
-                stop=signals.stop,
-                watch=Resuming(bars, signals, ask=False, full=full, as_json=as_json),
-                fail_fast=fail_fast,
-            )
-        )
+    """

@@ -1,13 +1,9 @@
 """`reconciler sandbox`: the whole service on loopback, until it is stopped."""
 
-import errno
-from typing import Any, Literal
-
 import click
 
-from reconciler.cli import output, signals
-from reconciler.cli.sandbox_switches import chosen, switches
-from reconciler.errors import FileError, InputError, ReconcilerError
+from reconciler.cli.dispatch import runs
+from reconciler.cli.sandbox_switches import switches
 
 default_port = 8480
 
@@ -82,22 +78,8 @@ def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     help="Keep everything in this SQLite file. Default: in memory.",
 )
 @switches
-def command(
-    *,
-    port: int,
-    username: str,
-    password: str,
-    api_key: str,
-    vendor: str,
-    workspaces: Workspaces,
-    contacts: int,
-    rows: Literal["brief", "full"],
-    default_form: Literal["json", "xml"],
-    latency_ms: float,
-    data: str | None,
-    like: Literal["specification", "recorded"],
-    **given: Any,
-) -> int:
+@runs("verbs.sandbox:sandbox")
+def command() -> None:
     """Run the whole messaging service on this machine. No message leaves it.
 
     Callbacks go to loopback alone, unless --callback-targets says any. It prints its address when
@@ -115,59 +97,4 @@ def command(
             --workspace Operations=4C8FE1A2B3D4E5F6 --contacts 55
         reconciler sandbox --like recorded --requests-per-second 10 \\
             --fault latency,seconds=2,times=null
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.sandbox.app import SandboxConfig, serve  # noqa: PLC0415 - a web server, not for --help
-
-    try:
-        config = SandboxConfig.like(
-            like,
-            username=username,
-            password=password,
-            api_key=api_key,
-            vendor=vendor,
-            workspaces=workspaces,
-            contacts=contacts,
-            rows=rows,
-            default_form=default_form,
-            latency_ms=latency_ms,
-            data=data,
-            **chosen(given),
-        )
-    except ValueError as error:
-        raise click.UsageError(f"{error}.") from error
-    try:
-        serve(config, port=port, on_ready=lambda address: _ready(address, config.named_workspaces()))
-    except OSError as error:
-        raise _unusable(error, port) from error
-    output.note("sandbox stopped.")
-    return 0
-
-
-def _ready(address: str, workspaces: tuple[tuple[str, str], ...]) -> None:
-    signals.react(signals.left_to_others)
-    named = "".join(f"\n  workspace {name} has the id {found}" for name, found in workspaces)
-    output.data(f"sandbox ready at {address}")
-    output.note(
-        f"  settings: service.base_url: {address}, or RECONCILER_SERVICE_BASE_URL={address}\n"
-        "  credentials: what --username, --password and --api-key say (demo, demo, demo-key)"
-        f"{named}\n  stop it with Ctrl-C"
-    )
-
-
-def _unusable(error: OSError, port: int) -> ReconcilerError:
-    from reconciler.sandbox.storage import DataFileError  # noqa: PLC0415 - only an error needs it
-
-    if isinstance(error, DataFileError):
-        return FileError(f"{error}.", next="name another file with --data, or leave it out")
-    if error.errno == errno.EADDRINUSE:
-        return FileError(
-            f"the port {port} of 127.0.0.1 is in use.",
-            next="stop what runs there, or choose another: reconciler sandbox --port 0",
-        )
-    if error.errno == errno.EACCES:
-        return FileError(
-            f"the port {port} needs rights that this user has not.", next="choose one above 1023: --port 8480"
-        )
-    return InputError(
-        f"the sandbox cannot start: {(error.strerror or str(error)).lower()}.", next="try --port 0"
-    )
+    """

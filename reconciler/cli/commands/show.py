@@ -1,11 +1,9 @@
 """`reconciler show`: a saved plan, as text or JSON. Reads the file, and a key where it is encrypted."""
 
-import os
-from pathlib import Path
-
 import click
 
-from reconciler.cli import options, output
+from reconciler.cli import options
+from reconciler.cli.dispatch import runs
 
 
 @click.command(short_help="Show a saved plan.")
@@ -13,7 +11,8 @@ from reconciler.cli import options, output
 @options.identity_option
 @options.full_option
 @options.format_option
-def command(file: str, *, identity: str | None, full: bool, format: str) -> int:  # noqa: A002 - the option's name
+@runs("verbs.show:show")
+def command() -> None:
     """Show the plan that `reconciler plan -o FILE`, or the undo that `apply --undo FILE` wrote.
 
     The guard is asked again when the plan is applied; here its default limits are shown.
@@ -25,17 +24,4 @@ def command(file: str, *, identity: str | None, full: bool, format: str) -> int:
     \b
     Example:
         reconciler show plan.json --full
-    """  # noqa: D301 - \\b is click's mark, not an escape of ours
-    from reconciler.cli.files.planfile import read_plan  # noqa: PLC0415 - loads much that --help does not need
-    from reconciler.core.guard import Consent, guard  # noqa: PLC0415 - the same
-    from reconciler.model.settings import GuardLimits  # noqa: PLC0415 - the same
-    from reconciler.report.json import plan_json  # noqa: PLC0415 - the same
-    from reconciler.report.text import plan_lines  # noqa: PLC0415 - the same
-
-    plan = read_plan(Path(file), identity=identity, environ=os.environ)
-    verdict = guard(plan, GuardLimits(), Consent())
-    if format == "json":
-        output.json(plan_json(plan, verdict, 0))
-    else:
-        output.lines(plan_lines(plan, verdict, full=full, next_step=f"reconciler apply {file}"))
-    return 0
+    """

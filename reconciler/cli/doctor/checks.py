@@ -1,7 +1,7 @@
 """What `reconciler doctor` looks at on this machine: settings, manifests, limits, files, the way, versions.
 
 Belongs here: looking, and saying what was found; each look alone, and none of them writes. Not here: the
-store and the service (outside.py), deadlines (commands/doctor.py), how it is shown (report/).
+store and the service (outside.py), deadlines (looks.py), how it is shown (report/).
 """
 
 import importlib.metadata
@@ -12,7 +12,6 @@ import sqlite3
 import ssl
 import stat
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from reconciler.cli.doctor.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.settings import network, trust
 from reconciler.cli.settings.reading import Read
 from reconciler.cli.settings.values import REFERENCES, SECRETS, refused
+from reconciler.cli.verbs.validate import declared
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.findings import Finding
 from reconciler.model.settings import Settings
@@ -94,9 +94,7 @@ def manifests(around: Surroundings) -> tuple[Finding, ...]:
     if around.read is None:
         return (unchecked("manifests", "the settings"),)
     desired = pipeline.validate(around.read.settings, around.environ)
-    kinds = Counter(address.kind for address in desired.entities)
-    declared = [count(kinds[kind], kind) for kind in ("contact", "device", "resource")]
-    what, warnings = ", ".join(declared), len(desired.notices)
+    what, warnings = declared(desired.entities), len(desired.notices)
     if warnings:
         what = f"{what}; {count(warnings, 'warning')}"
         return (Finding("manifests", "warn", what, "reconciler validate shows what is probably wrong"),)

@@ -16,7 +16,7 @@ from reconciler.cli.doctor.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.doctor.surroundings import Surroundings, alone, unchecked
 from reconciler.cli.settings.network import read_network
 from reconciler.cli.settings.reading import Read
-from reconciler.cli.storing import now, open_store
+from reconciler.cli.verbs.storing import now, open_store
 from reconciler.core.recover import Standing
 from reconciler.errors import (
     CorruptRecord,

@@ -10,6 +10,9 @@ whoever has it can encrypt another plan to it. That is what the fresh plan is fo
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import pyrage
+from pyrage import IdentityError, RecipientError, ssh, x25519
+
 from reconciler.cli.files.private import read_file
 from reconciler.errors import InputError
 
@@ -31,8 +34,6 @@ def is_encrypted(data: bytes) -> bool:
 
 def encrypted(data: bytes, recipients: Sequence[str]) -> bytes:
     """Return `data` readable by these recipients alone. Raises InputError."""
-    import pyrage  # noqa: PLC0415 - only who encrypts pays for it
-
     return bytes(pyrage.encrypt(data, check_recipients(recipients)))
 
 
@@ -42,8 +43,6 @@ def check_recipients(recipients: Iterable[str]) -> list[Key]:
 
 
 def _recipient(text: str) -> Key:
-    from pyrage import RecipientError, ssh, x25519  # noqa: PLC0415 - only who encrypts pays for it
-
     # A private key in its place is the one slip that must not be repeated by an error.
     shown = "(a private key)" if "SECRET" in text.upper() else repr(text[:24])
     try:
@@ -65,8 +64,6 @@ def read_recipients(path: Path) -> tuple[str, ...]:
 
 def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping[str, str]) -> bytes:
     """Return what an encrypted file holds. Raises InputError, FileError: no key, another one, damaged."""
-    import pyrage  # noqa: PLC0415 - only who decrypts pays for it
-
     name = identity or environ.get(VARIABLE, "")
     if data.startswith(_ARMOUR):
         raise InputError(
@@ -107,8 +104,6 @@ def read_identities(path: Path) -> list[Key]:
 
 
 def _identity(path: Path, line: str) -> Key:
-    from pyrage import IdentityError, x25519  # noqa: PLC0415 - only who decrypts pays for it
-
     try:
         return x25519.Identity.from_str(line)
     except (IdentityError, ValueError):  # its text may quote the key
@@ -119,8 +114,6 @@ def _identity(path: Path, line: str) -> Key:
 
 
 def _ssh_identity(path: Path, data: bytes) -> Key:
-    from pyrage import IdentityError, ssh  # noqa: PLC0415 - only who decrypts pays for it
-
     try:
         return ssh.Identity.from_buffer(data)
     except (IdentityError, ValueError) as error:

@@ -4,6 +4,7 @@ Plans hold people's data, so a moment at 0644 is already too long, and a plan cu
 disk must never stand where a good one stood. Only writing and reading of such files belongs here.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -130,8 +131,6 @@ def read_file(path: Path, *, most: int = read_max, private: bool = False) -> byt
 
 
 def _from(path: Path, verb: str, error: OSError) -> FileError:
-    import errno  # noqa: PLC0415 - only an error pays for it
-
     reason = (error.strerror or type(error).__name__).lower()
     name = errno.errorcode.get(error.errno or 0, "")
     hint = _NEXT.get(name, "look at the folder and its rights")

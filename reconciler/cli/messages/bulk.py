@@ -1,32 +1,34 @@
 """`messages bulk`: one message to everybody whom the rows of a resource of the manifests address.
 
 Belongs here: which resource it is at the service, and the order of the steps. Not here: who is addressed
-(core/bulk.py), options (bulk_command.py), the call (service/messaging/messages.py).
+(core/bulk.py), the call (service/messaging/messages.py).
 
 The service does not show what a resource holds, so a message goes only to one whose content is recorded as
 applied, and is the one that the manifests say now: what was counted is what is sent to.
 """
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
+import click
 from msgspec import Struct, structs
 
-from reconciler.cli.calling import reading, workspace_id, writing
-from reconciler.cli.messages.sending import require_callback, send_once
+from reconciler.cli.messages.sending import look_at, require_callback, send_once, text_of
 from reconciler.cli.running import Signals
-from reconciler.cli.storing import open_store
-from reconciler.core import bulk
+from reconciler.cli.verbs.calling import reading, show, workspace_id, writing
+from reconciler.cli.verbs.storing import open_store
+from reconciler.core.bulk import addressed
 from reconciler.core.recipients import check_count
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
-from reconciler.model.messages import Message, Sent
+from reconciler.model.messages import BulkResource, Message, Sent
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate
+from reconciler.report.lines import count, line
+from reconciler.report.messages import sent_lines
 from reconciler.service.client import Reader, ServiceClient
 
 
@@ -38,27 +40,47 @@ class Draft(Struct, frozen=True):
     recipients: int
 
 
-def show(given: Mapping[str, Any], address: str, message: Message, *, allowed: int) -> Draft:
-    """Return what would be sent; the client cannot write. Raises as `send` does."""
-
-    async def look(reader: Reader, settings: Settings) -> Draft:
-        return (await _draft(reader, settings, address, message, allowed))[0]
-
-    return reading(given, look)
-
-
-def send(given: Mapping[str, Any], address: str, message: Message, *, allowed: int) -> tuple[Draft, Sent]:
-    """Send the message once. `message.resource` has the columns, and no id yet.
+def bulk(*, address: str, dry_run: bool, allow_recipients: int, as_json: bool, **given: Any) -> int:
+    """Send one message to everybody in the resource, or count whom it would reach.
 
     Raises UnknownAddress, InputError for a resource that is not applied as it is declared, Refused for too
     many recipients, InDoubt where nobody knows whether it was sent.
     """
+    message = _message(given)
 
-    async def work(client: ServiceClient, settings: Settings, signals: Signals) -> tuple[Draft, Sent]:
-        draft, where = await _draft(client, settings, address, message, allowed)
+    async def look(reader: Reader, settings: Settings) -> Draft:
+        return (await _draft(reader, settings, address, message, allow_recipients))[0]
+
+    async def send(client: ServiceClient, settings: Settings, signals: Signals) -> tuple[Draft, Sent]:
+        draft, where = await _draft(client, settings, address, message, allow_recipients)
         return draft, await send_once(client, signals, draft.message, where)
 
-    return writing(given, work)
+    if dry_run:
+        draft = reading(given, look)
+        told = f"would reach {count(draft.recipients, 'recipient')} in workspace {draft.workspace}"
+        return show({"dry_run": True, **_about(draft)}, (line(f"{told}; nothing was sent"),), as_json=as_json)
+    draft, sent = writing(given, send)
+    lines = sent_lines(sent, look_at(sent, draft.workspace))
+    return show({"sent": sent, **_about(draft)}, lines, as_json=as_json)
+
+
+def _about(draft: Draft) -> dict[str, object]:
+    return {"workspace": draft.workspace, "recipients": draft.recipients}
+
+
+def _message(given: dict[str, Any]) -> Message:
+    """Take the message out of the options. Raises UsageError, FileError, InputError."""
+    columns = {name: given.pop(name) or "" for name in ("sms", "email", "voice")}
+    if not any(columns.values()):
+        raise click.UsageError("name a column that addresses somebody: --sms, --email or --voice.")
+    text = text_of(given, needed=True)
+    return Message(
+        to=(),
+        subject=given.pop("subject"),
+        body=text or "",
+        callback_id=given.pop("callback"),
+        resource=BulkResource("", **columns),
+    )
 
 
 async def _draft(
@@ -70,7 +92,7 @@ async def _draft(
     assert entity.content is not None  # noqa: S101 - every resource has content
     given = {"sms": columns.sms, "email": columns.email, "voice": columns.voice}
     named = {channel: column for channel, column in given.items() if column}
-    people = bulk.addressed(entity.content.data, str(entity.fields.get("mimeType", "")), named)
+    people = addressed(entity.content.data, str(entity.fields.get("mimeType", "")), named)
     check_count(len(people), settings.guard.recipients_max, allowed)
     alias = entity.address.workspace
     where = await workspace_id(reader, settings, alias)

@@ -8,6 +8,7 @@ the command (commands/messages.py), the file's form (manifest/outgoing.py), the 
 import os
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,14 @@ import click
 from msgspec import Struct, structs
 
 from reconciler.cli import output
-from reconciler.cli.calling import once, reading, workspace_id, writing
 from reconciler.cli.files.private import read_file
 from reconciler.cli.messages.following import Followed, follow
 from reconciler.cli.running import Signals, outside
+from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.core import recipients
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import FileError, InputError
-from reconciler.manifest.outgoing import Written, mistakes, read_message
+from reconciler.manifest.outgoing import TIME_HINT, Written, mistakes, moment, read_message
 from reconciler.model.documents import Place
 from reconciler.model.messages import Message, Schedule, Sent
 from reconciler.model.settings import Settings
@@ -53,6 +54,28 @@ class Outgoing(Struct, frozen=True):
         return len(self.message.to)
 
 
+def send(
+    *, dry_run: bool, allow_recipients: int, wait: bool, timeout: float, as_json: bool, **given: Any
+) -> int:
+    """Send one message, or show whom it would reach; with `wait` follow it for `timeout` seconds."""
+    found = written(given)
+    if wait and (found.at is not None or dry_run):
+        raise click.UsageError("--wait goes with a message that is sent now.")
+    if dry_run:
+        return show_draft(given, found, allowed=allow_recipients, as_json=as_json)
+    return _send(given, found, allowed=allow_recipients, wait_s=timeout if wait else None, as_json=as_json)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return the time of --at. Raises BadParameter where it names no zone."""
+    if text is None:
+        return None
+    found = moment(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a time with a zone: {TIME_HINT}.", param_hint="'--at'")
+    return found
+
+
 def written(given: dict[str, Any]) -> Written:
     """Take a message out of the options and the file. Raises UsageError, FileError, InputError."""
     file = given.pop("file")
@@ -65,7 +88,7 @@ def written(given: dict[str, Any]) -> Written:
         "callback": given.pop("callback") or None,
         "parameters": given.pop("parameters"),
         "workspace": given.pop("workspace"),
-        "at": given.pop("at"),
+        "at": _moment(given.pop("at")),
     }
     told = {name: value for name, value in told.items() if value not in (None, (), {})}
     twice = [name for name in told if getattr(found, name)] + (
@@ -233,7 +256,7 @@ def show_draft(given: Mapping[str, Any], found: Written, *, allowed: int, as_jso
     return 0
 
 
-def send(
+def _send(
     given: Mapping[str, Any], found: Written, *, allowed: int, wait_s: float | None, as_json: bool
 ) -> int:
     """Send the message once, follow it for `wait_s` where that is asked for, and return the exit code."""

@@ -12,10 +12,15 @@ names are believed, as in a container whose checkout belongs to another account.
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
+
+if sys.platform != "win32":
+    import grp
+    import pwd
 
 VARIABLE = "RECONCILER_SAFE_DIRECTORY"
 
@@ -198,9 +203,6 @@ def _is_private(group: int, user: int) -> bool:
     Somebody else's primary group is not looked for: that would read every account of a directory service.
     Groups with a user's name are made for that user alone.
     """
-    import grp  # noqa: PLC0415 - only a file that a group may write pays for these
-    import pwd  # noqa: PLC0415 - as above
-
     try:
         known, owner = grp.getgrgid(group), pwd.getpwuid(user)
     except KeyError:

@@ -4,12 +4,15 @@ Belongs here: opening the client for one command, and what a signal may do to it
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from reconciler.cli import output
 from reconciler.cli.running import Signals, finish, settings_of
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings
+from reconciler.report.lines import Line
+from reconciler.report.messages import report_json
 from reconciler.service.client import Reader, ServiceClient, Timing, open_client, open_reader
 
 T = TypeVar("T")
@@ -35,6 +38,15 @@ def writing(given: Mapping[str, Any], ask: Callable[[ServiceClient, Settings, Si
             return await ask(client, settings, signals)
 
     return finish(talking)
+
+
+def show(about: Mapping[str, object], lines: Sequence[Line], *, as_json: bool) -> int:
+    """Print what was learnt, as JSON or as lines, and return 0."""
+    if as_json:
+        output.json(report_json(about))
+    else:
+        output.lines(lines)
+    return 0
 
 
 async def once(signals: Signals, call: Coroutine[Any, Any, T], what: str, look: str) -> T:

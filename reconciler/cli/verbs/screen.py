@@ -4,8 +4,8 @@ Loaded when a run is about to begin. Not here: what is done (pipeline.py) and ho
 """
 
 from reconciler.cli import output
-from reconciler.cli.commands.plan import sizes
 from reconciler.cli.running import Signals
+from reconciler.cli.verbs.plan import sizes
 from reconciler.core.recover import Unfinished
 from reconciler.model.changes import Change
 from reconciler.model.outcomes import Outcome, Run

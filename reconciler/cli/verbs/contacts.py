@@ -1,4 +1,4 @@
-"""`contacts search`: walks the list of contacts until enough were found, and adds their addresses.
+"""`contacts search` at work: walks the list of contacts until enough were found, and adds their addresses.
 
 Belongs here: which calls are made, and when they end. Whoever a list shows too briefly is read alone.
 Not here: who fits (core/searching.py), what is shown (report/contacts.py).
@@ -7,11 +7,14 @@ Not here: who fits (core/searching.py), what is shown (report/contacts.py).
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from typing import Any
 
+import click
 from msgspec import structs
 
 from reconciler.cli import output
-from reconciler.cli.storing import open_store
+from reconciler.cli.verbs.calling import reading, show, workspace_id
+from reconciler.cli.verbs.storing import open_store
 from reconciler.core import searching
 from reconciler.errors import NotFound, StoreError
 from reconciler.manifest.ignores import known_fields
@@ -19,11 +22,38 @@ from reconciler.model.contacts import ContactQuery, ContactRow, ContactsFound
 from reconciler.model.documents import Scalar
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
-from reconciler.service.client import Page, ReadCollection
+from reconciler.report.contacts import contact_lines, contact_values
+from reconciler.service.client import Page, ReadCollection, Reader
 from reconciler.service.found import Found
 from reconciler.service.profile import load_profile
 
 Fields = Mapping[str, Scalar]
+
+
+def search(
+    *,
+    filters: dict[str, str],
+    shown: tuple[str, ...],
+    sort: tuple[str, ...],
+    order: str,
+    limit: int,
+    workspace: str,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Show the contacts of a workspace whose fields contain the texts of the filters."""
+    if order == "desc" and not sort:
+        raise click.UsageError("--order needs --sort.")
+    asked = ContactQuery(filters, shown, sort, order == "desc", limit)
+
+    async def find(reader: Reader, settings: Settings) -> tuple[ContactQuery, ContactsFound]:
+        query = checked_query(settings, asked)
+        where = await workspace_id(reader, settings, workspace)
+        found = await find_contacts(reader.contacts, query, workspace=where)
+        return query, with_addresses(found, settings, workspace, where)
+
+    query, found = reading(given, find)
+    return show(contact_values(found), contact_lines(found, query.shown, workspace), as_json=as_json)
 
 
 def checked_query(settings: Settings, asked: ContactQuery) -> ContactQuery:

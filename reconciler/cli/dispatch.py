@@ -1,0 +1,34 @@
+"""How a command finds what does its work: a function of another module, imported when the command is invoked.
+
+A command is a declaration: options, help, and the name of that function. So `--help`, `--version` and
+completion load no client, no store and no validator, and modules that do work import all they need at
+their top. `tests/cli/test_dispatch.py` holds options and parameters together.
+"""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from importlib import import_module
+from typing import Any
+
+
+class Runs:
+    """The callback of a declared command. `target` is `module:function`, below `reconciler.cli`."""
+
+    def __init__(self, target: str, declaration: Callable[[], None]) -> None:
+        self.target = target
+        update_wrapper(self, declaration)
+
+    def __call__(self, **given: Any) -> int:
+        """Run the function with the options as keyword arguments, and return the exit code."""
+        return self.load()(**given)
+
+    def load(self) -> Callable[..., int]:
+        """Import the module, and return the function."""
+        module, name = self.target.split(":")
+        function: Callable[..., int] = getattr(import_module(f"reconciler.cli.{module}"), name)
+        return function
+
+
+def runs(target: str) -> Callable[[Callable[[], None]], Runs]:
+    """Decorate a declaration whose work is done by the function `target`."""
+    return lambda declaration: Runs(target, declaration)

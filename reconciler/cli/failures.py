@@ -1,0 +1,79 @@
+"""How an error is shown: as lines for people, as JSON for programs.
+
+Belongs here: the form. Not here: printing (output.py), and which errors there are (errors.py). Imported where
+an error is shown: it loads what a command that succeeds may not need.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from reconciler.errors import (
+    InputError,
+    LockHeld,
+    Problem,
+    ProgramError,
+    ReconcilerError,
+    ServiceError,
+    UnsafePlan,
+)
+from reconciler.report.lines import Line, line, sentence
+
+problems_max = 1000  # mistakes shown of one run; nobody reads more, and a terminal keeps no more
+
+
+def error_lines(error: ReconcilerError) -> tuple[Line, ...]:
+    """Problems first, in file order; then the sentence, its reasons and what to do."""
+    shown: list[Line] = []
+    problems = _problems(error)
+    for problem in problems[:problems_max]:
+        shown += sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+    if len(problems) > problems_max:
+        shown.append(line(f"and {len(problems) - problems_max:,} more"))
+    said = sentence("", str(error), "")
+    if isinstance(error, UnsafePlan):
+        said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
+    if isinstance(error, ProgramError):
+        said += [line(f"  {place}") for place in error.places]
+    if error.next:
+        said.append(line(("  next: ", "bold"), error.next))
+    return (*shown, *said)
+
+
+def error_json(error: ReconcilerError) -> str:
+    """`{"outcome", "exit_code", "error", "problems"}`: the form of every error with --format json.
+
+    Where there are more than 1,000 problems, `more` says how many are left out.
+    """
+    about: dict[str, Any] = {"kind": type(error).__name__, "message": str(error), "next": error.next}
+    if isinstance(error, ServiceError):
+        about |= {"method": error.method, "path": error.path, "status": error.status, "code": error.code}
+    if isinstance(error, UnsafePlan):
+        about["reasons"] = error.reasons
+    if isinstance(error, ProgramError):
+        about["places"] = error.places
+    if isinstance(error, LockHeld) and error.running is not None:
+        about["running"] = error.running
+    return _encoded(error.outcome, error.exit_code, about, _problems(error))
+
+
+def usage_json(sentence: str, hint: str) -> str:
+    """Return a mistake in the command line itself in the same form."""
+    return _encoded("usage", 64, {"kind": "UsageError", "message": sentence, "next": hint}, ())
+
+
+def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
+    return error.problems if isinstance(error, InputError) else ()
+
+
+def _encoded(outcome: str, exit_code: int, about: Mapping[str, Any], problems: tuple[Problem, ...]) -> str:
+    whole: dict[str, Any] = {
+        "outcome": outcome,
+        "exit_code": exit_code,
+        "error": about,
+        "problems": problems[:problems_max],
+    }
+    if len(problems) > problems_max:
+        whole["more"] = len(problems) - problems_max
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()

@@ -1,0 +1,88 @@
+"""`reconciler sandbox` at work: the whole service on loopback, until it is stopped."""
+
+import errno
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import msgspec
+
+from reconciler.cli import output, signals
+from reconciler.errors import FileError, InputError, ReconcilerError
+from reconciler.sandbox.app import SandboxConfig, serve
+from reconciler.sandbox.faults import Rule
+from reconciler.sandbox.storage import DataFileError
+
+
+def sandbox(*, port: int, **given: Any) -> int:
+    """Serve until a signal. Options are those of `SandboxConfig`; None is its default."""
+    config = configured(given)
+    try:
+        serve(config, port=port, on_ready=lambda address: _ready(address, config.named_workspaces()))
+    except OSError as error:
+        raise _unusable(error, port) from error
+    output.note("sandbox stopped.")
+    return 0
+
+
+def configured(given: Mapping[str, Any]) -> SandboxConfig:
+    """Return the configuration that the options write. Raises UsageError."""
+    found = {name: value for name, value in given.items() if value is not None}
+    faults = tuple(_fault(line) for line in found.pop("faults"))
+    if "resource_put" in found:
+        found["resource_put"] = int(found["resource_put"])
+    try:
+        return SandboxConfig.like(found.pop("like"), **found, faults=faults)
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
+
+
+def _fault(line: str) -> Rule:
+    """Return the rule that `NAME[,OPTION=VALUE]...` writes. Raises BadParameter."""
+    name, *options = line.split(",")
+    pairs = [option.partition("=") for option in options]
+    if any(not equals for _, equals, _ in pairs):
+        raise _bad_fault(line, " is not NAME[,OPTION=VALUE]...")
+    values = {key: None if value == "null" else value for key, _, value in pairs}
+    known = [one for one in Rule.__struct_fields__ if one != "fault"]
+    unknown = [key for key in values if key not in known]
+    if unknown:
+        raise _bad_fault(line, f": a fault has no option {unknown[0]!r}; it has {', '.join(known)}.")
+    try:
+        return msgspec.convert({**values, "fault": name}, Rule, strict=False)
+    except msgspec.ValidationError as error:
+        _, _, option = str(error).rstrip("`").partition("`$.")
+        why = f"{option} cannot be {values[option]!r}" if option in values else str(error)
+        raise _bad_fault(line, f": {why}.") from error
+
+
+def _bad_fault(line: str, what: str) -> click.BadParameter:
+    return click.BadParameter(f"{line!r}{what}", param_hint="'--fault'")
+
+
+def _ready(address: str, workspaces: tuple[tuple[str, str], ...]) -> None:
+    signals.react(signals.left_to_others)
+    named = "".join(f"\n  workspace {name} has the id {found}" for name, found in workspaces)
+    output.data(f"sandbox ready at {address}")
+    output.note(
+        f"  settings: service.base_url: {address}, or RECONCILER_SERVICE_BASE_URL={address}\n"
+        "  credentials: what --username, --password and --api-key say (demo, demo, demo-key)"
+        f"{named}\n  stop it with Ctrl-C"
+    )
+
+
+def _unusable(error: OSError, port: int) -> ReconcilerError:
+    if isinstance(error, DataFileError):
+        return FileError(f"{error}.", next="name another file with --data, or leave it out")
+    if error.errno == errno.EADDRINUSE:
+        return FileError(
+            f"the port {port} of 127.0.0.1 is in use.",
+            next="stop what runs there, or choose another: reconciler sandbox --port 0",
+        )
+    if error.errno == errno.EACCES:
+        return FileError(
+            f"the port {port} needs rights that this user has not.", next="choose one above 1023: --port 8480"
+        )
+    return InputError(
+        f"the sandbox cannot start: {(error.strerror or str(error)).lower()}.", next="try --port 0"
+    )

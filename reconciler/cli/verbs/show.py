@@ -1,0 +1,22 @@
+"""`reconciler show` at work: a saved plan, as text or JSON."""
+
+import os
+from pathlib import Path
+
+from reconciler.cli import output
+from reconciler.cli.files.planfile import read_plan
+from reconciler.core.guard import Consent, guard
+from reconciler.model.settings import GuardLimits
+from reconciler.report.json import plan_json
+from reconciler.report.text import plan_lines
+
+
+def show(*, file: str, identity: str | None, full: bool, as_json: bool) -> int:
+    """Show the plan of a file, with the verdict of the guard's default limits."""
+    plan = read_plan(Path(file), identity=identity, environ=os.environ)
+    verdict = guard(plan, GuardLimits(), Consent())
+    if as_json:
+        output.json(plan_json(plan, verdict, 0))
+    else:
+        output.lines(plan_lines(plan, verdict, full=full, next_step=f"reconciler apply {file}"))
+    return 0

@@ -1,0 +1,31 @@
+"""`reconciler workspaces` at work: the workspaces of the account, beside the aliases of the settings."""
+
+from typing import Any
+
+from msgspec import structs
+
+from reconciler.cli.verbs.calling import reading, show
+from reconciler.model.plans import Workspace
+from reconciler.model.settings import Settings
+from reconciler.report.messages import workspace_lines
+from reconciler.service.client import Reader
+
+
+def list_(*, as_json: bool, **given: Any) -> int:
+    """List the workspaces that the service shows."""
+    found = reading(given, _list)
+    return show({"workspaces": found}, workspace_lines(found), as_json=as_json)
+
+
+async def _list(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
+    found = await reader.workspaces.list()
+    return tuple(structs.replace(one, alias=_alias(settings, one)) for one in found)
+
+
+def _alias(settings: Settings, found: Workspace) -> str:
+    """Return the alias whose id and name, as far as given, are those of the workspace; "" for none."""
+    for alias, ref in settings.workspaces.items():
+        named = alias != "default" and ref.id in ("", found.id) and ref.name in ("", found.name)
+        if named:
+            return alias
+    return ""
