@@ -77,8 +77,9 @@ async def read_live(
     by side. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
     wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
-    readers = [_ScopeReader(reader, one, concurrency) for one in wanted]
-    results = await _together(readers, lambda one: one.read(), len(readers) or 1)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_ScopeReader(reader, one, concurrency).read()) for one in wanted]
+    results = [task.result() for task in tasks]
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for one, (rows, _) in zip(wanted, results, strict=True):
         entities[one.scope] = tuple(row for row in rows if row.kind == one.scope.kind)
@@ -128,7 +129,8 @@ class _ScopeReader:
 
     async def read(self) -> tuple[list[LiveEntity], Read]:
         """Return the rows that matter, devices among them, and how they were read."""
-        first = await self._page()
+        self.calls += 1
+        first = await self.collection.page(workspace=self.wanted.workspace, fields=self.fields)
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
         rows = await self._recognized(first) if direct else await self._scan(first)
         shown = {row.remote_id for row in rows}
@@ -265,10 +267,6 @@ class _ScopeReader:
         ]
 
     # Calls, each counted once.
-
-    async def _page(self) -> Page:
-        self.calls += 1
-        return await self.collection.page(workspace=self.wanted.workspace, fields=self.fields)
 
     async def _first_page(self, filters: Mapping[str, str]) -> Page:
         self.calls += 1

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from reconciler.apply.session import Session
 from reconciler.model.changes import Change, action
 from reconciler.model.outcomes import FieldResult, Outcome, Result
-from reconciler.model.snapshots import RecordedEntity
 from reconciler.service.client import Found
 
 
@@ -49,15 +47,3 @@ class Attempt:
         """How this change ended."""
         change = self.change
         return Outcome(change.address, action(change), result, what, next, self.remote_id, fields)
-
-
-def bare(run: Session, attempt: Attempt) -> RecordedEntity:
-    """Return a record of what was made and is ours, and of which nothing more is claimed."""
-    change = attempt.change
-    entity = run.desired.entities.get(change.address)
-    return RecordedEntity(
-        address=change.address,
-        remote_id=attempt.remote_id,
-        parent_id=attempt.parent_id,
-        protected=entity.controls.protect if entity else False,
-    )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from reconciler.apply.stop import StopFlag
 from reconciler.aside import aside
@@ -74,17 +74,24 @@ class ReadContext:
         return await within(self.outside.offload, partial(call, self.store), give_up=self.store.give_up)
 
 
-class ServiceLock(Protocol):
-    """The lock in the service, as a run sees it; `says` is what a person should know of it beforehand."""
+class ServiceLock:
+    """The lock in the service, as a run sees it; this one is for runs that do not use it.
 
-    says: str
-    taken: bool
+    `says` is what a person should know of it before it is taken.
+    """
+
+    def __init__(self, says: str = "") -> None:
+        self.says = says
+        self.taken = False
 
     async def take(self) -> bool:
         """Hold it; whether it was taken now. Raises LockHeld, Interrupted, ServiceError."""
+        self.says = ""  # once is enough
+        return False
 
     def lost(self) -> str:
-        """Return why nothing may be sent any more, or ""."""
+        """Return why nothing may be sent any more, or "". Asked before every write; makes no call."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import assert_never
 
 from msgspec import structs
 
-from reconciler.apply.attempt import Attempt, bare
+from reconciler.apply.attempt import Attempt
 from reconciler.apply.look import PLAN_AGAIN
-from reconciler.apply.session import GO_ON, RESUME, Doubt, NotDone, Session
+from reconciler.apply.session import GO_ON, IN_DOUBT, Doubt, NotDone, Session
 from reconciler.apply.settle import taken_along
 from reconciler.apply.stop import Halt
 from reconciler.errors import (
@@ -25,6 +25,7 @@ from reconciler.errors import (
 )
 from reconciler.model.changes import Create, Delete, Update
 from reconciler.model.outcomes import Outcome
+from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.recorded import Batch
 
 REPORT = "report it, with these words"
@@ -97,8 +98,7 @@ def _doubted(run: Session, attempt: Attempt, what: str, *, answered: bool = Fals
     doubt = Doubt(attempt.change, attempt.parent_id, at, lost_at, what, answered, attempt.before)
     run.doubts.append(doubt)
     run.ledger.later(Batch(intents=(run.doubted(doubt),)))
-    hint = f"{RESUME}: it waits, looks again, and sends nothing twice"
-    return attempt.outcome("in doubt", what, hint)
+    return attempt.outcome("in doubt", what, IN_DOUBT)
 
 
 def cut_off(run: Session, attempt: Attempt) -> Outcome:
@@ -140,8 +140,11 @@ def _left(run: Session, attempt: Attempt, what: str) -> Outcome:
     """
     change, outcome = attempt.change, attempt.outcome("applied", what)
     match change:
-        case Create():
-            batch = run.keep(bare(run, attempt))
+        case Create(address=address):
+            entity = run.desired.entities.get(address)
+            protected = entity is not None and entity.controls.protect
+            made = RecordedEntity(address, attempt.remote_id, attempt.parent_id, protected=protected)
+            batch = run.keep(made)
         case Update():
             batch = Batch()
         case Delete():

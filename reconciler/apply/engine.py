@@ -36,22 +36,21 @@ async def apply(
     recorded: Recorded,
     *,
     on_outcome: Callable[[Outcome], None],
-    shown: dict[Address, LiveEntity] | None = None,
     live: Iterable[LiveEntity] = (),
-) -> Run:
+) -> tuple[Run, dict[Address, LiveEntity]]:
     """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
+
+    Beside it, by address, what the service showed of what was written, right after it.
 
     `desired` and `recorded` are what the plan was made from; what it adopts, renames and forgets is
     recorded already. The lock is held by the caller. `on_outcome` hears of each change once, when it
-    has ended for good. `shown` receives, by address, what the service showed of what was written, right
-    after it. `live` is what the plan saw, ours or not: nothing that is made can have one of its ids.
+    has ended for good. `live` is what the plan saw, ours or not: what is made has none of their ids.
     Raises nothing that a user can meet: what ends the run stands in `stopped`.
     Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
     """
     started_at = utc_text(context.now())
     records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
     run = Session(context, plan, desired, records, known_ids(plan, records, live))
-    run.shown = run.shown if shown is None else shown
     carrying = _Carrying(run, on_outcome)
     try:
         # A wave begins when all of the one before has ended: a device needs the id of its contact.
@@ -63,7 +62,7 @@ async def apply(
     finally:
         # Before anybody is told that the run has ended: what is told is on disk.
         await run.ledger.close()
-    return _report(run, started_at)
+    return _report(run, started_at), run.shown
 
 
 class _Carrying:

@@ -5,7 +5,6 @@ Belongs here: which are used, and holding them. Not here: how one is taken (stor
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec import structs
@@ -29,25 +28,8 @@ poll_s = 1.0  # between two looks at a store's lock that somebody else holds
 tell_s = 30.0  # between two words of who holds it, and how far that run is
 
 
-@dataclass(slots=True)
-class NoServiceLock:
-    """A run without a lock in the service."""
-
-    says: str = ""
-    taken: bool = False
-
-    async def take(self) -> bool:
-        """Take nothing."""
-        self.says = ""  # once is enough
-        return False
-
-    def lost(self) -> str:
-        """Return "": there is nothing to lose."""
-        return ""
-
-
-@asynccontextmanager
 async def locks(
+    held: AsyncExitStack,
     settings: Settings,
     store: Store,
     outside: Outside,
@@ -55,48 +37,33 @@ async def locks(
     *,
     run: str,
     waits: Callable[[str], None],
-) -> AsyncIterator[tuple[Lock, ServiceLock]]:
-    """Hold the store's lock, and yield it with the one in the service, which is not taken yet.
+) -> tuple[Lock, ServiceLock]:
+    """Hold the store's lock, and return it with the one in the service, which is not taken yet.
 
-    Both are let go of on every way out. `waits` hears who holds the store's lock, and how far that run is.
+    `held` lets go of both on every way out. `waits` hears who holds the store's lock, and how far that is.
     Raises LockHeld, SettingsError.
     """
     unused = without_service_lock(settings, shared=store.shared, unattended=outside.unattended)
-    # Asked before the lock is ours: whoever held it until then writes no more, whatever its ticket says.
+    # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
     before = await within(outside.offload, store.holder, give_up=store.give_up)
-    async with AsyncExitStack() as held:
-        lock = await _locked(held, store, run, outside, patience_s=settings.lock.timeout_s, waits=waits)
-        if unused is not None:
-            yield lock, unused
-            return
-        ended = await within(outside.offload, partial(over, store, before), give_up=store.give_up)
-        yield lock, await held.enter_async_context(_in_service(settings, outside, stop, run=run, over=ended))
-
-
-async def _locked(
-    held: AsyncExitStack,
-    store: Store,
-    run: str,
-    outside: Outside,
-    *,
-    patience_s: float,
-    waits: Callable[[str], None],
-) -> Lock:
-    """Hold the store's lock. Another holder is waited for; LockHeld is raised when patience ends."""
     timing = outside.timing
-    ends_at, tell_at = timing.monotonic() + patience_s, timing.monotonic()
+    ends_at, tell_at = timing.monotonic() + settings.lock.timeout_s, timing.monotonic()
     while True:
         try:
-            return await held.enter_async_context(_in_store(store, run, outside.offload))
+            lock = await held.enter_async_context(_in_store(store, run, outside.offload))
+            break
         except LockHeld as other:
             now = timing.monotonic()
-            left_s = ends_at - now
-            if left_s <= 0:
+            if now >= ends_at:
                 raise
             if now >= tell_at:
-                waits(f"waiting, {left_s:,.0f} s at most: {str(other).removesuffix('.')}")
+                waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
                 tell_at = now + tell_s
-            await timing.sleep(min(poll_s, left_s))
+            await timing.sleep(min(poll_s, ends_at - now))
+    if unused is not None:
+        return lock, unused
+    ended = await within(outside.offload, partial(over, store, before), give_up=store.give_up)
+    return lock, await held.enter_async_context(_in_service(settings, outside, stop, run=run, over=ended))
 
 
 @asynccontextmanager
@@ -113,7 +80,7 @@ async def _in_store(store: Store, run: str, offload: Offload) -> AsyncIterator[L
             await within(offload, lock.release, give_up=store.give_up)
 
 
-def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) -> NoServiceLock | None:
+def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:
     """Return None where a run takes the lock in the service. Raises SettingsError where it has to and cannot.
 
     `auto`: where nobody can be asked, as in CI, and the store is not shared, so that other runners do not
@@ -121,12 +88,12 @@ def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) 
     """
     wanted = settings.lock.in_service
     if wanted == "never" or (wanted == "auto" and (shared or not unattended)):
-        return NoServiceLock()
+        return ServiceLock()
     if ("resource", "create") not in load_profile(settings.service.profile).missing:
         return None
     what = "the service's profile does not write resources, so there is no lock in the service"
     if wanted == "auto":
-        return NoServiceLock(f"{what}: a run with another store would not be seen")
+        return ServiceLock(f"{what}: a run with another store would not be seen")
     raise SettingsError(
         f"lock.in_service is always, and {what}.",
         next="set lock.in_service to never, and let all runs share one store (postgresql://...)",

@@ -1,11 +1,10 @@
 """How a whole run ended, from how its changes ended: the exit code, as one table."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from msgspec import structs
 
 from reconciler.apply.stop import Reason
-from reconciler.model.address import Address
 from reconciler.model.changes import action
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import WORDS, Outcome, Result, Run
@@ -75,13 +74,14 @@ def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice,
     return structs.replace(run, exit_code=STALE, outcome=WORDS[STALE]) if names and well else run
 
 
-def cut_short(plan: Plan, heard: Mapping[Address, Outcome], *, run: str, at: str) -> Run:
+def cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
     """Return what is known of a run that was cut off from outside: what has not ended was not attempted.
 
     What was under way is in doubt by the journal, whatever stands here.
     """
+    ended = {outcome.address: outcome for outcome in heard}
     outcomes = (
-        heard.get(change.address) or Outcome(change.address, action(change), "not attempted")
+        ended.get(change.address) or Outcome(change.address, action(change), "not attempted")
         for change in plan.changes
     )
     return Run(

@@ -10,7 +10,6 @@ costs nothing. Not here: what an intent or a result says (`session.py`, `attempt
 """
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 
 from reconciler.aside import aside
@@ -43,10 +42,6 @@ class Ledger:
         self._offload = offload
         self._waiting: list[_Waiting] = []
         self._writer: asyncio.Task[None] | None = None
-
-    async def beside(self, work: Callable[[], object]) -> None:
-        """Do `work`, which takes no part of the store, where the store's work is done: beside the loop."""
-        await self._offload(work)
 
     async def before_call(self, intent: Intent) -> None:
         """Return when `intent` is durable, and the lock was ours in that very transaction.

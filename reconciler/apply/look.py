@@ -34,10 +34,9 @@ class Hit(Struct, frozen=True):
 
 def calls(run: Session, change: Change) -> int:
     """How many calls the look before a change takes, as a rule: their turns are taken together."""
-    if not isinstance(change, Create) or change.address.kind == "device":
+    if not isinstance(change, Create) or KINDS[change.address.kind].parent:
         return 1
-    entity = run.desired.entities[change.address]
-    return max(1, len(_keys(run, entity)))
+    return max(1, len(_keys(run, run.desired.entities[change.address])))
 
 
 def _keys(run: Session, entity: Entity) -> list[Key]:
@@ -60,19 +59,19 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
     """Return the fresh entity, whose fields are what the plan saw wherever we change them."""
     found = await fresh(run, change, parent_id)
     if found is None:
-        raise NotDone("conflict", "it is not there any more; nothing was sent.", PLAN_AGAIN)
+        raise conflict("it is not there any more; nothing was sent.")
     kind = change.address.kind
     now = shown(run, kind, found.body)
     mark = str(now.get(run.rules.mark_path, ""))
     if kind == "contact" and mark and not mark.startswith(f"{run.rules.stack}/"):
-        raise NotDone("conflict", "it carries the mark of another owner now; nothing was sent.", PLAN_AGAIN)
+        raise conflict("it carries the mark of another owner now; nothing was sent.")
     moved = [
         field.path
         for field in change.fields
         if field.path not in KINDS[kind].write_only and now.get(field.path) != field.before
     ]
     if moved:
-        raise NotDone("conflict", f"{names(moved)} changed since the plan; nothing was sent.", PLAN_AGAIN)
+        raise conflict(f"{names(moved)} changed since the plan; nothing was sent.")
     return found
 
 
@@ -84,7 +83,7 @@ async def untouched(run: Session, change: Delete, parent_id: str) -> None:
     now, before = shown(run, change.address.kind, found.body), dict(change.before)
     if now != before:
         moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))
-        raise NotDone("conflict", f"{names(moved)} changed since the plan; nothing was deleted.", PLAN_AGAIN)
+        raise conflict(f"{names(moved)} changed since the plan; nothing was deleted.")
     if change.address.kind == "contact":
         _no_new_device(run, change, found)
     if change.keeps:
@@ -93,15 +92,19 @@ async def untouched(run: Session, change: Delete, parent_id: str) -> None:
 
 async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:
     """Raise NotDone unless the entity that stays is live, and still the same by an identity."""
-    kind = change.address.kind
+    kind, stays = change.address.kind, f"the one that was to stay ({change.keeps})"
     try:
         kept = await get(run, change.address, change.keeps, parent_id)
     except NotFound:
-        what = f"the one that was to stay ({change.keeps}) is not there any more; nothing was deleted."
-        raise NotDone("conflict", what, PLAN_AGAIN) from None
+        raise conflict(f"{stays} is not there any more; nothing was deleted.") from None
+    # Not by our mark: a copy may carry it too.
     if not same_identity(live(kind, kept.body), live(kind, duplicate.body), run.rules.identity.of(kind)):
-        what = f"the one that was to stay ({change.keeps}) is somebody else now; nothing was deleted."
-        raise NotDone("conflict", what, PLAN_AGAIN)
+        raise conflict(f"{stays} is somebody else now; nothing was deleted.")
+
+
+def conflict(what: str) -> NotDone:
+    """Return what ends a change of something that is not as the plan saw it."""
+    return NotDone("conflict", what, PLAN_AGAIN)
 
 
 class Gone(Exception):
@@ -139,8 +142,8 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
 
     Raises NotDone where it has no identity to be looked for by, or its contact is gone.
     """
-    if entity.address.kind == "device":
-        return await _same_device(run, entity, parent_id)
+    if KINDS[entity.address.kind].parent:
+        return await _same_child(run, entity, parent_id)
     keys = _keys(run, entity)
     if not keys:
         what = "it has none of the fields by which it could be recognized; nothing was sent."
@@ -177,31 +180,31 @@ async def _confirmed(run: Session, entity: Entity, row: Found) -> tuple[Hit, ...
     return (Hit(row, by),) if by else ()
 
 
-async def _same_device(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
-    workspace = run.workspace(entity.address)
+async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+    """Return the same of what another entity has: all of them are read, no search finds one."""
+    kind = entity.address.kind
     try:
-        rows = await run.context.client.devices.list(workspace=workspace, parent=parent_id)
+        rows = await run.collection(entity.address).list(
+            workspace=run.workspace(entity.address), parent=parent_id
+        )
     except NotFound:
         what = "its contact is not there any more; nothing was sent."
         raise ContactGone("conflict", what, PLAN_AGAIN) from None
-    keys = run.rules.keys("device")
-    hits = ((row, same_identity(entity.fields, live("device", row.body), keys)) for row in rows)
+    keys = run.rules.keys(kind)
+    hits = ((row, same_identity(entity.fields, live(kind, row.body), keys)) for row in rows)
     return tuple(Hit(row, by) for row, by in hits if by)
 
 
 def _no_new_device(run: Session, change: Delete, contact: Found) -> None:
     """Raise NotDone where the contact has a device that the plan did not show going with it."""
-    expected = set(change.takes)
     recorded = (run.records.get(address) for address in map(parse, change.takes) if address)
-    expected |= {record.remote_id for record in recorded if record}
+    expected = set(change.takes) | {record.remote_id for record in recorded if record}
     devices = contact.body.get("devices")
     for device in devices if isinstance(devices, list) else ():
-        if (
-            isinstance(device, dict)
-            and not {remote_id(device, "devices"), device.get("deviceName")} & expected
-        ):
-            what = "it has a device that the plan does not show; nothing was deleted."
-            raise NotDone("conflict", what, PLAN_AGAIN)
+        if not isinstance(device, dict):
+            continue
+        if not {remote_id(device, "devices"), device.get("deviceName")} & expected:
+            raise conflict("it has a device that the plan does not show; nothing was deleted.")
 
 
 def names(paths: list[str]) -> str:

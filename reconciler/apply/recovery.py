@@ -73,11 +73,7 @@ async def _waited_out(run: Session, intents: Iterable[Intent]) -> bool:
     locked_for_s = context.timing.monotonic() - context.locked_at
     missing = bool(context.store.doubtful)
     left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=context.limits.settle_s, missing=missing)
-    while left_s > 0 and run.over() is None:
-        await run.pause(min(left_s, settle.slice_s))
-        left_s -= settle.slice_s
-        await run.ledger.check()
-    return run.over() is None
+    return await settle.waited(run, left_s)
 
 
 async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[Outcome]:

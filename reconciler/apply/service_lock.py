@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from reconciler.apply.context import Outside
+from reconciler.apply.context import Outside, ServiceLock
 from reconciler.apply.stop import StopFlag
 from reconciler.core import ticket as rules
 from reconciler.core.ticket import Ticket
@@ -76,14 +76,13 @@ class Tickets(Struct, frozen=True):
     read_at: float
 
 
-class TicketLock:
-    """See the module. `lost` is asked before every write; it makes no call."""
+class TicketLock(ServiceLock):
+    """See the module."""
 
     def __init__(
         self, client: ServiceClient, watched: Watched, terms: Terms, outside: Outside, stop: StopFlag
     ) -> None:
-        self.taken = False
-        self.says = f"taking the lock in the service, {rules.spread_s + terms.window_s:.0f} s or more"
+        super().__init__(f"taking the lock in the service, {rules.spread_s + terms.window_s:.0f} s or more")
         self._resources = client.resources
         self._watched = watched
         self._terms = terms

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from reconciler.apply import look, readback
 from reconciler.apply.readback import SHOWN_AGAIN, joined, not_taken, row_of_change
-from reconciler.apply.session import RESUME, Doubt, NotDone, Session
+from reconciler.apply.session import IN_DOUBT, Doubt, NotDone, Session
 from reconciler.apply.workers import queues, together
 from reconciler.core.records import proven, record_of
 from reconciler.core.taken import same
@@ -95,14 +95,19 @@ def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
 async def _waited_out(run: Session) -> bool:
     """Whether the settle window of every doubt is over now, and the run may still look."""
     last = max(doubt.lost_at for doubt in run.doubts)
-    left_s = last + run.context.limits.settle_s - run.context.timing.monotonic()
-    while _may_look(run) and left_s > 0:
+    try:
+        return await waited(run, last + run.context.limits.settle_s - run.context.timing.monotonic())
+    except ReconcilerError:
+        return False
+
+
+async def waited(run: Session, left_s: float) -> bool:
+    """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
+    while left_s > 0 and _may_look(run):
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s
-        try:
-            await run.ledger.check()
-        except ReconcilerError:
-            return False
+        # Renews the lease as well: whoever took the lock meanwhile would look, and write, at the same time.
+        await run.ledger.check()
     return _may_look(run)
 
 
@@ -134,8 +139,7 @@ def _open(run: Session, doubt: Doubt) -> Outcome:
     """Return the outcome of what stays in doubt. Its intent stays open until a run has waited and looked."""
     change = doubt.change
     known = "" if isinstance(change, Create) else change.remote_id
-    hint = f"{RESUME}: it waits, looks again, and sends nothing twice"
-    outcome = Outcome(change.address, action(change), "in doubt", doubt.what, hint, known)
+    outcome = Outcome(change.address, action(change), "in doubt", doubt.what, IN_DOUBT, known)
     run.ledger.later(Batch(intents=(run.doubted(doubt),), ended=(outcome,)))
     return outcome
 

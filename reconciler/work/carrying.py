@@ -20,11 +20,9 @@ from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished
 from reconciler.core.undo import inverse
 from reconciler.errors import StalePlan, StoreError
-from reconciler.model.address import Address
 from reconciler.model.context import Context
 from reconciler.model.outcomes import WORDS, Outcome, Run
 from reconciler.model.plans import Plan
-from reconciler.model.snapshots import LiveEntity
 from reconciler.store.database import Store
 from reconciler.work.ending import end
 from reconciler.work.held import Watch
@@ -62,8 +60,7 @@ async def carry_out(context: RunContext, task: Task, watch: Watch) -> Run | None
 
     Raises UnsafePlan, StalePlan before any write.
     """
-    plan, planned, heard = task.plan, task.planned, dict[Address, Outcome]()
-    shown: dict[Address, LiveEntity] = {}
+    plan, planned, heard = task.plan, task.planned, list[Outcome]()
     watch.planned(replace(planned, plan=plan))
     check_safe(planned.verdict)
     # Whoever resumes was asked when the run began, and the consent of then holds.
@@ -72,13 +69,13 @@ async def carry_out(context: RunContext, task: Task, watch: Watch) -> Run | None
     about, began = await _begin(context, task)
 
     def ended(outcome: Outcome) -> None:
-        heard[outcome.address] = outcome
+        heard.append(outcome)
         watch.ended(outcome)
 
     live = chain.from_iterable(planned.live.entities.values())
     try:
-        run = await engine.apply(
-            context, plan, planned.desired, planned.recorded, on_outcome=ended, shown=shown, live=live
+        run, shown = await engine.apply(
+            context, plan, planned.desired, planned.recorded, on_outcome=ended, live=live
         )
     except BaseException:
         now = utc_text(context.now())
@@ -88,8 +85,9 @@ async def carry_out(context: RunContext, task: Task, watch: Watch) -> Run | None
     if task.keep_undo is not None:
         moment = moment_of(context, context.now(), context.outside.token())
         task.keep_undo(inverse(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt))
+    own = {outcome.address for outcome in heard}
     for outcome in task.settled:
-        if outcome.address not in heard:
+        if outcome.address not in own:
             watch.ended(outcome)
     resumes = task.unfinished[-1].run if task.command == "resume" else ""
     run = structs.replace(with_settled(run, task.settled), context=about, resumes=resumes, started_at=began)

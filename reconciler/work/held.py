@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
-from reconciler.apply import exclusion
 from reconciler.apply.context import Outside, ReadContext, RunContext
+from reconciler.apply.exclusion import locks
 from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
 from reconciler.core.recover import Unfinished
@@ -55,16 +55,11 @@ class Watch(Protocol):
 @asynccontextmanager
 async def reading(settings: Settings, desired: Desired, outside: Outside) -> AsyncIterator[ReadContext]:
     """Hold the store, which nothing can write here, and a client that can only read."""
-    async with (
-        opened(settings, outside, create=False) as store,
-        open_reader(
-            settings.service,
-            timing=outside.timing,
-            connections=outside.connections,
-            pace=_shared_pace(settings, store),
-        ) as reader,
-    ):
-        yield ReadContext(settings, desired, outside, store, reader)
+    timing, connections = outside.timing, outside.connections
+    async with opened(settings, outside, create=False) as store:
+        pace = _shared_pace(settings, store)
+        async with open_reader(settings.service, timing=timing, connections=connections, pace=pace) as reader:
+            yield ReadContext(settings, desired, outside, store, reader)
 
 
 @asynccontextmanager
@@ -85,18 +80,12 @@ async def writing(
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     async with AsyncExitStack() as held:
         store = await held.enter_async_context(opened(settings, outside, create=True))
-        lock, service_lock = await held.enter_async_context(
-            exclusion.locks(settings, store, outside, stop, run=run, waits=waits)
-        )
+        lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=waits)
         locked_at = timing.monotonic()
         # Opened last and closed first: no call of ours is under way when the locks are let go of.
+        pace, connections = _shared_pace(settings, store), outside.connections
         client = await held.enter_async_context(
-            open_client(
-                settings.service,
-                timing=timing,
-                connections=outside.connections,
-                pace=_shared_pace(settings, store),
-            )
+            open_client(settings.service, timing=timing, connections=connections, pace=pace)
         )
         yield RunContext(
             settings,
@@ -107,11 +96,11 @@ async def writing(
             lock,
             service_lock,
             stop,
-            now=lock.now,
-            run=run,
-            began=began,
-            locked_at=locked_at,
-            fail_fast=fail_fast,
+            lock.now,
+            run,
+            began,
+            locked_at,
+            fail_fast,
         )
 
 

@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 import httpx2
 from msgspec import structs
 
-from reconciler.apply.context import Outside, RunContext
+from reconciler.apply.context import Outside, RunContext, ServiceLock
 from reconciler.apply.engine import apply
-from reconciler.apply.exclusion import NoServiceLock
 from reconciler.apply.recovery import settle_unfinished
 from reconciler.apply.stop import StopFlag
 from reconciler.aside import aside
@@ -321,7 +320,7 @@ class Bench:
                 for one in unfinished:
                     store.close_run(one.run, "interrupted")
                 context = self.context(name, desired, store, lock, client)
-                run = await apply(context, plan, desired, recorded, on_outcome=self.on_outcome)
+                run, _ = await apply(context, plan, desired, recorded, on_outcome=self.on_outcome)
                 store.end(run)
         self.wire.rules = []
         claim_one_outcome_each(plan, run, self.heard)
@@ -348,7 +347,7 @@ class Bench:
             store,
             client,
             lock,
-            NoServiceLock(),
+            ServiceLock(),
             self.stop,
             now=self.now,
             run=run,
