@@ -17,7 +17,7 @@ from reconciler.core import normalize, ticket
 from reconciler.core.diff import paths
 from reconciler.core.match import Index
 from reconciler.core.observe import observed
-from reconciler.core.plan import Rules
+from reconciler.core.rules import Rules
 from reconciler.errors import Malformed, NotFound
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields

@@ -24,7 +24,8 @@ from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent
 from reconciler.core.recover import Unfinished, remaining_changes
-from reconciler.core.resolve import ResolveRules, resolve
+from reconciler.core.resolve import resolve
+from reconciler.core.rules import rules_of
 from reconciler.core.seal import expired, outdated
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, Problem, StalePlan
@@ -77,7 +78,7 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
             extra_contact_fields=settings.contact_fields,
             private=[Path(path) for path in settings.private_files],
         )
-        resolved = resolve(loaded.manifests, _resolve_rules(settings))
+        resolved = resolve(loaded.manifests, rules_of(settings))
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *resolved.problems} - {one.problem for one in unset}
     if problems:
@@ -255,17 +256,6 @@ def workspace_mismatch(old: Plan, fresh: Plan) -> str:
     ids = {one.alias: one.id for one in old.target.workspaces}
     others = [one.alias for one in fresh.target.workspaces if ids.get(one.alias, one.id) != one.id]
     return f"workspace {others[0]} is another one now." if others else ""
-
-
-def _resolve_rules(settings: Settings) -> ResolveRules:
-    return ResolveRules(
-        workspaces=frozenset(settings.workspaces) | {"default"},
-        identity=settings.identity,
-        mark=settings.mark,
-        stack=settings.stack,
-        device_limit=settings.device_limit,
-        checks=settings.checks,
-    )
 
 
 @contextmanager

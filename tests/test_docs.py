@@ -21,7 +21,8 @@ from test_tidy import committed
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS
-from reconciler.core.resolve import ResolveRules, resolve
+from reconciler.core.resolve import resolve
+from reconciler.core.rules import Rules
 from reconciler.manifest.check import check
 from reconciler.manifest.load import load
 from reconciler.manifest.tree import read_tree
@@ -218,7 +219,7 @@ def test_every_manifest_of_a_page_is_one(block: Block, tmp_path: Path) -> None:
     variables = dict.fromkeys(_VARIABLE.findall(block.text), "invented")
 
     loaded = load([_with_its_files(block, tmp_path)], root=tmp_path, environ=variables, variables=["*"])
-    rules = ResolveRules(frozenset({str(_mapping(block)["workspace"])}))
+    rules = Rules(workspaces=frozenset({str(_mapping(block)["workspace"])}))
     resolved = resolve(loaded.manifests, rules)
 
     assert (loaded.problems, resolved.problems) == ((), ())

@@ -21,8 +21,10 @@ from msgspec import Struct
 from reconciler.core.guard import Consent, guard
 from reconciler.core.normalize import declared, masked
 from reconciler.core.observe import observed
-from reconciler.core.plan import Moment, Rules, make_plan
-from reconciler.core.resolve import ResolveRules, resolve
+from reconciler.core.plan import make_plan
+from reconciler.core.resolve import resolve
+from reconciler.core.rules import Rules
+from reconciler.core.scopes import Moment
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.load import load
 from reconciler.model.address import Address, parse
@@ -112,7 +114,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     )
     identity = Identity({"contacts": rules.identity})
     workspaces = frozenset(one.alias for one in WORKSPACES)
-    resolved = resolve(loaded.manifests, ResolveRules(workspaces, identity, rules.mark, STACK))
+    resolved = resolve(loaded.manifests, Rules(STACK, identity, rules.mark, workspaces=workspaces))
     if problems := [*loaded.problems, *resolved.problems]:
         return {"problems": [_problem(one) for one in problems]}
     try:

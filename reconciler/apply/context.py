@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from reconciler.apply.stop import StopFlag
 from reconciler.aside import aside
-from reconciler.core.plan import Rules
+from reconciler.core.rules import Rules, rules_of
 from reconciler.model.context import Context
 from reconciler.model.settings import Limits, Settings
 from reconciler.model.snapshots import Desired
@@ -117,11 +117,6 @@ class RunContext(ReadContext):
     def ends_at(self) -> float:
         """When the time of the whole run is over, planning included; on the monotonic clock."""
         return self.began + self.limits.deadline_s
-
-
-def rules_of(settings: Settings) -> Rules:
-    """Return the rules of planning that these settings say."""
-    return Rules(settings.stack, settings.identity, settings.mark, adopt=settings.adopt == "always")
 
 
 def utc_text(moment: datetime) -> str:

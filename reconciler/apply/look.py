@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.apply.session import NotDone, Session
-from reconciler.core.match import Key, same_identity
+from reconciler.core.match import same_identity
 from reconciler.core.normalize import live, masked
+from reconciler.core.rules import Key
 from reconciler.errors import NotFound
 from reconciler.model.address import Address, parse
 from reconciler.model.changes import Change, Create, Delete, Update

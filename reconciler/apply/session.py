@@ -14,9 +14,9 @@ from msgspec import Struct
 from reconciler.apply.context import RunContext
 from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt
-from reconciler.core.plan import Rules
 from reconciler.core.proofs import texts
 from reconciler.core.records import traced
+from reconciler.core.rules import Rules
 from reconciler.core.stretch import stretched
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from reconciler.core.diff import ignored
 from reconciler.core.normalize import identity_key
+from reconciler.core.rules import Rules
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.ticket import PREFIX, reserved
 from reconciler.errors import Problem
@@ -18,32 +19,11 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Document, Place
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import DEVICE, KINDS, RESOURCE
-from reconciler.model.settings import Checks, Identity
 
 # What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
 _CUSTOM = "custom."
 _OPTIONS = "messagingOptions."
-
-
-class ResolveRules(Struct, frozen=True):
-    """What the settings say about manifests.
-
-    `workspaces` are the known aliases; `mark` is a custom field's name, or empty; `device_limit` is
-    how many devices of one app a contact may have.
-    """
-
-    workspaces: frozenset[str]
-    identity: Identity = Identity()
-    mark: str = ""
-    stack: str = "default"
-    device_limit: int = 3
-    checks: Checks = Checks()
-
-    @property
-    def mark_path(self) -> str:
-        """The path of the ownership mark, or ""."""
-        return f"{_CUSTOM}{self.mark}" if self.mark else ""
 
 
 class Declared(Struct, frozen=True):
@@ -102,10 +82,10 @@ class Group(Struct, frozen=True):
         return self.every
 
 
-Check = Callable[[Group, ResolveRules], Iterator[Problem]]
+Check = Callable[[Group, Rules], Iterator[Problem]]
 
 
-def required(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+def required(group: Group, _rules: Rules) -> Iterator[Problem]:
     """Every field without which the service takes no such entity is there, defaults included."""
     for one in group.values():
         kind = KINDS[one.document.kind]
@@ -119,7 +99,7 @@ def required(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint)
 
 
-def identified(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+def identified(group: Group, rules: Rules) -> Iterator[Problem]:
     """Every entity has a field by which it can be found again, whoever edits it meanwhile."""
     keys = {kind: rules.identity.of(kind) for kind in KINDS}
     for one in group.values():
@@ -143,7 +123,7 @@ def identified(group: Group, rules: ResolveRules) -> Iterator[Problem]:
         yield one.problem("", f"{which} needed to recognize the {kind}.", hint)
 
 
-def unique(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+def unique(group: Group, rules: Rules) -> Iterator[Problem]:
     """No two entities of a scope have the same identity."""
     keys = {
         name: dict.fromkeys((*rules.identity.of(name), *((path,) for path in kind.unique)))
@@ -169,7 +149,7 @@ def unique(group: Group, rules: ResolveRules) -> Iterator[Problem]:
                 yield one.problem(key[0], what, hint)
 
 
-def device_limit(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+def device_limit(group: Group, rules: Rules) -> Iterator[Problem]:
     """No contact has more devices of one app than the service allows."""
     counts: dict[tuple[int, str], int] = {}
     for one in group.values():
@@ -183,7 +163,7 @@ def device_limit(group: Group, rules: ResolveRules) -> Iterator[Problem]:
             yield one.problem("", what, "remove one, or raise `device_limit` in the settings if the app does")
 
 
-def push_tokens(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+def push_tokens(group: Group, _rules: Rules) -> Iterator[Problem]:
     """No push token stands under two contacts of a workspace: pushes to either would reach one phone."""
     seen: dict[tuple[str, str], Declared] = {}
     for one in group.values():
@@ -199,7 +179,7 @@ def push_tokens(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
             )
 
 
-def options(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+def options(group: Group, _rules: Rules) -> Iterator[Problem]:
     """Messaging options name fields that the contact has."""
     for one in group.values():
         fields = one.entity.fields
@@ -214,7 +194,7 @@ def options(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} names {text}, which this contact does not declare.", hint)
 
 
-def custom(group: Group, rules: ResolveRules) -> Iterator[Problem]:
+def custom(group: Group, rules: Rules) -> Iterator[Problem]:
     """Custom fields are named without the search's prefix, and the mark is ours alone."""
     for one in group.values():
         if one.marked:
@@ -227,7 +207,7 @@ def custom(group: Group, rules: ResolveRules) -> Iterator[Problem]:
                 yield one.problem(path, what, f"write {right}")
 
 
-def renames(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+def renames(group: Group, _rules: Rules) -> Iterator[Problem]:
     """A former name is not in use any more, and only one entity claims it."""
     claimed: dict[Address, Declared] = {}
     for one in group.values():
@@ -247,7 +227,7 @@ def renames(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
             yield one.problem("", what, "only one can be the former one; keep one of the lines")
 
 
-def spellings(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+def spellings(group: Group, _rules: Rules) -> Iterator[Problem]:
     """Values that the service knows by a few words are one of them, also when a cell says them."""
     for one in group.values():
         for path, words in KINDS[one.document.kind].folds.items():
@@ -259,7 +239,7 @@ def spellings(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} must be one of {known}.", "correct the value")
 
 
-def media_types(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+def media_types(group: Group, _rules: Rules) -> Iterator[Problem]:
     """A private resource has one of the types that the service takes there."""
     for one in group.values():
         fields = one.entity.fields
@@ -269,7 +249,7 @@ def media_types(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
             yield one.problem("mimeType", what, f"use one of {', '.join(PRIVATE_TYPES)}, or scope public")
 
 
-def lock_names(group: Group, _rules: ResolveRules) -> Iterator[Problem]:
+def lock_names(group: Group, _rules: Rules) -> Iterator[Problem]:
     """No resource has a name that belongs to the lock in the service."""
     for one in group.values():
         if one.document.kind == RESOURCE.name and reserved(one.entity.fields.get("name")):

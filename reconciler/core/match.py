@@ -11,12 +11,11 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from reconciler.core.normalize import identity_key
+from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.snapshots import LiveEntity, RecordedEntity
-
-Key = tuple[str, ...]  # paths that must all be equal
 
 
 class Found(Struct, frozen=True):

@@ -5,68 +5,49 @@ without `devices:`, is named: nobody sees from the manifest that it still gets p
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from reconciler.core.draft import Draft
-from reconciler.core.normalize import identity_key, mask
+from msgspec import structs
+
+from reconciler.core.parts import ScopePlan
+from reconciler.core.scopes import Group, Shared
 from reconciler.model.address import Address
-from reconciler.model.changes import Delete
+from reconciler.model.entities import Entity
 from reconciler.model.notices import Notice
-from reconciler.model.snapshots import RecordedEntity, Scope
+from reconciler.model.snapshots import Desired, Recorded, RecordedEntity, Scope
 
 
-def outside(draft: Draft) -> dict[str, int]:
+def outside(desired: Desired, recorded: Recorded) -> dict[str, int]:
     """Count, by scope, what is recorded where no manifest speaks of its kind; devices go by contacts."""
-    scopes = [Scope.of(address) for address in draft.recorded.entities if not _in_scope(draft, address)]
-    return dict(sorted(Counter(map(str, scopes)).items()))
+    scopes = (Scope.of(one) for one in recorded.entities if Scope.of(one.above or one) not in desired.scopes)
+    return dict(Counter(map(str, scopes)))
 
 
-def _in_scope(draft: Draft, address: Address) -> bool:
-    return Scope.of(address.above or address) in draft.desired.scopes
+def unlisted_devices(across: Shared, contact: Entity, records: Mapping[Address, RecordedEntity]) -> ScopePlan:
+    """Return a notice for each recorded device of a contact whose entry has no `devices:`."""
+    why = f"the entry of {contact.address} has no `devices:`."
+    notices = (_left_behind(across, *one, contact.address, why) for one in records.items())
+    return ScopePlan(notices=tuple(structs.replace(one, place=str(contact.place)) for one in notices))
 
 
-def left_behind(draft: Draft) -> Iterator[Notice]:
-    """Yield a notice for each recorded device that stays though its contact's entry does not list it.
+def stray_devices(across: Shared, group: Group, undeclared: Iterable[ScopePlan]) -> Iterator[ScopePlan]:
+    """Yield a notice for each recorded device of a contact that is neither declared nor recorded.
 
-    Renames have to be known: a device goes with its contact to the new name.
+    Not where the contact is deleted for its mark, which `undeclared` says: its devices go with it.
     """
-    declared_tokens = _declared_tokens(draft)
-    leaving = {one.address for one in draft.changes if isinstance(one, Delete)}.union(draft.gone)
-    for was, record in draft.recorded.entities.items():
-        address = draft.renames.get(was, was)
-        contact = address.above
-        if contact is None or contact in leaving or address in leaving or not _in_scope(draft, address):
+    leaving = {one.address for plan in undeclared for one in plan.changes}
+    for contact, records in group.below.records.items():
+        if contact in group.entities or contact in group.records or contact in leaving:
             continue
-        entity = draft.desired.entities.get(contact)
-        if entity is not None and entity.devices_in_scope:
-            continue
-        if entity is None and draft.records.get(("contact", address.workspace), {}).get(contact):
-            continue  # whatever becomes of the contact, its devices share it
-        yield Notice(
-            "left behind",
-            str(address),
-            _stays(contact, declared=entity is not None) + _elsewhere(record, declared_tokens),
-            f"list it under `devices:` of {contact}, or write `devices: {{}}` there to delete it",
-            str(entity.place) if entity else "",
-        )
+        why = f"{contact} is neither declared nor recorded."
+        yield ScopePlan(notices=tuple(_left_behind(across, *one, contact, why) for one in records.items()))
 
 
-def _stays(contact: Address, *, declared: bool) -> str:
-    if declared:
-        return f"recorded as ours, and left as it is: the entry of {contact} has no `devices:`."
-    return f"recorded as ours, and left as it is: {contact} is neither declared nor recorded."
-
-
-def _elsewhere(record: RecordedEntity, tokens: dict[object, Address]) -> str:
-    other = tokens.get(record.sent.get("pushToken", ""))
-    return f" {other} has the same push token, so pushes to either contact reach one phone." if other else ""
-
-
-def _declared_tokens(draft: Draft) -> dict[object, Address]:
-    """Return the declared devices by the masks that a record would hold of their push tokens."""
-    found: dict[object, Address] = {}
-    for address in sorted(draft.desired.entities):
-        token = draft.desired.entities[address].fields.get("pushToken", "")
-        if address.kind == "device" and token:
-            found.setdefault(mask(identity_key("pushToken", token), draft.salts.store), address)
-    return found
+def _left_behind(
+    across: Shared, address: Address, record: RecordedEntity, contact: Address | None, why: str
+) -> Notice:
+    what = f"recorded as ours, and left as it is: {why}"
+    if other := across.tokens.get(record.sent.get("pushToken", "")):
+        what += f" {other} has the same push token, so pushes to either contact reach one phone."
+    step = f"list it under `devices:` of {contact}, or write `devices: {{}}` there to delete it"
+    return Notice("left behind", str(address), what, step)

@@ -1,29 +1,31 @@
 """Desired x Live x Recorded -> Plan: everything that must change, and nothing else.
 
-In three steps for each scope: match declared with live (`match.py`), compare what matched (`diff.py`),
-and look at what is ours and no longer declared (`orphans.py`). Contacts come before their devices,
-because a device is looked for only within its contact. What was found is kept in a `Draft`.
+    split --> each scope: match (match.py), compare (diff.py), look for what is no longer declared
+              (orphans.py) and for duplicates (duplicates.py); devices are planned with their contact
+          --> merge (parts.py) --> finished (finish.py)
+
+Each part is a value, planned without knowing another. Not here: whether the plan is safe (guard.py).
 """
 
-from collections.abc import Mapping, Sequence
-
-from msgspec import structs
+from collections.abc import Iterator
 
 from reconciler.core.diff import diff
-from reconciler.core.draft import Draft, Moment, Rules
-from reconciler.core.match import Found, Matches, former_names, match
+from reconciler.core.duplicates import duplicates, keep_oldest
+from reconciler.core.finish import finished
+from reconciler.core.match import Found, former_names, match
 from reconciler.core.normalize import declared, masked
-from reconciler.core.orphans import find_orphans
-from reconciler.core.outside import left_behind, outside
-from reconciler.core.twins import find_twins, settled
+from reconciler.core.orphans import orphans
+from reconciler.core.outside import outside, stray_devices, unlisted_devices
+from reconciler.core.parts import ScopePlan, merge
+from reconciler.core.records import to_keep
+from reconciler.core.rules import Rules
+from reconciler.core.scopes import Group, Matched, Moment, Shared, devices_of, marked_rows, shared, split
 from reconciler.errors import Malformed
-from reconciler.model.address import Address, device
+from reconciler.model.address import Address
 from reconciler.model.changes import Create, Update
 from reconciler.model.entities import Entity
 from reconciler.model.plans import Adoption, Options, Plan, Skip, Target
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
-
-__all__ = ["Moment", "Rules", "make_plan"]
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded
 
 
 def make_plan(
@@ -44,182 +46,194 @@ def make_plan(
     Errors: ManifestError where two declared entities are one live entity (M4).
     Source: docs/planning.md, S, M, D and X.
     """
-    draft = Draft(desired, live, recorded, options=options, rules=rules, moment=moment)
-    for scope in sorted(desired.scopes):
-        _plan_scope(draft, scope)
-    for entity in sorted(desired.entities.values(), key=lambda entity: entity.address):
-        if entity.devices_in_scope:
-            _plan_devices(draft, entity)
-    draft.refuse_contested()
-    draft.notices += left_behind(draft)
-    return draft.finish(target, outside(draft))
+    across = shared(desired, live, recorded, options=options, rules=rules, salt=moment.salt)
+    total = merge(scope_plans(across, desired, live, recorded))
+    return finished(across, total, desired, live, recorded, target=target, moment=moment)
 
 
-def _plan_scope(draft: Draft, scope: Scope) -> None:
-    """Plan the contacts, or the resources, of one workspace."""
-    rows = draft.live.entities.get(scope, ())
-    records = draft.records.get((scope.kind, scope.workspace), {})
-    entities = draft.groups.get((scope.kind, scope.workspace), [])
+def scope_plans(across: Shared, desired: Desired, live: Live, recorded: Recorded) -> Iterator[ScopePlan]:
+    """Yield the plan of each scope. The three may be those of some scopes; `across` is of all."""
+    for group in split(desired, live, recorded):
+        yield merge(group_plans(across, group))
+    yield ScopePlan(notices=desired.notices, outside=outside(desired, recorded))
+
+
+def group_plans(across: Shared, group: Group) -> Iterator[ScopePlan]:
+    """Yield the parts of a group's plan: each declared entity, what is declared no longer, and the counts."""
+    at = _matched(across, group)
+    if at.matches.contested:
+        yield ScopePlan(contested=at.matches.contested)
+    for entity in group.entities.values():
+        yield from _declared(across, at, entity)
+    undeclared, doubled = tuple(orphans(across, at)), tuple(duplicates(across, at))
+    yield from (*undeclared, *doubled)
+    yield _counts(across, at, duplicates=sum(len(one.changes) for one in doubled))
+    yield from stray_devices(across, group, undeclared)
+
+
+def _matched(across: Shared, group: Group) -> Matched:
+    entities = tuple(group.entities.values())
     former = former_names(entities)
-    total = max([read.total for read in draft.live.reads if read.scope == scope], default=-1)
-    _plan(draft, scope, entities, rows, records, former=former, total=max(total, len(rows)))
+    keys = across.rules.keys(group.scope.kind)
+    matches = match(entities, group.rows, group.records, keys=keys, former=former)
+    matches = keep_oldest(across, group, matches)
+    held = {hit.live.remote_id for hit in matches.found.values()}
+    held.update(record.remote_id for record in group.records.values())
+    return Matched(group, matches, former, marked_rows(across.rules, group, held), frozenset(held))
 
 
-def _plan_devices(draft: Draft, entity: Entity) -> None:
-    """Plan the devices of one contact whose entry has a `devices:` key."""
-    address = entity.address
-    devices = draft.groups.get((address,), [])
-    records = draft.records.get((address,), {})
-    if not (any(map(draft.takes, devices)) or any(draft.selection.takes(one, {}) for one in records)):
-        return
-    row = draft.contacts.get(address)
-    if row is None and address not in draft.new:
-        for device_entity in devices:
-            what = f"belongs to {address}, which is not acted on."
-            step = "settle its contact first, or select it as well"
-            draft.skip(device_entity, Skip(device_entity.address, "ambiguous", what, step))
-        return
-    former = former_names(devices)
-    rows = draft.device_rows.get((address.workspace, row.remote_id), []) if row else []
-    if row and not row.devices_known:
-        raise Malformed(
-            f"{address}: the service does not show the devices of this contact.",
-            next="leave `devices:` out of its entry, so that they are not in scope",
-        )
-    _plan(draft, Scope("device", address.workspace), devices, rows, records, former=former, total=len(rows))
+def _declared(across: Shared, at: Matched, entity: Entity) -> Iterator[ScopePlan]:
+    """Plan one declared entity, and the devices of a contact."""
+    hit, selected = at.matches.found.get(entity.address), across.selects(entity)
+    why_not = _why_not(across, at, entity.address, hit)
+    if selected and why_not:
+        yield ScopePlan(skips=(why_not,))
+    elif selected:
+        yield _found(across, at, entity, hit) if hit else _absent(across, at, entity)
+    if entity.devices_in_scope or at.group.below.records:
+        known = why_not is None and (selected or hit is not None)
+        yield from _devices(across, at, entity, hit, known=known)
 
 
-def _plan(
-    draft: Draft,
-    scope: Scope,
-    entities: Sequence[Entity],
-    rows: Sequence[LiveEntity],
-    records: Mapping[Address, RecordedEntity],
-    *,
-    former: Mapping[Address, Address],
-    total: int,
-) -> None:
-    """Match, compare, and look for orphans: one scope, or the devices of one contact."""
-    matches = match(entities, rows, records, keys=draft.rules.keys(scope.kind), former=former)
-    matches = settled(draft, scope, entities, rows=rows, records=records, matches=matches)
-    draft.contested += matches.contested
-    for entity in entities:
-        _entity(draft, entity, matches, records, former)
-    taken = {hit.live.remote_id for hit in matches.found.values()}
-    marked = find_orphans(draft, scope, rows, records, matches, carried=_carried(records, matches, former))
-    duplicates = find_twins(draft, scope, rows, records, matches)
-    by_mark = sum(
-        1 for hit in matches.found.values() if hit.record is None and hit.by == draft.rules.mark_path
-    )
-    ours = taken.union(record.remote_id for record in records.values())
-    name = str(scope)
-    draft.owned[name] = max(draft.owned[name], draft.held[name]) + marked + by_mark + duplicates
-    if draft.options.only or draft.options.excluded:
-        return  # only what was selected was read: who the others are is not known
-    draft.unmanaged[name] += max(
-        0, total - sum(1 for row in rows if row.remote_id in ours) - marked - duplicates
-    )
-
-
-def _carried(
-    records: Mapping[Address, RecordedEntity], matches: Matches, former: Mapping[Address, Address]
-) -> set[Address]:
-    """Return the addresses whose records go to another name, in this plan or in a later one (M6)."""
-    found = {hit.record for hit in matches.found.values() if hit.record}
-    absent = {old for new, old in former.items() if new not in records and new not in matches.found}
-    return found | absent
-
-
-def _entity(
-    draft: Draft,
-    entity: Entity,
-    matches: Matches,
-    records: Mapping[Address, RecordedEntity],
-    former: Mapping[Address, Address],
-) -> None:
-    address = entity.address
-    if ids := matches.ambiguous.get(address):
-        what = f"matches {len(ids)} live {address.kind}s: {', '.join(ids)}."
+def _why_not(across: Shared, at: Matched, address: Address, hit: Found | None) -> Skip | None:
+    """Return why an entity is not acted on, or None (rules M3, M5, X5, A9)."""
+    kind = address.kind
+    if ids := at.matches.ambiguous.get(address):
+        what = f"matches {len(ids)} live {kind}s: {', '.join(ids)}."
         step = "change or remove the others at the service, so that one is left; then plan again"
-        draft.skip(entity, Skip(address, "ambiguous", what, step))
-    elif holder := matches.claimed.get(address):
-        what = f"looks like the live {address.kind} that is {holder}."
-        draft.skip(entity, Skip(address, "ambiguous", what, "apply what is planned, then plan again"))
-    elif found := matches.found.get(address):
-        _found(draft, entity, found, records)
-    else:
-        _absent(draft, entity, records, former)
-
-
-def _found(draft: Draft, entity: Entity, found: Found, records: Mapping[Address, RecordedEntity]) -> None:
-    address, row = entity.address, found.live
-    record = records.get(found.record) if found.record else None
-    if mark := draft.foreign(row):
+        return Skip(address, "ambiguous", what, step)
+    if holder := at.matches.claimed.get(address):
+        what = f"looks like the live {kind} that is {holder}."
+        return Skip(address, "ambiguous", what, "apply what is planned, then plan again")
+    if hit is None:
+        return _in_doubt(across, address)
+    if mark := across.foreign_mark(hit.live):
         what = f"carries the mark of another owner ({mark}); never written."
-        draft.skip(entity, Skip(address, "foreign mark", what, "remove it here, or its mark there"))
-        return
-    if record is None and not draft.rules.adopt:
-        what = f"exists already (id {row.remote_id}) and the settings say `adopt: never`."
-        draft.skip(entity, Skip(address, "not adopted", what, "allow adoption, or remove one of the two"))
-        return
-    if address.kind == "contact":
-        draft.contacts[address] = row
-    if found.record and draft.moved.get(found.record, found.record) != address:
-        _renamed(draft, found.record, address, selected=draft.takes(entity))
-    if not draft.takes(entity):
-        return
-    result = diff(entity, row, record, salts=draft.salts, reactivate=str(address) in draft.options.reactivate)
-    draft.skips += result.skips
-    adopts = "" if record else found.by
+        return Skip(address, "foreign mark", what, "remove it here, or its mark there")
+    if hit.record is None and not across.rules.adopt:
+        what = f"exists already (id {hit.live.remote_id}) and the settings say `adopt: never`."
+        return Skip(address, "not adopted", what, "allow adoption, or remove one of the two")
+    return None
+
+
+def _in_doubt(across: Shared, address: Address) -> Skip | None:
+    """Return why nothing is created yet: an earlier create of it may still land (rule A9)."""
+    if address not in across.doubts:
+        return None
+    if address in across.under_way:
+        what = "is being created by a run that is still writing."
+        return Skip(address, "in doubt", what, "wait until that run ends, then plan again")
+    # However long ago: no clock says that it cannot have landed, only a look by who holds the lock.
+    what = "was sent by an earlier run and its answer is not known; it may still appear."
+    step = "reconciler resume, or apply: it waits, looks, and settles this first"
+    return Skip(address, "in doubt", what, step)
+
+
+def _found(across: Shared, at: Matched, entity: Entity, hit: Found) -> ScopePlan:
+    """Compare a declared entity with the live one that it is."""
+    address, row = entity.address, hit.live
+    record = at.group.records.get(hit.record) if hit.record else None
+    result = diff(
+        entity, row, record, salts=across.salts, reactivate=str(address) in across.options.reactivate
+    )
+    adopts = "" if record else hit.by
+    renames = _renamed(at, address, hit)
     if result.fields:
         update = Update(address, str(entity.place), row.remote_id, result.fields, row.parent_id, adopts)
-        draft.changes.append(update)
-        return
-    if adopts:
-        draft.adoptions.append(Adoption(address, row.remote_id, adopts, row.parent_id))
-    else:
-        draft.unchanged[str(Scope.of(address))] += 1
+        return ScopePlan((update,), skips=result.skips, renames=renames)
+    if record is None:
+        adoption = Adoption(address, row.remote_id, adopts, row.parent_id)
+        return ScopePlan(adoptions=(adoption,), skips=result.skips)
+    return ScopePlan(
+        skips=result.skips,
+        records=tuple(to_keep(entity, row, record, across.salts.store)),
+        renames=renames,
+        unchanged={str(at.group.scope): 1},
+    )
 
 
-def _absent(
-    draft: Draft,
-    entity: Entity,
-    records: Mapping[Address, RecordedEntity],
-    former: Mapping[Address, Address],
-) -> None:
-    address, old = entity.address, former.get(entity.address, entity.address)
-    if address in draft.recorded.doubts:
-        # However long ago: no clock says that it cannot have landed, only a look by who holds the lock.
-        what = "was sent by an earlier run and its answer is not known; it may still appear."
-        step = "reconciler resume, or apply: it waits, looks, and settles this first"
-        if address in draft.recorded.under_way:
-            what = "is being created by a run that is still writing."
-            step = "wait until that run ends, then plan again"
-        draft.skip(entity, Skip(address, "in doubt", what, step))
-        return
-    if draft.takes(entity):
-        if old in records and address not in records:
-            # Forgotten, the next plan would not know that somebody seems to be gone (G2), and a run that
-            # was killed before this create would not recognize it as its own.
-            _renamed(draft, old, address, selected=True)
-        recorded = address in records or old in records
-        draft.new.add(address)
-        wanted = {path: v for path, v in declared(address.kind, entity.fields).items() if v != ""}
-        fields = masked(address.kind, wanted, draft.moment.salt)
-        draft.changes.append(Create(address, str(entity.place), fields, "gone" if recorded else "declared"))
+def _absent(across: Shared, at: Matched, entity: Entity) -> ScopePlan:
+    """Create what is declared and not there: again, where it was recorded (rule D6)."""
+    address, records = entity.address, at.group.records
+    recorded = address in records or at.former.get(address) in records
+    wanted = {path: v for path, v in declared(address.kind, entity.fields).items() if v != ""}
+    fields = masked(address.kind, wanted, across.salts.plan)
+    create = Create(address, str(entity.place), fields, "gone" if recorded else "declared")
+    # Forgotten, the next plan would not know that somebody seems to be gone (G2), and a run that was killed
+    # before this create would not recognize it as its own.
+    return ScopePlan((create,), renames=_renamed(at, address, None))
 
 
-def _renamed(draft: Draft, old: Address, new: Address, *, selected: bool) -> None:
-    """Carry a record, and those of a contact's devices, to the new address (rule M6)."""
-    if selected:
-        draft.renames[draft.moved.get(old, old)] = new
-    if new.kind != "contact":
-        return
-    own = draft.records.setdefault((new,), {})
-    for one, record in draft.records.get((old,), {}).items():
-        address = device(new.workspace, new.name, one.name)
-        if address not in own:
-            own[address] = structs.replace(record, address=address)
-            draft.moved[address] = one
-            if selected:
-                draft.renames[one] = address
+def _renamed(at: Matched, address: Address, hit: Found | None) -> tuple[tuple[Address, Address], ...]:
+    """Return the rename that carries a record to this address, if any (rule M6)."""
+    old = _old_name(at, address, hit)
+    # A device of a renamed contact has moved already: what counts is where it is recorded.
+    was = at.group.moved.get(old, old) if old else None
+    return ((was, address),) if was and was != address else ()
+
+
+def _old_name(at: Matched, address: Address, hit: Found | None) -> Address | None:
+    """Return the address whose record is the one of this entity."""
+    if hit:
+        return hit.record
+    former = at.former.get(address)
+    return former if former in at.group.records and address not in at.group.records else None
+
+
+def _devices(
+    across: Shared, at: Matched, contact: Entity, hit: Found | None, *, known: bool
+) -> Iterator[ScopePlan]:
+    """Plan the devices of a contact. `known`: it is certain which one it is, or that it will be created."""
+    old = _old_name(at, contact.address, hit) if known else None
+    row = hit.live if hit else None
+    group = devices_of(at.group, contact.address, row, old)
+    # Not selected, the contact keeps its old name in the records, and so do its devices.
+    carried = group.moved if across.selects(contact) else {}
+    parts: tuple[ScopePlan, ...] = ()
+    if not contact.devices_in_scope:
+        left = {
+            one: group.records[one] for one in group.records.keys() - (group.moved.keys() - carried.keys())
+        }
+        parts = (unlisted_devices(across, contact, left),)
+    elif _concerned(across, group):
+        _require_devices(contact, row)
+        parts = tuple(group_plans(across, group)) if known else (_unplanned(across, contact, group),)
+    yield from parts
+    # A device that was renamed as well goes from its old contact to its new name at once.
+    renamed = {was for part in parts for was, _ in part.renames} if carried else set[Address]()
+    yield ScopePlan(renames=tuple((was, now) for now, was in carried.items() if was not in renamed))
+
+
+def _concerned(across: Shared, group: Group) -> bool:
+    """Whether the run is about anything in the group, declared or recorded."""
+    return any(map(across.selects, group.entities.values())) or any(
+        across.selection.takes(one, {}) for one in group.records
+    )
+
+
+def _require_devices(contact: Entity, row: LiveEntity | None) -> None:
+    if row and not row.devices_known:
+        raise Malformed(
+            f"{contact.address}: the service does not show the devices of this contact.",
+            next="leave `devices:` out of its entry, so that they are not in scope",
+        )
+
+
+def _unplanned(across: Shared, contact: Entity, group: Group) -> ScopePlan:
+    what = f"belongs to {contact.address}, which is not acted on."
+    step = "settle its contact first, or select it as well"
+    left = [one.address for one in group.entities.values() if across.selects(one)]
+    return ScopePlan(skips=tuple(Skip(address, "ambiguous", what, step) for address in left))
+
+
+def _counts(across: Shared, at: Matched, *, duplicates: int) -> ScopePlan:
+    """Count what is ours though nothing is recorded of it, and who else is there (rule X4)."""
+    name, rows = str(at.group.scope), at.group.rows
+    found, mark = at.matches.found.values(), across.rules.mark_path
+    marked = sum(map(len, at.marked.values()))
+    by_mark = sum(1 for hit in found if hit.record is None and hit.by == mark)
+    owned = {name: marked + by_mark + duplicates}
+    if across.options.only or across.options.excluded:
+        return ScopePlan(owned=owned)  # only what was selected was read: who the others are is not known
+    ours = sum(1 for row in rows if row.remote_id in at.held) + marked + duplicates
+    return ScopePlan(owned=owned, unmanaged={name: max(0, at.group.total - ours)})

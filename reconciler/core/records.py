@@ -114,7 +114,9 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
     """
     # A contact may be in two workspaces under one id, and kinds may count their ids alike.
     rows = {(row.kind, row.workspace, row.remote_id): row for rows in live.entities.values() for row in rows}
-    held = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
+    # A record that was renamed takes the place of one that its new name had before (rule M6).
+    renamed = {new: recorded.entities[old] for old, new in plan.renames.items() if old in recorded.entities}
+    held = {**recorded.entities, **renamed}
     adopted = {one.address: one.remote_id for one in plan.adoptions}
     settled = _settled(plan)
     selection = Selection(plan.options.only, plan.options.excluded)
@@ -132,27 +134,20 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
                 yield record
 
 
-def to_keep(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> tuple[RecordChange, ...]:
-    """Return which of these records change in what decides later plans, beside adoptions and renames.
+def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) -> Iterator[RecordChange]:
+    """Yield what changes in the record of an entity that is live as declared, and decides later plans.
 
     That is protection, and which fields are ours with which value. A time of change, and what the service
     shows of a value that did not change, are refreshed on the way and are no work of their own.
     """
-    held = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
-    adopted = {one.address for one in plan.adoptions}
-    found = []
-    for record in refreshed(plan, desired, live, recorded):
-        before = held.get(record.address)
-        if before is None or record.address in adopted:
-            continue
-        if record.protected != before.protected:
-            word: Kept = "protected" if record.protected else "no longer protected"
-            found.append(RecordChange(record.address, word))
-        paths = record.sent.keys() | before.sent.keys()
-        moved = tuple(sorted(path for path in paths if record.sent.get(path) != before.sent.get(path)))
-        if moved:
-            found.append(RecordChange(record.address, "fields", moved))
-    return tuple(sorted(found, key=structs.astuple))
+    record = record_of(entity, row, salt=salt, before=before)
+    if record.protected != before.protected:
+        word: Kept = "protected" if record.protected else "no longer protected"
+        yield RecordChange(record.address, word)
+    paths = record.sent.keys() | before.sent.keys()
+    moved = tuple(sorted(path for path in paths if record.sent.get(path) != before.sent.get(path)))
+    if moved:
+        yield RecordChange(record.address, "fields", moved)
 
 
 def _settled(plan: Plan) -> set[Address]:

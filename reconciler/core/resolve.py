@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core.crosscheck import CHECKS, Declared, Group, ResolveRules, address_of
+from reconciler.core.crosscheck import CHECKS, Declared, Group, address_of
+from reconciler.core.rules import Rules
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.values.check import check_values
 from reconciler.errors import Problem
@@ -17,8 +18,6 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Document, Fields, Manifest, Place
 from reconciler.model.entities import Entity
 from reconciler.model.snapshots import Desired, Scope
-
-__all__ = ["ResolveRules", "Resolved", "resolve"]
 
 
 class Resolved(Struct, frozen=True):
@@ -28,7 +27,7 @@ class Resolved(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def resolve(manifests: Iterable[Manifest], rules: ResolveRules) -> Resolved:
+def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     """Return everything that the manifests want, and every mistake they make together.
 
     Entities stand in the order of their addresses; problems are sorted by file and line.
@@ -65,7 +64,7 @@ def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]
         yield one.problem("", what, "give them different names, or remove one")
 
 
-def _unknown_workspaces(manifests: Sequence[Manifest], rules: ResolveRules) -> Iterator[Problem]:
+def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator[Problem]:
     for manifest in manifests:
         unread = manifest.workspace.startswith("?")  # said already
         if manifest.workspace not in rules.workspaces and not unread:
@@ -75,7 +74,7 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: ResolveRules) -> I
             yield manifest.workspace_place.problem(what, hint)
 
 
-def _declared(manifest: Manifest, rules: ResolveRules) -> Iterator[Declared]:
+def _declared(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
     contact_tags: dict[str, Mapping[str, str]] = {}
     owner: Declared | None = None
     for document in manifest.documents:
@@ -97,17 +96,17 @@ def _entity(
     manifest: Manifest,
     document: Document,
     tags: Mapping[str, str],
-    rules: ResolveRules,
+    rules: Rules,
     owner: Declared | None,
 ) -> Declared:
     fields: Fields = document.fields
     defaults = manifest.defaults.get(document.kind)
     if defaults:
         fields = {**defaults, **fields}
-    mark = rules.mark_path if document.kind == "contact" else ""
+    mark = rules.mark_of(document.kind)
     marked = bool(mark) and mark in fields
     if mark:
-        fields = {**fields, mark: f"{rules.stack}/{document.name}"}
+        fields = {**fields, mark: rules.mark_text(document.name)}
     controls = document.controls
     if tags:
         controls = structs.replace(controls, tags=tags)

@@ -15,8 +15,8 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.core import zones
-from reconciler.core.match import Key
 from reconciler.core.normalize import declared, identity_key, is_flag, veiled
+from reconciler.core.rules import Key
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import FieldResult

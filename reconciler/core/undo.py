@@ -21,10 +21,10 @@ from collections.abc import Collection, Iterator, Mapping
 from msgspec import Struct, structs
 
 from reconciler.core import zones
-from reconciler.core.draft import Moment
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.normalize import masked
 from reconciler.core.order import ordered
+from reconciler.core.scopes import Moment
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update, action
 from reconciler.model.documents import Controls, Place, Scalar

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from reconciler.apply.context import RunContext
 from reconciler.apply.exits import with_notices
+from reconciler.core.duplicates import ambiguous, seen
 from reconciler.core.proofs import needed, proofs
-from reconciler.core.twins import ambiguous, seen
 from reconciler.errors import StoreError
 from reconciler.model.audit import Head
 from reconciler.model.outcomes import Run

@@ -17,8 +17,9 @@ from msgspec import structs
 from reconciler.apply.context import Outside, ReadContext, utc_text
 from reconciler.core import proofs, select
 from reconciler.core.guard import Consent, guard
-from reconciler.core.plan import Moment, make_plan
+from reconciler.core.plan import make_plan
 from reconciler.core.recover import Unfinished, doubtful
+from reconciler.core.scopes import Moment
 from reconciler.errors import UnsafePlan
 from reconciler.live import read_live
 from reconciler.model.outcomes import Outcome

@@ -10,11 +10,12 @@ from functools import partial
 
 from msgspec import Struct, structs
 
-from reconciler.apply.context import Outside, rules_of
+from reconciler.apply.context import Outside
 from reconciler.apply.opening import opened
 from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.observe import observed
 from reconciler.core.recipients import keys, unreached
+from reconciler.core.rules import rules_of
 from reconciler.errors import InputError, NotFound, Problem
 from reconciler.live import read_live
 from reconciler.model.address import Address

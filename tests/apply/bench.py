@@ -22,8 +22,10 @@ from reconciler.apply.stop import StopFlag
 from reconciler.aside import aside
 from reconciler.core.guard import Consent
 from reconciler.core.merge import create_body
-from reconciler.core.plan import Moment, Rules, make_plan
+from reconciler.core.plan import make_plan
 from reconciler.core.records import refreshed
+from reconciler.core.rules import Rules
+from reconciler.core.scopes import Moment
 from reconciler.live import read_live
 from reconciler.model.address import Address, contact, device, resource
 from reconciler.model.context import Context

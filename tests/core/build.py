@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.core.diff import Salts
 from reconciler.core.normalize import declared, remembered
-from reconciler.core.plan import Moment, Rules, make_plan
+from reconciler.core.plan import make_plan
+from reconciler.core.rules import Rules
+from reconciler.core.scopes import Moment
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Content, Controls, Fields, Place, Scalar
 from reconciler.model.entities import Entity

@@ -26,7 +26,8 @@ from core.build import (
 )
 from msgspec import structs
 
-from reconciler.core.plan import Moment, Rules
+from reconciler.core.rules import Rules
+from reconciler.core.scopes import Moment
 from reconciler.errors import ManifestError
 from reconciler.model.changes import Create, Delete, Update, action
 from reconciler.model.documents import Controls, Place
@@ -270,6 +271,22 @@ def test_a_protected_device_stays_protected_through_the_rename_of_its_contact() 
 
     assert (plan.changes, reasons(plan)) == ((), {"device/ops/jane-roe/phone": "protected"})
     assert plan.renames[at("device/ops/jane/phone")] == "device/ops/jane-roe/phone"
+
+
+def test_a_record_that_takes_a_new_name_stands_for_one_that_was_gone_there() -> None:
+    """M6: what is kept compares with the record that moved, in whatever order the store lists the two."""
+    jane = contact("ops/jane", {"workEmailAddress1": "jane@example.com"})
+    there = live(person("A1", {"workEmailAddress1": "jane@example.com"}))
+    moved = record(
+        "contact/ops/old-jane", "A1", {"workEmailAddress1": "jane@example.com", "jobTitle": "Lead"}
+    )
+    past = [record("contact/ops/jane", "gone"), moved]
+
+    plans = [planned(desired(jane), there, recorded(*known)) for known in (past, past[::-1])]
+
+    assert plans[0] == plans[1]
+    assert plans[0].renames == {moved.address: jane.address}
+    assert [(one.address, one.fields) for one in plans[0].records] == [(jane.address, ("jobTitle",))]
 
 
 @pytest.mark.parametrize("selected", [True, False])

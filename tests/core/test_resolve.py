@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.resolve import Resolved, ResolveRules, resolve
+from reconciler.core.resolve import Resolved, resolve
+from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.model.documents import Controls, Document, Fields, Manifest, Place
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
 
-RULES = ResolveRules(workspaces=frozenset({"ops", "default"}))
+RULES = Rules(workspaces=frozenset({"ops", "default"}))
 PIXEL: Mapping[str, str] = {
     "deviceName": "Pixel",
     "appId": "com.example.oncall",
@@ -84,7 +85,7 @@ def told(resolved: Resolved) -> list[tuple[str, str]]:
     return [(problem.where, problem.what) for problem in resolved.problems]
 
 
-def check(*documents: Document, rules: ResolveRules = RULES) -> list[tuple[str, str]]:
+def check(*documents: Document, rules: Rules = RULES) -> list[tuple[str, str]]:
     return told(resolve([manifest(*documents)], rules))
 
 
@@ -126,7 +127,7 @@ def test_tags_are_inherited_by_entries_and_by_their_devices() -> None:
 
 def test_the_mark_is_added_to_contacts_only() -> None:
     """Rule X5: stack and name, in the custom field of the settings."""
-    rules = ResolveRules(workspaces=frozenset({"ops"}), mark="managedBy", stack="ops-contacts")
+    rules = Rules(workspaces=frozenset({"ops"}), mark="managedBy", stack="ops-contacts")
     documents = (
         person("jane"),
         entry("device", "pixel", PIXEL, parent="jane"),
@@ -234,7 +235,7 @@ def test_two_entities_with_one_identity_are_told_apart_by_nobody() -> None:
 
 def test_every_identity_field_must_be_unique_where_it_is_given() -> None:
     """Any of them may be the one that finds the live contact."""
-    rules = ResolveRules(
+    rules = Rules(
         workspaces=frozenset({"ops"}),
         identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}),
     )
@@ -271,7 +272,7 @@ def test_an_identity_that_is_ignored_is_none() -> None:
 
 def test_one_of_several_identities_is_enough() -> None:
     """They are tried in order."""
-    rules = ResolveRules(
+    rules = Rules(
         workspaces=frozenset({"ops"}),
         identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}),
     )
@@ -342,7 +343,7 @@ def test_a_resource_needs_all_its_fields(path: str) -> None:
 
 def test_resource_names_are_unique_whatever_the_identity() -> None:
     """The service finds resources by name alone."""
-    rules = ResolveRules(workspaces=frozenset({"ops"}), identity=Identity({"resources": ("content",)}))
+    rules = Rules(workspaces=frozenset({"ops"}), identity=Identity({"resources": ("content",)}))
     one = entry("resource", "a", LIST, line=1)
     two = entry("resource", "b", {**LIST, "content": "sha256:11"}, line=10)
 
@@ -362,7 +363,7 @@ def test_a_contact_has_no_more_devices_of_an_app_than_allowed() -> None:
     assert check(person("jane"), *devices, other) == [
         ("a.yaml:40:3", "device/ops/jane/d4: this is device 4 of one app; a contact may have 3.")
     ]
-    assert check(person("jane"), *devices, rules=ResolveRules(RULES.workspaces, device_limit=4)) == []
+    assert check(person("jane"), *devices, rules=Rules(workspaces=RULES.workspaces, device_limit=4)) == []
 
 
 @pytest.mark.parametrize(
@@ -411,7 +412,7 @@ def test_options_that_name_a_cleared_field_are_refused() -> None:
 
 def test_the_mark_may_not_be_written_by_hand() -> None:
     """A wrong mark would hand a contact to another owner."""
-    rules = ResolveRules(workspaces=frozenset({"ops"}), mark="managedBy")
+    rules = Rules(workspaces=frozenset({"ops"}), mark="managedBy")
 
     assert check(person("jane", deep={"custom.managedBy": "me"}), rules=rules) == [
         (

@@ -7,11 +7,11 @@ import pytest
 from core.build import MOMENT, NOW, PHONE, STORE_SALT, TARGET, at, person, phone, record, recorded, row
 from msgspec import structs
 
-from reconciler.core.draft import Moment
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.merge import update_body
 from reconciler.core.normalize import mask
 from reconciler.core.records import record_of
+from reconciler.core.scopes import Moment
 from reconciler.core.undo import desired_of, fitting, inverse, proof, proved
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
 from reconciler.model.outcomes import Outcome, Result, Run

@@ -9,8 +9,8 @@ import phonenumbers
 import pytest
 from msgspec import structs
 
-from reconciler.core.crosscheck import ResolveRules
 from reconciler.core.resolve import Resolved, resolve
+from reconciler.core.rules import Rules
 from reconciler.core.values import content, countries, emails, phones, spreadsheets, zones
 from reconciler.errors import Problem
 from reconciler.model.countries import CODES, NAMES
@@ -19,7 +19,7 @@ from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks
 from reconciler.model.zones import names
 
-RULES = ResolveRules(workspaces=frozenset({"ops"}))
+RULES = Rules(workspaces=frozenset({"ops"}))
 MAIL = "jane@example.com"
 
 

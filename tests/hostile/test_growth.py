@@ -15,8 +15,9 @@ from service.support import service
 
 from reconciler.core import ticket
 from reconciler.core.normalize import instant, live, scalar_of
-from reconciler.core.resolve import ResolveRules, resolve
+from reconciler.core.resolve import resolve
 from reconciler.core.retry import retry_after_s
+from reconciler.core.rules import Rules
 from reconciler.core.suggest import nearest
 from reconciler.errors import Malformed, ReconcilerError
 from reconciler.manifest.load import load
@@ -330,7 +331,7 @@ def test_reading_a_manifest_grows_with_its_size(
     def read(text: bytes) -> None:
         path.write_bytes(text)
         loaded = load([path], root=tmp_path, environ={"A": "x"}, variables=["A"])
-        resolve(loaded.manifests, ResolveRules(workspaces=frozenset({"ops"})))
+        resolve(loaded.manifests, Rules(workspaces=frozenset({"ops"})))
 
     def written(size: int) -> bytes:
         return make(size).encode("utf-8", "surrogateescape")

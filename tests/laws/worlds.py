@@ -13,11 +13,12 @@ from core.build import MARK, MARKED, MOMENT, RULES, STACK, STORE_SALT, TARGET, a
 from hypothesis import strategies as st
 from msgspec import structs
 
-from reconciler.core.crosscheck import Declared, Group, ResolveRules, renames, unique
+from reconciler.core.crosscheck import Declared, Group, renames, unique
 from reconciler.core.merge import create_body, update_body
 from reconciler.core.observe import observed
-from reconciler.core.plan import Rules, make_plan
+from reconciler.core.plan import make_plan
 from reconciler.core.records import record_of, refreshed
+from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete
 from reconciler.model.documents import Controls, Document, Place, Scalar
@@ -282,7 +283,10 @@ def accepted(world: World) -> World:
 
     Two of one identity, and a former name that is in use, claimed twice, or the entry's own.
     """
-    rules, kept = ResolveRules(frozenset(WORKSPACES), world.rules.identity), dict[Address, Entity]()
+    rules, kept = (
+        Rules(workspaces=frozenset(WORKSPACES), identity=world.rules.identity),
+        dict[Address, Entity](),
+    )
     for address, entity in world.desired.entities.items():
         together = {**kept, address: entity}
         if (address.above is None or address.above in kept) and not _refused(together, rules):
@@ -290,7 +294,7 @@ def accepted(world: World) -> World:
     return replace(world, desired=structs.replace(world.desired, entities=kept))
 
 
-def _refused(declared: Mapping[Address, Entity], rules: ResolveRules) -> bool:
+def _refused(declared: Mapping[Address, Entity], rules: Rules) -> bool:
     group = {address: Declared(entity, _document(entity)) for address, entity in declared.items()}
     return any(True for check in (unique, renames) for _ in check(Group(tuple(group.values()), group), rules))
 

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reconciler.core.resolve import Resolved, ResolveRules, resolve
+from reconciler.core.resolve import Resolved, resolve
+from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.manifest.load import Loaded, load
 from reconciler.model.documents import Document
 
-RULES = ResolveRules(workspaces=frozenset({"ops", "default"}))
+RULES = Rules(workspaces=frozenset({"ops", "default"}))
 
 
 class Project:
@@ -39,12 +40,12 @@ class Project:
             extra_contact_fields=extra,
         )
 
-    def resolve(self, rules: ResolveRules = RULES) -> Resolved:
+    def resolve(self, rules: Rules = RULES) -> Resolved:
         loaded = self.load()
         assert loaded.problems == ()
         return resolve(loaded.manifests, rules)
 
-    def problems(self, rules: ResolveRules = RULES) -> tuple[Problem, ...]:
+    def problems(self, rules: Rules = RULES) -> tuple[Problem, ...]:
         """What `validate` would show."""
         loaded = self.load()
         return loaded.problems or resolve(loaded.manifests, rules).problems

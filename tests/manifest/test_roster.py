@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manifest.project import Project
 
-from reconciler.core.resolve import ResolveRules
+from reconciler.core.rules import Rules
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.sources import Source
 from reconciler.manifest.template import Template, UnknownColumn, compiled, slug
@@ -54,7 +54,7 @@ def test_the_hr_export_gives_500_contacts(project: Project) -> None:
       meta: {tags: {office: "{Office}"}}
 """
     _roster(project, EXPORT.read_bytes(), manifest)
-    rules = ResolveRules(
+    rules = Rules(
         workspaces=frozenset({"ops"}),
         identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}),
     )

@@ -14,9 +14,9 @@ from reconciler.cli import output
 from reconciler.cli.files.encryption import check_recipients, read_recipients
 from reconciler.cli.files.planfile import write_plan
 from reconciler.cli.running import finish, outside, settings_of
+from reconciler.core.duplicates import ambiguous
 from reconciler.core.guard import Consent
 from reconciler.core.recover import Standing
-from reconciler.core.twins import ambiguous
 from reconciler.model.address import Address
 from reconciler.model.plans import Options
 from reconciler.pipeline import Planned

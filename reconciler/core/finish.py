@@ -1,0 +1,93 @@
+"""The sum of all parts -> the plan: sorted, with its fingerprint, or refused where it contradicts itself."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
+
+from reconciler.core.fingerprint import fingerprint, manifest_digest
+from reconciler.core.order import ordered
+from reconciler.core.parts import Counts, ScopePlan
+from reconciler.core.scopes import Moment, Shared
+from reconciler.errors import ManifestError
+from reconciler.model.address import Address, parse
+from reconciler.model.changes import Change, Delete
+from reconciler.model.notices import Notice
+from reconciler.model.plans import Plan, Target
+from reconciler.model.snapshots import Desired, Live, Recorded, Scope
+
+
+def finished(
+    across: Shared,
+    total: ScopePlan,
+    desired: Desired,
+    live: Live,
+    recorded: Recorded,
+    *,
+    target: Target,
+    moment: Moment,
+) -> Plan:
+    """Return the plan that these parts are, in its order, with its fingerprint. Raises ManifestError (M4)."""
+    if total.contested:
+        raise _declared_twice(total, desired)
+    changes = ordered(total.changes)
+    plan = Plan(
+        target=target,
+        options=across.options,
+        manifest_digest=manifest_digest(desired, moment.salt),
+        salt=moment.salt,
+        changes=changes,
+        adoptions=tuple(sorted(total.adoptions, key=lambda one: one.address)),
+        skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
+        gone=tuple(sorted(total.gone)),
+        records=tuple(sorted(total.records, key=structs.astuple)),
+        renames=dict(sorted(total.renames)),
+        unchanged=dict(sorted(total.unchanged.items())),
+        outside=dict(sorted(total.outside.items())),
+        unmanaged=dict(sorted(total.unmanaged.items())),
+        owned=_owned(total.owned, recorded),
+        contents=dict(_contents(changes, desired)),
+        notices=tuple(sorted(_selected(across, total.notices, desired), key=structs.astuple)),
+        reads=tuple(sorted(live.reads, key=structs.astuple)),
+        created_at=moment.now,
+        expires_at=moment.expires,
+    )
+    return structs.replace(plan, fingerprint=fingerprint(plan))
+
+
+def _declared_twice(total: ScopePlan, desired: Desired) -> ManifestError:
+    problems = []
+    for group in total.contested:
+        places = [desired.entities[address].place for address in group]
+        what = f"{group[0]} and {group[1]} ({places[1]}) are the same live {group[0].kind}."
+        problems.append(places[0].problem(what, "declare it once, or give each what only it has"))
+    problems.sort(key=lambda one: (one.file, one.line, one.column, one.what))
+    return ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
+
+
+def _owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:
+    """Return how many are ours in each scope: those of its records, and those that only a mark tells."""
+    # Devices are counted over the workspace, whichever contacts list theirs: docs/planning.md, G.
+    records = Counter(str(Scope.of(address)) for address in recorded.entities)
+    return {name: records[name] + more for name, more in sorted(beyond.items())}
+
+
+def _contents(changes: Iterable[Change], desired: Desired) -> Iterator[tuple[Address, str]]:
+    """Yield the file of each content that is sent, so that a reviewer sees what becomes public."""
+    for change in changes:
+        content = None if isinstance(change, Delete) else desired.entities[change.address].content
+        if content and content.path:
+            yield change.address, content.path
+
+
+def _selected(across: Shared, notices: Iterable[Notice], desired: Desired) -> Iterator[Notice]:
+    """Yield the notices about what the run is about (rule N1)."""
+    for notice in notices:
+        address = parse(notice.subject)
+        entity = desired.entities.get(address) if address else None
+        if entity is not None:
+            selected = across.selects(entity)
+        else:
+            selected = address is None or across.selection.takes(address, {})
+        if selected:
+            yield notice

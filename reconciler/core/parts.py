@@ -1,0 +1,59 @@
+"""What one part of a plan holds, and the sum of several: a plan is the sum of the plans of its parts.
+
+    (a + b) + c = a + (b + c),  nothing + a = a,  and `finished` sorts, so that no order of parts shows
+
+So a part may be planned anywhere, knowing no other. Not here: what goes into a part (core/plan.py).
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+from msgspec import Struct, structs
+
+from reconciler.model.address import Address
+from reconciler.model.changes import Change
+from reconciler.model.notices import Notice
+from reconciler.model.plans import Adoption, RecordChange, Skip
+
+Counts = Mapping[str, int]  # by scope as text; a 0 says that it was counted
+
+
+class ScopePlan(Struct, frozen=True):
+    """The plan of one scope, or of a part of it; the fields are those of Plan, in any order.
+
+    `owned` are the entities that are ours though nothing is recorded of them. `contested` are groups of
+    declared addresses that are one live entity (rule M4): with any of them there is no plan.
+    """
+
+    changes: tuple[Change, ...] = ()
+    adoptions: tuple[Adoption, ...] = ()
+    skips: tuple[Skip, ...] = ()
+    gone: tuple[Address, ...] = ()
+    records: tuple[RecordChange, ...] = ()
+    renames: tuple[tuple[Address, Address], ...] = ()
+    notices: tuple[Notice, ...] = ()
+    contested: tuple[tuple[Address, ...], ...] = ()
+    unchanged: Counts = {}
+    outside: Counts = {}
+    unmanaged: Counts = {}
+    owned: Counts = {}
+
+
+NOTHING = ScopePlan()
+
+
+def merge(parts: Iterable[ScopePlan]) -> ScopePlan:
+    """Return the sum of the parts: what they list one after the other, and what they count added up."""
+    fields = zip(*map(structs.astuple, (NOTHING, *parts)), strict=True)
+    return ScopePlan(*map(_sum, fields))
+
+
+def _sum(values: tuple[Any, ...]) -> Any:
+    if isinstance(values[0], tuple):
+        return tuple(chain.from_iterable(values))
+    total: dict[str, int] = {}
+    for counts in filter(None, values):
+        for scope, number in counts.items():
+            total[scope] = total.get(scope, 0) + number
+    return total

@@ -1,0 +1,137 @@
+"""A plan is the sum of its parts: planned apart, merged in any order and bracketing, it is the same plan."""
+
+from collections.abc import Collection
+
+import effort
+from core.build import MOMENT, TARGET
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from laws.test_planning import made, options
+from laws.worlds import World, accepted, worlds
+from msgspec import structs
+
+from reconciler.core.finish import finished
+from reconciler.core.parts import NOTHING, ScopePlan, merge
+from reconciler.core.plan import group_plans, make_plan, scope_plans
+from reconciler.core.scopes import Shared, shared, split
+from reconciler.model.encoding import encode
+from reconciler.model.notices import Notice
+from reconciler.model.plans import Options, Plan
+from reconciler.model.snapshots import Desired, Live, Read, Recorded, Scope
+
+LAW = settings(max_examples=effort.count(small=30, full=150))
+
+Inputs = tuple[Desired, Live, Recorded]
+WARNING = Notice("value", "contact/ops/ann", "looks wrong.")
+
+
+def inputs_of(world: World, data: st.DataObject) -> Inputs:
+    """The inputs of a world, each scope read completely or not, and a warning about something declared."""
+    live = world.live
+    reads = tuple(
+        Read(scope, "scan", 1, 0, len(rows) + 2, data.draw(st.booleans()))
+        for scope, rows in sorted(live.entities.items())
+    )
+    desired = structs.replace(world.desired, notices=(WARNING,))
+    return desired, structs.replace(live, reads=reads), world.recorded
+
+
+def shared_of(inputs: Inputs, world: World, chosen: Options) -> Shared:
+    return shared(*inputs, options=chosen, rules=world.rules, salt=MOMENT.salt)
+
+
+def part_of(inputs: Inputs, scopes: Collection[Scope]) -> Inputs:
+    """The inputs of some scopes; devices go with their contacts."""
+    desired, live, recorded = inputs
+    declared = {
+        one: entity for one, entity in desired.entities.items() if Scope.of(one.above or one) in scopes
+    }
+    above = {Scope("device", one.workspace): one for one in scopes if one.kind == "contact"}
+    rows = {scope: rows for scope, rows in live.entities.items() if above.get(scope, scope) in scopes}
+    records = {
+        one: record for one, record in recorded.entities.items() if Scope.of(one.above or one) in scopes
+    }
+    return (
+        structs.replace(
+            desired,
+            entities=declared,
+            scopes=desired.scopes & frozenset(scopes),
+            notices=desired.notices if Scope("contact", "ops") in scopes else (),
+        ),
+        structs.replace(live, entities=rows),
+        structs.replace(recorded, entities=records),
+    )
+
+
+def whole(inputs: Inputs, world: World, chosen: Options) -> Plan:
+    return make_plan(*inputs, target=TARGET, options=chosen, rules=world.rules, moment=MOMENT)
+
+
+def merged(parts: list[ScopePlan], data: st.DataObject) -> ScopePlan:
+    """The sum of the parts, in a drawn order and bracketing."""
+    left = list(data.draw(st.permutations(parts)))
+    while len(left) > 1:
+        at = data.draw(st.integers(0, len(left) - 2))
+        left[at : at + 2] = [merge(left[at : at + 2])]
+    return merge(left)
+
+
+def same(plan: Plan, total: ScopePlan, across: Shared, inputs: Inputs) -> bool:
+    other = finished(across, total, *inputs, target=TARGET, moment=MOMENT)
+    return (encode(other), other.fingerprint) == (encode(plan), plan.fingerprint)
+
+
+@LAW
+@given(worlds(), options, st.data())
+def test_scopes_that_are_planned_apart_are_the_plan_of_the_whole(
+    world: World, chosen: Options, data: st.DataObject
+) -> None:
+    """Each part is given the inputs of its scopes alone, as another machine would be."""
+    world = accepted(world)
+    made(world, chosen)
+    inputs = inputs_of(world, data)
+    across = shared_of(inputs, world, chosen)
+    scopes = [Scope(kind, workspace) for kind in ("contact", "resource") for workspace in ("lab", "ops")]
+    machine = {scope: data.draw(st.integers(0, 2)) for scope in scopes}
+    shares = [[scope for scope in scopes if machine[scope] == number] for number in range(3)]
+    event(f"shares with something in them: {len(list(filter(None, shares)))}")
+
+    parts = [plan for share in shares for plan in scope_plans(across, *part_of(inputs, share))]
+
+    assert same(whole(inputs, world, chosen), merged(parts, data), across, inputs)
+
+
+@LAW
+@given(worlds(), options, st.data())
+def test_no_order_of_the_parts_of_a_scope_shows(world: World, chosen: Options, data: st.DataObject) -> None:
+    """Down to single contacts, which bring their devices along."""
+    world = accepted(world)
+    made(world, chosen)
+    inputs = inputs_of(world, data)
+    across = shared_of(inputs, world, chosen)
+    groups = list(split(*inputs))
+
+    parts = [part for group in groups for part in group_plans(across, group)]
+    beside = list(scope_plans(across, *inputs))[len(groups) :]
+
+    assert same(whole(inputs, world, chosen), merged([*parts, *beside], data), across, inputs)
+
+
+@LAW
+@given(worlds(), options, st.data())
+def test_merge_is_associative_and_nothing_is_its_neutral_part(
+    world: World, chosen: Options, data: st.DataObject
+) -> None:
+    """So that what was merged elsewhere can be merged again."""
+    inputs = inputs_of(world, data)
+    across = shared_of(inputs, world, chosen)
+    parts = [part for group in split(*inputs) for part in group_plans(across, group)]
+    first, second = sorted(data.draw(st.tuples(*[st.integers(0, len(parts))] * 2)))
+    one, two, three = parts[:first], parts[first:second], parts[second:]
+
+    total = merge(parts)
+
+    assert merge((merge((merge(one), merge(two))), merge(three))) == total
+    assert merge((merge(one), merge((merge(two), merge(three))))) == total
+    assert merge((NOTHING, total)) == merge((total, NOTHING)) == total
+    assert merge(()) == NOTHING
