@@ -1,10 +1,11 @@
 """Where a run goes: the service, the stack, and the workspaces that the manifests speak of.
 
-Belongs here: which workspace of the service an alias of the settings means. Nothing is written.
+Belongs here: asking the service. Not here: which workspace an alias means (core/workspaces.py). Nothing is
+written.
 """
 
 from reconciler.apply.context import ReadContext
-from reconciler.errors import SettingsError
+from reconciler.core.workspaces import meant
 from reconciler.model.plans import Target, Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
@@ -25,18 +26,5 @@ async def named_workspaces(reader: Reader, settings: Settings, desired: Desired)
     named = [alias for alias in aliases if alias != "default"]
     live = await reader.workspaces.list() if named else ()
     found = [Workspace("default", "")] if "default" in aliases else []
-    for alias in named:
-        ref = settings.workspaces[alias]
-        fits = [one for one in live if ref.id in ("", one.id) and ref.name in ("", one.name)]
-        if len(fits) != 1:
-            wanted = " and ".join(
-                f"{key} {value!r}" for key, value in (("id", ref.id), ("name", ref.name)) if value
-            )
-            several = "more than one workspace" if fits else "no workspace"
-            raise SettingsError(
-                f"workspace {alias}: the service has {several} with {wanted}.",
-                next="it has "
-                + (", ".join(f"{one.name} ({one.id})" for one in live[:10]) or "none but the default one"),
-            )
-        found.append(Workspace(alias, fits[0].id, fits[0].name))
+    found += [meant(alias, settings.workspaces[alias], live) for alias in named]
     return tuple(sorted(found))

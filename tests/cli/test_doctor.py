@@ -270,7 +270,7 @@ def test_workspaces_that_the_account_has_not_are_named(project: Project) -> None
         right = doctor(project, service)
 
     assert states(wrong)["workspaces"] == "fail"
-    assert line(wrong, "workspaces")["what"].startswith("opz:")
+    assert line(wrong, "workspaces")["what"].startswith("workspace opz:")
     assert line(right, "workspaces")["what"] == "1 of 1 known: ops"
 
 

@@ -9,6 +9,7 @@ from reconciler.cli.settings.values import DEFAULTS
 from reconciler.cli.settings.variables import variable
 from reconciler.errors import SettingsError
 from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRef
+from reconciler.service.http import urls
 
 MINIMAL = "version: 1\n"
 ENVIRON = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}
@@ -475,26 +476,44 @@ def test_a_store_on_a_server_needs_no_password_in_its_url(repository: Path) -> N
     assert read(repository, f"version: 1\nstore: {url}\n").settings.store == url
 
 
-ADDRESSES = {
-    "ftp://api.example.com": "is not an http(s) address",
-    "api.example.com": "is not an http(s) address",
-    "https://": "is not an http(s) address",
-    "https://api.example.com:0": "is not an http(s) address",
-    "https://api.example.com:65536": "is not an http(s) address",
-    "https://api.example.com/../x": "is not an http(s) address",
-    "https://api..example.com": "is not an http(s) address",
-    "https://api.example.com\\\\@evil.example.com": "names a user",
-    "https://canary:canary@api.example.com": "names a user",
-    "https://api.example.com?apikey=canary": "has a query",
-    "https://api.example.com#x": "has a query",
-    "https://exämple.com": "is not an http(s) address",
-    "HTTPS://api.example.com": "is not an http(s) address",
-    "http://api.example.com": "would send the credentials readable by everyone on the way",
-    "http://localhost.example.com": "would send the credentials readable",
-    "http://0.0.0.0:8480": "would send the credentials readable",
-    "http://127.0.0.1.example.com": "would send the credentials readable",
-    "http://[::2]:8480": "would send the credentials readable",
+# Each with what is said of it. What neither settings nor client take comes first.
+UNUSABLE = {
+    "ftp://api.example.com": "it begins with neither https:// nor http://",
+    "api.example.com": "it begins with neither https:// nor http://",
+    "https://": "its host or port cannot be read",
+    "https://api.example.com:0": "its host or port cannot be read",
+    "https://api.example.com:65536": "its host or port cannot be read",
+    "https://api.example.com/../x": "its path holds",
+    "https://api.example.com/x//y": "its path holds",
+    "https://api..example.com": "its host or port cannot be read",
+    "https://api-.example.com": "its host or port cannot be read",
+    f"https://{'a' * 64}.example.com": "its host or port cannot be read",
+    "https://[1]": "its host or port cannot be read",
+    "https://api.example.com\\\\@evil.example.com": "it holds a character that no address holds",
+    "https://canary:canary@api.example.com": "it holds a user name or a password",
+    "https://api.example.com?apikey=canary": "it holds a query or a fragment",
+    "https://api example.com?apikey=canary": "it holds a character that no address holds",
+    "https://api.example.com#x": "it holds a query or a fragment",
+    "https://exämple.com": "it holds a character that no address holds",
 }
+PLAIN = "would send the credentials readable by everyone on the way"
+ADDRESSES = UNUSABLE | {
+    "http://api.example.com": PLAIN,
+    "http://localhost.example.com": PLAIN,
+    "http://0.0.0.0:8480": PLAIN,
+    "http://127.0.0.1.example.com": PLAIN,
+    "http://[::2]:8480": PLAIN,
+}
+TAKEN = (
+    "https://api.example.com",
+    "HTTPS://api.example.com",
+    "https://API.example.com",
+    "https://api.example.com:8443/v1/x",
+    "http://127.0.0.1:8480",
+    "http://127.9.9.9",
+    "http://localhost:1",
+    "http://[::1]:8480",
+)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
@@ -507,23 +526,23 @@ def test_an_address_that_could_leak_credentials_is_refused(address: str, reposit
     assert said.startswith("reconciler.yaml:2:11: service.base_url: ")
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://api.example.com",
-        "https://api.example.com:8443/v1/x",
-        "http://127.0.0.1:8480",
-        "http://127.9.9.9",
-        "http://localhost:1",
-        "http://[::1]:8480",
-    ],
-)
+@pytest.mark.parametrize("address", TAKEN)
 def test_an_address_that_is_safe_is_taken(address: str, repository: Path) -> None:
     """Encrypted anywhere, plain on this machine."""
     assert (
         read(repository, f"version: 1\nservice: {{base_url: '{address}'}}\n").settings.service.base_url
         == address
     )
+
+
+@pytest.mark.parametrize("address", [*ADDRESSES, *TAKEN])
+def test_settings_and_client_agree_on_what_an_address_is(address: str) -> None:
+    """Beyond that, settings refuse plain http to another machine, which a program may decide for itself."""
+    if address in UNUSABLE:
+        with pytest.raises(SettingsError, match=r"service\.base_url"):
+            urls.base(address.replace("\\\\", "\\"))
+    else:
+        assert urls.base(address).is_plain is (address in ADDRESSES)
 
 
 def test_what_calls_need_is_asked_for_only_where_calls_are_made(repository: Path) -> None:

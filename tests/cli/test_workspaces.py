@@ -47,17 +47,17 @@ def test_workspaces_are_listed_with_the_alias_of_the_settings(named: Project, tw
 
 
 def test_a_message_goes_to_the_workspace_that_is_named(named: Project, two: Service) -> None:
-    """By alias; the default workspace is not touched, and an unknown one is no default."""
+    """By alias; the default workspace is not touched, and one that the service has not gets nothing."""
     people = ("--to", JANE, "--subject", "Test", "--body", "Hello")
 
     done(named, two, "messages", "send", *people, "--workspace", "ops")
     unknown = done(named, two, "messages", "send", *people, "--workspace", "opz", code=3)
     missing = done(named, two, "messages", "send", *people, "--workspace", "nowhere", code=3)
-    absent = done(named, two, "messages", "send", *people, "--workspace", "sales", code=1)
+    absent = done(named, two, "messages", "send", *people, "--workspace", "sales", code=3)
 
-    assert two.writes() == [("POST", f"/workspaces/{ID}/messages"), ("POST", "/workspaces/FF00/messages")]
+    assert two.writes() == [("POST", f"/workspaces/{ID}/messages")]
     assert "ops" in unknown["error"]["next"]
     assert "no workspace" in missing["error"]["message"]
-    assert absent["error"]["kind"] == "NotFound"
+    assert "no workspace with id 'FF00'" in absent["error"]["message"]
     assert len(done(named, two, "messages", "list", "--workspace", "ops")["messages"]) == 1
     assert done(named, two, "messages", "list")["messages"] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.service.http import proxies
+from reconciler.service.http import urls
 from reconciler.service.http.proxies import Choice, chosen, exempt, parse, shown
 from reconciler.service.http.urls import base
 
@@ -151,7 +151,7 @@ def test_the_url_of_a_proxy_is_taken_apart(text: str, address: str, login: str |
 def test_a_variable_may_leave_out_the_scheme_and_a_setting_may_not() -> None:
     """Other programs take `proxy:3128` from a variable; a setting is written for us and says all of it."""
     assert parse("proxy.example.com:3128", "ALL_PROXY", scheme="http").address == P
-    with pytest.raises(proxies.Unusable):
+    with pytest.raises(urls.Unusable):
         parse("proxy.example.com:3128", "service.network.proxy")
 
 
@@ -177,7 +177,7 @@ def test_a_variable_may_leave_out_the_scheme_and_a_setting_may_not() -> None:
 )
 def test_what_is_no_proxy_is_refused_and_never_shown(text: str, words: str) -> None:
     """To connect directly instead would go round whatever the proxy is there for."""
-    with pytest.raises(proxies.Unusable) as raised:
+    with pytest.raises(urls.Unusable) as raised:
         parse(text, "HTTPS_PROXY")
 
     assert words in str(raised.value)

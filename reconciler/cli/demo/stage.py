@@ -23,12 +23,12 @@ from typing import Any
 import reconciler
 from reconciler.cli import signals
 from reconciler.errors import FileError, ReconcilerError, Unavailable
+from reconciler.model.kinds import CONTACT
 
 _CREDENTIALS = {"SVC_USER": "demo", "SVC_PASSWORD": "demo", "SVC_API_KEY": "demo-key"}  # the sandbox's own
 _CONTACT = "application/vnd.service.contact-v1+json"
 _stop_wait_s = 10  # seconds; the sandbox needs less than one
 _answer_wait_s = 10  # seconds; loopback
-_SERVER_OWNED = ("id", "type", "mri", "devices", "link", "lastModifiedTime", "locations")
 
 
 class Prompter:
@@ -96,7 +96,7 @@ class Stage:
         found = self._call("GET", f"/contacts?workEmailAddress1={mail}")["contacts"]
         path = f"/contacts/{found[0]['id']}"
         whole = self._call("GET", f"{path}?customFields=true")
-        body = {key: value for key, value in whole.items() if key not in _SERVER_OWNED}
+        body = {key: value for key, value in whole.items() if key not in CONTACT.server_owned}
         # The service rewrites a time zone that is put back as it was read, so it is named again.
         self._call("PUT", path, body | {"jobTitle": title, "timezone": "Australia/Melbourne"})
 

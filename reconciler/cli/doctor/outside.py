@@ -18,6 +18,7 @@ from reconciler.cli.settings.network import read_network
 from reconciler.cli.settings.reading import Read
 from reconciler.cli.verbs.storing import now, open_store
 from reconciler.core.recover import Standing
+from reconciler.core.workspaces import meant
 from reconciler.errors import (
     CorruptRecord,
     NotFound,
@@ -235,14 +236,10 @@ def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[Fi
         return
     good = []
     for alias, ref in named.items():
-        fits = [one for one in known if ref.id in ("", one.id) and ref.name in ("", one.name)]
-        if len(fits) == 1:
-            good.append(alias)
-            continue
-        several = "more than one workspace of the service" if fits else "no workspace of the service"
-        yield Finding(
-            "workspaces", "fail", f"{alias}: {several} fits", "see them: reconciler workspaces list"
-        )
+        try:
+            good.append(meant(alias, ref, known).alias)
+        except SettingsError as error:
+            yield Finding("workspaces", "fail", str(error), error.next)
     if len(good) == len(named):
         yield Finding("workspaces", "ok", f"{len(good)} of {len(named)} known: {', '.join(good)}")
 

@@ -90,7 +90,7 @@ def _given(layers: Layers, value: Value, text: str) -> Way:
     base_url = layers.values["service", "base_url"].raw
     try:
         proxy = proxies.parse(text, PROXY)
-    except proxies.Unusable as error:
+    except urls.Unusable as error:
         return Way("", problem=value.problem(str(error), error.next))
     if base_url is not None and urls.base(base_url).scheme != "https":
         what = "service.base_url is plain http, and a proxy would read the credentials."
@@ -108,7 +108,7 @@ def _from_environment(layers: Layers, environ: Mapping[str, str]) -> Way:
         return Way(f"none: directly ({why})")
     try:
         proxy = proxies.parse(choice.text, choice.variable, scheme="http")
-    except proxies.Unusable as error:
+    except urls.Unusable as error:
         hint = f"{error.next}; or set {PROXY}"
         place = f"environment {choice.variable}"
         return Way("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint))

@@ -43,13 +43,6 @@ from reconciler.store import urls
 
 T = TypeVar("T")
 
-_BASE_URL = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
-    r"(?::(?P<port>[0-9]{1,5}))?(?P<path>(?:/[A-Za-z0-9._~-]+)*)/*",
-    re.ASCII,
-)
-port_max = 65_535
-
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -121,26 +114,16 @@ def _contradictions(layers: Layers) -> Iterator[Problem]:
 
 def address_problems(value: Value) -> Iterator[Problem]:
     """Yield what is wrong with a base address. Credentials go to it, so nothing about it is guessed."""
-    text = value.raw
-    if "@" in text:
-        # The address may hold a password: it is not shown.
-        yield value.problem("the address names a user; it is refused.", "put the user under service.auth")
+    try:
+        found = service_urls.read_base(value.raw)
+    except service_urls.Unusable as error:
+        yield value.problem(str(error), error.next)
         return
-    if re.search(r"[?#]", text):
-        yield value.problem("the address has a query; it is refused.", "end it before the ? or #")
-        return
-    found = _BASE_URL.fullmatch(text)
-    if found is None or int(found["port"] or 1) not in range(1, port_max + 1) or _dots(found):
-        yield value.problem(f"{text!r} is not an http(s) address.", "write it like https://api.example.com")
-    elif found["scheme"] == "http" and not service_urls.is_loopback(found["host"]):
+    if found.is_plain:
         yield value.problem(
-            f"{text!r} would send the credentials readable by everyone on the way.",
+            f"{value.raw!r} would send the credentials readable by everyone on the way.",
             "write https; plain http is for this machine only (127.0.0.1, localhost)",
         )
-
-
-def _dots(found: re.Match[str]) -> bool:
-    return ".." in found["host"] or any(step in (".", "..") for step in found["path"].split("/"))
 
 
 def _profile(layers: Layers) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from reconciler.cli import output
 from reconciler.cli.running import Signals, finish, settings_of
+from reconciler.core.workspaces import meant
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings
 from reconciler.report.lines import Line
@@ -90,14 +91,4 @@ async def workspace_id(client: Reader, settings: Settings, alias: str) -> str:
             f"the settings have no workspace {alias!r}.",
             next=f"name one of {', '.join(settings.workspaces)}, or add it under `workspaces:`",
         )
-    ref = settings.workspaces[alias]
-    if ref.id:
-        return ref.id
-    fits = [one.id for one in await client.workspaces.list() if one.name == ref.name]
-    if len(fits) != 1:
-        several = "more than one workspace" if fits else "no workspace"
-        raise SettingsError(
-            f"workspace {alias}: the service has {several} with name {ref.name!r}.",
-            next="see them: reconciler workspaces list",
-        )
-    return fits[0]
+    return meant(alias, settings.workspaces[alias], await client.workspaces.list()).id

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import structs
 
 from reconciler.cli.verbs.calling import reading, show
+from reconciler.core.workspaces import alias_of
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.messages import workspace_lines
@@ -19,13 +20,4 @@ def list_(*, as_json: bool, **given: Any) -> int:
 
 async def _list(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
     found = await reader.workspaces.list()
-    return tuple(structs.replace(one, alias=_alias(settings, one)) for one in found)
-
-
-def _alias(settings: Settings, found: Workspace) -> str:
-    """Return the alias whose id and name, as far as given, are those of the workspace; "" for none."""
-    for alias, ref in settings.workspaces.items():
-        named = alias != "default" and ref.id in ("", found.id) and ref.name in ("", found.name)
-        if named:
-            return alias
-    return ""
+    return tuple(structs.replace(one, alias=alias_of(one, settings.workspaces)) for one in found)

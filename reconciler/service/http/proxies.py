@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from reconciler.model.settings import Proxy, Secret
-from reconciler.service.http.urls import HOST, Base, is_loopback
+from reconciler.service.http.urls import HOST, Base, Unusable, is_loopback
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -29,14 +29,6 @@ _EXEMPT = ("no_proxy", "NO_PROXY")
 _PORTS = {"http": 80, "https": 443}
 _port_max = 65_535
 _login_max = 2_048  # characters; a signed token has some hundred
-
-
-class Unusable(ValueError):
-    """No proxy can be reached so. `str()` says why, and quotes nothing: the text may hold a password."""
-
-    def __init__(self, what: str, next: str) -> None:  # noqa: A002 - the word that users read
-        super().__init__(what)
-        self.next = next
 
 
 class Choice(Struct, frozen=True):

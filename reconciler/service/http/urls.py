@@ -43,9 +43,30 @@ class Base(NamedTuple):
         """`scheme://host:port`."""
         return f"{self.scheme}://{self.host}:{self.port}"
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether everyone on the way can read what is sent: plain http to another machine."""
+        return self.scheme == "http" and not is_loopback(self.host)
+
+
+class Unusable(ValueError):
+    """No address to connect to. `str()` says why, and quotes it only where it can hold no password."""
+
+    def __init__(self, what: str, next: str) -> None:  # noqa: A002 - the word that users read
+        super().__init__(what)
+        self.next = next
+
 
 def base(base_url: str) -> Base:
-    """The parts of a base address. Raises SettingsError for anything but http(s)://host[:port][/prefix]."""
+    """The parts of a base address, as `read_base` reads them. Raises SettingsError."""
+    try:
+        return read_base(base_url)
+    except Unusable as error:
+        raise SettingsError(f"service.base_url: {error}", next=error.next) from None
+
+
+def read_base(base_url: str) -> Base:
+    """The parts of http(s)://host[:port][/prefix]. Raises Unusable for anything else; nothing is guessed."""
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
         raise _bad_base(base_url, "it holds a character that no address holds")
     try:
@@ -183,9 +204,10 @@ def _prefix(base_url: str, prefix: str) -> str:
     return "".join(f"/{segment}" for segment in segments)
 
 
-def _bad_base(base_url: str, why: str) -> SettingsError:
-    shown = f" {base_url[:shown_max]!a}" if base_url else ""
-    return SettingsError(
-        f"service.base_url{shown} cannot be used: {why}.",
-        next="write it like https://api.example.com, or http://127.0.0.1:8480 for a sandbox.",
+def _bad_base(base_url: str, why: str) -> Unusable:
+    # A password may stand in what cannot be read, too: before an @, or in a query.
+    shown = f" {base_url[:shown_max]!a}" if base_url and not {*"@?#"} & {*base_url} else ""
+    return Unusable(
+        f"the address{shown} cannot be used: {why}.",
+        "write it like https://api.example.com, or http://127.0.0.1:8480 for a sandbox",
     )

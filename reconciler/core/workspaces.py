@@ -1,0 +1,38 @@
+"""Which workspace of the service an alias of the settings means (planning rule S4)."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import structs
+
+from reconciler.errors import SettingsError
+from reconciler.model.plans import Workspace
+from reconciler.model.settings import WorkspaceRef
+
+_listed_max = 10  # workspaces of the service that an error names
+
+
+def meant(alias: str, ref: WorkspaceRef, live: Sequence[Workspace]) -> Workspace:
+    """Return the one workspace that has the id and the name of the settings, as far as they are given.
+
+    `live` are all that the service has. Raises SettingsError where none fits, or several do.
+    """
+    fits = [one for one in live if _fits(ref, one)]
+    if len(fits) == 1:
+        return structs.replace(fits[0], alias=alias)
+    wanted = " and ".join(f"{key} {value!r}" for key, value in (("id", ref.id), ("name", ref.name)) if value)
+    several = "more than one workspace" if fits else "no workspace"
+    known = ", ".join(f"{one.name} ({one.id})" for one in live[:_listed_max])
+    raise SettingsError(
+        f"workspace {alias}: the service has {several} with {wanted}.",
+        next=f"it has {known or 'none but the default one'}",
+    )
+
+
+def alias_of(found: Workspace, aliases: Mapping[str, WorkspaceRef]) -> str:
+    """Return the first alias that may mean a workspace of the service; "" for none."""
+    named = (alias for alias, ref in aliases.items() if alias != "default" and _fits(ref, found))
+    return next(named, "")
+
+
+def _fits(ref: WorkspaceRef, found: Workspace) -> bool:
+    return ref.id in ("", found.id) and ref.name in ("", found.name)
