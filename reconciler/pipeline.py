@@ -41,15 +41,15 @@ from reconciler.model.snapshots import Desired, Recorded
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.carrying import KeepUndo, Task, carry_out
-from reconciler.work.held import Watch, alone, reading, writing
-from reconciler.work.planning import Planned, judged, make
+from reconciler.work.held import Observer, reading, take_service_lock, writing
+from reconciler.work.planning import Planned, judged, plan_afresh
 from reconciler.work.settling import settle
 from reconciler.work.undoing import make_undo
 
 __all__ = [
+    "Observer",
     "Outside",
     "Planned",
-    "Watch",
     "apply",
     "expiry_reason",
     "outdated",
@@ -107,7 +107,7 @@ async def plan(
 ) -> Planned:
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere."""
     async with reading(settings, desired, outside) as context:
-        planned = await make(context, options=options, consent=consent)
+        planned = await plan_afresh(context, options=options, consent=consent)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
 
@@ -122,32 +122,39 @@ async def apply(
     saved: Plan | None,
     fail_fast: bool,
     stop: StopFlag,
-    watch: Watch,
+    observer: Observer,
     keep_undo: KeepUndo | None = None,
 ) -> Run | None:
     """Plan afresh, and carry out exactly that plan if it is safe, still what `saved` says, and agreed to.
 
     Holds the lock from before the plan to after the last write; the one in the service too, where it is used
     and there is something to write. What an earlier run left in doubt is
-    settled first. The run is None where `watch` disagreed. `keep_undo` hears how to undo what was applied.
+    settled first. The run is None where `observer` disagreed. `keep_undo` hears how to undo what was applied.
     Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
-    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as context:
+    async with writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context:
         unfinished = await context.ask(Store.unfinished)
-        await settle(context, unfinished, watch)
+        await settle(context, unfinished, observer)
         sure = saved is not None and bool(saved.changes)
         if sure:  # there is something to write: planned once, under the lock in the service
-            await alone(context, watch)
-        planned = await make(context, options=options, consent=consent, salt=saved.salt if saved else "")
-        if not sure and planned.plan.changes and planned.verdict.safe and await alone(context, watch):
-            planned = await make(context, options=options, consent=consent, salt=planned.plan.salt)
+            await take_service_lock(context, observer)
+        planned = await plan_afresh(
+            context, options=options, consent=consent, salt=saved.salt if saved else ""
+        )
+        if (
+            not sure
+            and planned.plan.changes
+            and planned.verdict.safe
+            and await take_service_lock(context, observer)
+        ):
+            planned = await plan_afresh(context, options=options, consent=consent, salt=planned.plan.salt)
         if saved and (why := outdated(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
-            watch.stale(saved, planned)
+            observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
         task = Task("apply", planned, consent, unfinished, saved=saved, keep_undo=keep_undo)
-        return await carry_out(context, task, watch)
+        return await carry_out(context, task, observer)
 
 
 async def resume(
@@ -156,13 +163,13 @@ async def resume(
     outside: Outside,
     *,
     stop: StopFlag,
-    watch: Watch,
+    observer: Observer,
     fail_fast: bool,
 ) -> Run | None:
     """Settle what earlier runs left in doubt, then carry out what is left of the last one's plan, just so.
 
-    What planning now would do besides is told to `watch`, and not done. None where nothing is to be
-    resumed. The guard has the consent that was given then. `watch` is not asked: it was, then. The run's
+    What planning now would do besides is told to `observer`, and not done. None where nothing is to be
+    resumed. The guard has the consent that was given then. `observer` is not asked: it was, then. The run's
     outcomes begin with what was settled. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any
     write.
     """
@@ -170,27 +177,27 @@ async def resume(
         known = await within(outside.offload, store.unfinished, give_up=store.give_up)
         if not known and not store.doubtful:
             return None
-    async with writing(settings, desired, outside, stop, fail_fast=fail_fast, waits=watch.waits) as context:
+    async with writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context:
         unfinished = await context.ask(Store.unfinished)
-        settled = await settle(context, unfinished, watch)
+        settled = await settle(context, unfinished, observer)
         if not unfinished:
             return None
         last = unfinished[-1]
         if why := expiry_reason(last, context.now()):
             raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_AFRESH)
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read has expired
-        await alone(context, watch)
+        await take_service_lock(context, observer)
         left: Plan | None = None
         if last.plan.options.undo_of:  # it comes from the store, so nothing about it is to be proved
             planned = await make_undo(context, last.plan, last.consent, _ended(last, settled))
         else:
             options, salt = last.plan.options, last.plan.salt
-            planned = await make(context, options=options, consent=last.consent, salt=salt)
-            left = _left(last.plan, planned.plan, watch)
+            planned = await plan_afresh(context, options=options, consent=last.consent, salt=salt)
+            left = _left(last.plan, planned.plan, observer)
             planned = replace(planned, verdict=judged(context, left, last.consent))
         settled = (*settled, *planned.conflicts)
         task = Task("resume", planned, last.consent, unfinished, left=left, settled=settled)
-        return await carry_out(context, task, watch)
+        return await carry_out(context, task, observer)
 
 
 def _ended(last: Unfinished, settled: tuple[Outcome, ...]) -> set[Address]:
@@ -199,13 +206,13 @@ def _ended(last: Unfinished, settled: tuple[Outcome, ...]) -> set[Address]:
     return ended | {outcome.address for outcome in settled if outcome.result == "applied"}
 
 
-def _left(old: Plan, fresh: Plan, watch: Watch) -> Plan:
-    """Return what is left of an earlier run's plan; `watch` hears of the rest. Raises StalePlan."""
+def _left(old: Plan, fresh: Plan, observer: Observer) -> Plan:
+    """Return what is left of an earlier run's plan; `observer` hears of the rest. Raises StalePlan."""
     if why := workspace_mismatch(old, fresh):
         raise StalePlan(why, next=_AFRESH)
     remaining = remaining_changes(old, fresh)
     if remaining.beyond:
-        watch.beyond(remaining.beyond)
+        observer.beyond(remaining.beyond)
     return remaining.plan
 
 
@@ -217,29 +224,29 @@ async def undo(
     consent: Consent,
     fail_fast: bool,
     stop: StopFlag,
-    watch: Watch,
+    observer: Observer,
 ) -> Run | None:
     """Carry out an undo that a run with this store left: whole, in its time, once, and change by change.
 
     Nothing is planned afresh, because no manifest says what it should be; each change passes the same look
-    as any other, and what is not as the run left it is a conflict. The run is None where `watch` disagreed.
-    Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
+    as any other, and what is not as the run left it is a conflict. None where `observer` disagreed. Raises
+    LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
     nothing = desired_of(saved, Recorded({}))
-    async with writing(settings, nothing, outside, stop, fail_fast=fail_fast, waits=watch.waits) as context:
+    async with writing(settings, nothing, outside, stop, observer, fail_fast=fail_fast) as context:
         if why := expired(saved, context.now(), hours=settings.plan_expires_h):
             raise StalePlan(why, next=_AFRESH)
         unfinished = await context.ask(Store.unfinished)
-        await settle(context, unfinished, watch)
+        await settle(context, unfinished, observer)
         if not proved(saved, context.store.salt):
             raise StalePlan(
                 "the undo was not made by a run with this store, or it was changed since.",
                 next=f"name the store of that run; or {BY_MANIFEST}",
             )
-        await alone(context, watch)
+        await take_service_lock(context, observer)
         planned = await make_undo(context, saved, consent)
         task = Task("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)
-        return await carry_out(context, task, watch)
+        return await carry_out(context, task, observer)
 
 
 def expiry_reason(last: Unfinished, now: datetime) -> str:

@@ -36,14 +36,14 @@ class Stopping(Agreeing):
 
 def stopped(world: World) -> None:
     """Begin a run that ends before it has sent anything, and can be gone on with."""
-    watch = Stopping()
-    run = applied(world, watch, watch.stop)
+    observer = Stopping()
+    run = applied(world, observer, observer.stop)
     assert run is not None
     assert run.outcome == "interrupted"
     assert "POST" not in world.sent()
 
 
-def applied(world: World, watch: Agreeing, stop: StopFlag) -> Run | None:
+def applied(world: World, observer: Agreeing, stop: StopFlag) -> Run | None:
     return world.run(
         pipeline.apply(
             world.settings,
@@ -54,7 +54,7 @@ def applied(world: World, watch: Agreeing, stop: StopFlag) -> Run | None:
             saved=None,
             fail_fast=False,
             stop=stop,
-            watch=watch,
+            observer=observer,
         )
     )
 

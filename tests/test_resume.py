@@ -281,14 +281,14 @@ def test_what_was_made_and_not_recorded_is_found_and_reported(tmp_path: Path) ->
     world = built(tmp_path, concurrency=1)
     halfway(world)
 
-    watch = Agreeing()
-    run = world.resume(watch)
+    observer = Agreeing()
+    run = world.resume(observer)
 
     assert run is not None
-    assert [len(recover(one).in_doubt) for one in watch.left] == [1]
+    assert [len(recover(one).in_doubt) for one in observer.left] == [1]
     assert run.outcomes[0].result == "applied"
     assert "and not recorded then; it is there, recognized by" in run.outcomes[0].what
-    assert run.resumes == watch.left[0].run
+    assert run.resumes == observer.left[0].run
     assert run.audit_head.partition(":")[0].isdigit()
     assert sorted(one.address for one in run.outcomes) == sorted({one.address for one in run.outcomes})
     converged(world)
@@ -375,11 +375,11 @@ def test_what_landed_is_recognized_though_the_manifest_has_changed(tmp_path: Pat
     changed = {"contacts": {**AFTER["contacts"], "ada": person("ada", workEmailAddress1="ada.k@example.com")}}
     world.write(changed)
 
-    watch = Agreeing()
-    run = world.resume(watch)
+    observer = Agreeing()
+    run = world.resume(observer)
 
     assert run is not None
-    assert [str(one.address) for one in watch.besides] == ["contact/default/ada"]
+    assert [str(one.address) for one in observer.besides] == ["contact/default/ada"]
     assert "ada@example.com" in [mail for mail, _, _ in live(world)]
     _, done = world.apply()
     assert done.exit_code == 0
@@ -394,10 +394,10 @@ def test_what_landed_and_is_declared_no_longer_is_ours_and_pruned_by_a_plan(tmp_
     halfway(world)
     world.write({"contacts": {k: v for k, v in AFTER["contacts"].items() if k != "ada"}})
 
-    watch = Agreeing()
-    world.resume(watch)
+    observer = Agreeing()
+    world.resume(observer)
 
-    assert [type(one).__name__ for one in watch.besides] == ["Delete"]
+    assert [type(one).__name__ for one in observer.besides] == ["Delete"]
     assert len(live(world)) == len(WANTED)
     world.apply()
     assert [mail for mail, _, _ in live(world)] == [m for m, _, _ in WANTED if not m.startswith("ada")]
@@ -542,7 +542,7 @@ def applied(world: World, outside: pipeline.Outside, stop: StopFlag) -> Run:
             saved=None,
             fail_fast=False,
             stop=stop,
-            watch=Agreeing(),
+            observer=Agreeing(),
         )
     )
     assert run is not None
@@ -601,7 +601,7 @@ def test_a_declined_apply_leaves_the_earlier_run_to_be_resumed(tmp_path: Path) -
             saved=None,
             fail_fast=False,
             stop=StopFlag(),
-            watch=Declining(),
+            observer=Declining(),
         )
     )
 

@@ -70,7 +70,7 @@ def applied(world: World, then: Callable[[], Awaitable[None]]) -> Run:
     return run
 
 
-async def verb(world: World, desired: Any, outside: pipeline.Outside, watch: Agreeing) -> Run | None:
+async def verb(world: World, desired: Any, outside: pipeline.Outside, observer: Agreeing) -> Run | None:
     return await pipeline.apply(
         world.settings,
         desired,
@@ -80,7 +80,7 @@ async def verb(world: World, desired: Any, outside: pipeline.Outside, watch: Agr
         saved=None,
         fail_fast=False,
         stop=StopFlag(),
-        watch=watch,
+        observer=observer,
     )
 
 
@@ -132,18 +132,18 @@ def test_an_apply_that_waits_for_the_lock_says_so_at_once_and_then_seldom(world:
     """A minute without a word looks like a command that hangs; a line a second hides the rest."""
     settings = structs.replace(world.settings, lock=structs.replace(world.settings.lock, timeout_s=65))
     world.settings = settings
-    watch = Agreeing()
+    observer = Agreeing()
 
     async def second() -> None:
         desired = pipeline.validate(settings, {})
         with pytest.raises(LockHeld):
-            await verb(world, desired, world.outside, watch)
+            await verb(world, desired, world.outside, observer)
 
     applied(world, second)
 
-    assert len(watch.waited) == 3
-    assert watch.waited[0].startswith("waiting, 65 s at most: the lock of stack test is held by ")
-    assert all("apply, 2 of 4 changes ended" in said for said in watch.waited)
+    assert len(observer.waited) == 3
+    assert observer.waited[0].startswith("waiting, 65 s at most: the lock of stack test is held by ")
+    assert all("apply, 2 of 4 changes ended" in said for said in observer.waited)
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ class World:
     ) -> tuple[pipeline.Planned, Run]:
         """Apply, agreeing to whatever the plan is."""
         desired = pipeline.validate(self.settings, self.environ)
-        watch = Agreeing()
+        observer = Agreeing()
         run = self.run(
             pipeline.apply(
                 self.settings,
@@ -159,14 +159,14 @@ class World:
                 saved=saved,
                 fail_fast=False,
                 stop=StopFlag(),
-                watch=watch,
+                observer=observer,
                 keep_undo=keep_undo,
             )
         )
         assert run is not None
-        assert watch.plan is not None
-        assert sorted(o.address for o in watch.outcomes) == sorted(o.address for o in run.outcomes)
-        return watch.plan, run
+        assert observer.plan is not None
+        assert sorted(o.address for o in observer.outcomes) == sorted(o.address for o in run.outcomes)
+        return observer.plan, run
 
     def apply_with_undo(self) -> Plan:
         """Apply, let a minute pass, and return the undo of the run."""
@@ -181,7 +181,7 @@ class World:
         *,
         consent: Consent = ALLOWED,
         stop: StopFlag | None = None,
-        watch: Agreeing | None = None,
+        observer: Agreeing | None = None,
     ) -> Run:
         """Carry out the undo of a run."""
         run = self.run(
@@ -192,23 +192,23 @@ class World:
                 consent=consent,
                 fail_fast=False,
                 stop=stop or StopFlag(),
-                watch=watch or Agreeing(),
+                observer=observer or Agreeing(),
             )
         )
         assert run is not None
         return run
 
-    def resume(self, watch: Agreeing | None = None) -> Run | None:
+    def resume(self, observer: Agreeing | None = None) -> Run | None:
         """Go on with what is unfinished, as the command does."""
         desired = pipeline.validate(self.settings, self.environ)
-        watch = watch or Agreeing()
+        observer = observer or Agreeing()
         run = self.run(
             pipeline.resume(
-                self.settings, desired, self.outside, stop=StopFlag(), watch=watch, fail_fast=False
+                self.settings, desired, self.outside, stop=StopFlag(), observer=observer, fail_fast=False
             )
         )
         if run is not None:
-            assert sorted(o.address for o in watch.outcomes) == sorted(o.address for o in run.outcomes)
+            assert sorted(o.address for o in observer.outcomes) == sorted(o.address for o in run.outcomes)
         return run
 
     def client(self) -> Any:

@@ -43,13 +43,16 @@ def failed(run: Session, attempt: Attempt, error: ReconcilerError) -> Outcome:
         case InDoubt():
             return _doubted(run, attempt, str(error))
         case LockHeld():
+            # Nothing was sent: the lock is looked at in the very transaction that writes the intent down.
             run.halt(Halt("lock", str(error), error.next))
             return noted(run, attempt.outcome("not attempted", str(error), error.next))
         case StoreError():
             return _unrecorded(run, attempt, error)
         case Unauthorized():
+            # Every further call would be refused too, and look like somebody who tries passwords.
             run.halt(Halt("credentials", str(error), error.next))
         case NotFound() if isinstance(attempt.change, Update) and not attempt.unsure:
+            # Seen a moment ago by our look, so somebody has deleted it; nothing of ours can land on it.
             return noted(run, attempt.outcome("conflict", "it was deleted a moment ago.", PLAN_AGAIN))
     if attempt.unsure:  # the look that was to tell has failed
         return _doubted(run, attempt, attempt.unsure)
@@ -73,7 +76,7 @@ def _unrecorded(run: Session, attempt: Attempt, error: StoreError) -> Outcome:
 
 
 def _unkept(outcome: Outcome, why: str, hint: str) -> Outcome:
-    """Not noted: the journal keeps it open, so that `resume` finds out what was done and records it."""
+    # Not noted: the journal keeps it open, so that `resume` finds out what was done and records it.
     return structs.replace(outcome, what=f"done, but not recorded: {why}", next=hint)
 
 
@@ -97,6 +100,7 @@ def _doubted(run: Session, attempt: Attempt, what: str, *, answered: bool = Fals
     at, lost_at = attempt.at or run.context.now(), run.context.timing.monotonic()
     doubt = Doubt(attempt.change, attempt.parent_id, at, lost_at, what, answered, attempt.before)
     run.doubts.append(doubt)
+    # Nobody waits for it: the intent is durable already, and open until something is written that ends it.
     run.ledger.later(Batch(intents=(run.doubted(doubt),)))
     return attempt.outcome("in doubt", what, IN_DOUBT)
 
@@ -133,26 +137,27 @@ def mistaken(run: Session, attempt: Attempt, error: Exception) -> Outcome:
 
 
 def _left(run: Session, attempt: Attempt, what: str) -> Outcome:
-    """Return the outcome of a write that was seen to be done, and whose step cannot go on.
-
-    What was made is ours, and nothing more is claimed of it. An update stays as it was recorded: the next
-    plan compares it anew.
-    """
+    """Return the outcome of a write that was seen to be done, and whose step cannot go on."""
     change, outcome = attempt.change, attempt.outcome("applied", what)
     match change:
-        case Create(address=address):
-            entity = run.desired.entities.get(address)
-            protected = entity is not None and entity.controls.protect
-            made = RecordedEntity(address, attempt.remote_id, attempt.parent_id, protected=protected)
-            batch = run.keep(made)
+        case Create():
+            batch = run.keep(_bare(run, attempt))
         case Update():
-            batch = Batch()
+            batch = Batch()  # as it was recorded: the next plan compares it anew
         case Delete():
             batch = Batch(forget=taken_along(run, change))
         case never:
             assert_never(never)
     run.ledger.later(structs.replace(batch, ended=(outcome,)))
     return outcome
+
+
+def _bare(run: Session, attempt: Attempt) -> RecordedEntity:
+    """Return a record of what was made and is ours, and of which nothing more is claimed."""
+    address = attempt.change.address
+    entity = run.desired.entities.get(address)
+    protected = entity is not None and entity.controls.protect
+    return RecordedEntity(address, attempt.remote_id, attempt.parent_id, protected=protected)
 
 
 def _place(error: Exception) -> str:

@@ -112,8 +112,9 @@ def _report(run: Session, started_at: str) -> Run:
         run.halt(Halt("store", str(broken), broken.next))
     outcomes = tuple(run.outcomes[change.address] for change in run.plan.changes)
     halt = run.halted
+    # A signal during the last answer kept nothing from being done: that run is as good as any.
     if halt and halt.reason in {"interrupted", "deadline"} and exit_code(outcomes, None) == 0:
-        halt = None  # it came too late to keep anything from being done
+        halt = None
     code = exit_code(outcomes, halt.reason if halt else None)
     return Run(
         run=context.run,

@@ -62,14 +62,14 @@ async def locks(
             await timing.sleep(min(poll_s, ends_at - now))
     if unused is not None:
         return lock, unused
-    ended = await within(outside.offload, partial(over, store, before), give_up=store.give_up)
+    ended = await within(outside.offload, partial(finished_runs, store, before), give_up=store.give_up)
     return lock, await held.enter_async_context(_in_service(settings, outside, stop, run=run, over=ended))
 
 
 @asynccontextmanager
 async def _in_store(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
     """Hold the store's lock, and let go of it on every way out. Raises LockHeld, StoreError."""
-    lock = store.lock_for(run)
+    lock = store.lock_for(run)  # a new nonce each time: one that was refused lets go of nobody's lock
     try:
         await within(offload, lock.take, give_up=store.give_up)
         yield lock
@@ -100,7 +100,7 @@ def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) 
     )
 
 
-def over(store: Store, before: Holder | None) -> frozenset[str]:
+def finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
     """Return the runs that write no more, though lists may still show their tickets; for who holds the lock.
 
     `before` held the store's lock until we took it. That one, the runs that the store knows as unfinished,
@@ -138,6 +138,7 @@ async def _in_service(
     deadline_s = service.limits.deadline_s + terms.patience_s + terms.lease_s
     patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
     given = outside.connections
+    # A clock of the service is all that machines without a shared store have in common: answers tell it.
     watched = Watched(given or open_connections(service))
     try:
         async with open_client(patient, timing=outside.timing, connections=watched) as client:

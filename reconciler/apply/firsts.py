@@ -65,7 +65,7 @@ class Firsts:
         """Look for what was made. A create that made nothing, or nothing certain, says nothing."""
         made = self._run.outcomes[change.address]
         if made.result != "applied":
-            return
+            return  # the next create is the first; what is in doubt is looked for at the end of the run
         entity = self._run.desired.entities[change.address]
         try:
             why = await self._missing(entity, made.remote_id, self._run.parent_id(change))
@@ -79,6 +79,7 @@ class Firsts:
 
     async def _missing(self, entity: Entity, remote_id: str, parent_id: str) -> str:
         """Why the lookup does not find just this one, or "": asked again until the settle window is over."""
+        # An index may lag, and says nothing within its window (service.limits.settle_s); after it, it does.
         left_s, wait_s = self._run.context.limits.settle_s, wait_first_s
         while True:
             why = await self._looked(entity, remote_id, parent_id)

@@ -51,6 +51,7 @@ class Ledger:
         """
         if self.broken is not None:
             raise self.broken
+        # Lock and intent in one transaction: between a look at the lock and the commit it could be taken.
         await self.after_call(Batch(intents=(intent,)))
 
     async def after_call(self, batch: Batch) -> None:
@@ -73,6 +74,7 @@ class Ledger:
     async def close(self) -> None:
         """Return when nothing waits to be written any more; also where the waiting itself is cancelled."""
         cancelled: asyncio.CancelledError | None = None
+        # Again after each signal: what was sent and is not written down would be in doubt for no reason.
         while self._writer is not None and not self._writer.done():
             try:
                 await asyncio.wait({self._writer})
@@ -88,6 +90,7 @@ class Ledger:
 
     async def _write(self) -> None:
         while self._waiting:
+            # All that came while the last commit waited for the disk shares the next one, in its order.
             taken, self._waiting = self._waiting, []
             if self.broken is not None:  # nothing may follow an intent any more; results still try
                 taken = _refused(taken, self.broken)

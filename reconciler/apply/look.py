@@ -18,7 +18,7 @@ from reconciler.model.address import Address, parse
 from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.documents import Scalar
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import KINDS, children
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 
@@ -63,8 +63,9 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
         raise conflict("it is not there any more; nothing was sent.")
     kind = change.address.kind
     now = shown(run, kind, found.body)
+    # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
     mark = str(now.get(run.rules.mark_path, ""))
-    if kind == "contact" and mark and not mark.startswith(f"{run.rules.stack}/"):
+    if KINDS[kind].marked and mark and not mark.startswith(f"{run.rules.stack}/"):
         raise conflict("it carries the mark of another owner now; nothing was sent.")
     moved = [
         field.path
@@ -82,11 +83,11 @@ async def untouched(run: Session, change: Delete, parent_id: str) -> None:
     if found is None:
         raise Gone
     now, before = shown(run, change.address.kind, found.body), dict(change.before)
+    # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
     if now != before:
         moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))
         raise conflict(f"{names(moved)} changed since the plan; nothing was deleted.")
-    if change.address.kind == "contact":
-        _no_new_device(run, change, found)
+    _no_new_child(run, change, found)
     if change.keeps:
         await _other_is_there(run, change, found, parent_id)
 
@@ -151,6 +152,7 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
         raise NotDone("failed", what, "declare an identity field, or name another one in the settings")
     hits: dict[str, Hit] = {}
     for key in keys:
+        # The search is the service's and may be loose: every hit is compared again, exactly.
         filters = {path: str(entity.fields[path]).strip() for path in key}
         for found in await _search(run, entity.address, filters):
             if found.remote_id not in hits:
@@ -159,9 +161,11 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
 
 
 async def _search(run: Session, address: Address, filters: Mapping[str, str]) -> tuple[Found, ...]:
-    plain = tuple(path for path in filters if "." not in path) if address.kind == "contact" else ()
+    # A row that does not show what it was found by would have to be looked at whole.
+    plain = tuple(path for path in filters if "." not in path) if KINDS[address.kind].brief else ()
     rows = await run.collection(address).search(filters, workspace=run.workspace(address), fields=plain)
     if not rows.complete:
+        # A row that slid to another page may be the one: made anew, it would be there twice.
         what = f"whether it exists cannot be told ({rows.trouble})."
         raise NotDone("failed", what, "run it again when less is being written there")
     return rows
@@ -196,16 +200,19 @@ async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit
     return tuple(Hit(row, by) for row, by in hits if by)
 
 
-def _no_new_device(run: Session, change: Delete, contact: Found) -> None:
+def _no_new_child(run: Session, change: Delete, found: Found) -> None:
     """Raise NotDone where the contact has a device that the plan did not show going with it."""
     recorded = (run.records.get(address) for address in map(parse, change.takes) if address)
     expected = set(change.takes) | {record.remote_id for record in recorded if record}
-    devices = contact.body.get("devices")
-    for device in devices if isinstance(devices, list) else ():
-        if not isinstance(device, dict):
-            continue
-        if not {remote_id(device, "devices"), device.get("deviceName")} & expected:
-            raise conflict("it has a device that the plan does not show; nothing was deleted.")
+    for kind in children(change.address.kind):
+        rows = found.body.get(kind.plural)
+        for row in rows if isinstance(rows, list) else ():
+            # A plan names one that nobody declared by the first field of its headline.
+            if (
+                isinstance(row, dict)
+                and not {remote_id(row, kind.plural), row.get(kind.headline[0])} & expected
+            ):
+                raise conflict(f"it has a {kind.name} that the plan does not show; nothing was deleted.")
 
 
 def names(paths: list[str]) -> str:

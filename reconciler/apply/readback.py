@@ -103,8 +103,9 @@ def of_update(
     )
     refused = {field.path for field in reading.refused}
     record = record_of(entity, row, salt=run.context.store.salt, before=known)
+    # What somebody else wrote at the same time reads back too: it must not be claimed as sent by us.
     kept = proven(record, known, taken=reading.taken, refused=refused)
-    return Proof(kept, reading, row, moved(looked, found, change))
+    return Proof(kept, reading, row, changed_meanwhile(looked, found, change))
 
 
 def sent_fields(change: Update, entity: Entity) -> Fields:
@@ -121,14 +122,16 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
     The answer is enough where it shows its own id, every identity and every field. Else it is read.
     Raises InDoubt where the service names or shows another one.
     """
-    if why := run.known_id(entity.address, made.remote_id):
+    if why := run.id_conflict(entity.address, made.remote_id):
         raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
     row = row_of_change(attempt.change, made, attempt.parent_id)
     keys = run.rules.keys(row.kind)
     named = remote_id(made.body, KINDS[row.kind].plural) == made.remote_id
     found = taken.identity(row.kind, entity.fields, row.fields, keys)
     if found == "other":
+        # Not even read: what it shows is somebody else's answer, whichever id it names.
         raise InDoubt(f"the answer to the create shows another entity (id {made.remote_id}).")
+    # One call less for each create of a service that answers with what it made.
     if named and found == "same" and of_create(run, entity, row).complete:
         return row
     try:
@@ -160,7 +163,7 @@ def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:
     return observed(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)
 
 
-def moved(before: Found | None, after: Found, change: Change) -> str:
+def changed_meanwhile(before: Found | None, after: Found, change: Change) -> str:
     """Name what changed between the look and the read-back, and was not changed by us; nested values too.
 
     Without a look by this run nothing can be named.
@@ -192,7 +195,8 @@ def _to_be_seen(fields: Fields) -> Fields:
 
 
 def _touched(before: LiveEntity, after: LiveEntity) -> bool:
-    """Whether the service's time of change moved, or cannot tell: it has whole seconds, or there is none."""
+    """Whether the service's time of change moved, or cannot tell."""
+    # It has whole seconds, so one of the very second of the look may stand for two changes.
     settled = trusted(before.modified, before.seen)
     return not settled or instant(settled) != instant(after.modified)
 

@@ -61,6 +61,7 @@ async def settle_unfinished(
     if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values()))):
         return ()
     outcomes: list[Outcome] = []
+    # Oldest first, each in full: what a later run did to the same entity is recorded over it.
     for name, run in runs.items():
         outcomes += await _settled(run, name, doubts[name])
     return tuple(outcomes)
@@ -116,8 +117,10 @@ async def _looked_at(run: Session, name: str, doubt: _Doubt) -> Outcome | None:
     except ReconcilerError as error:
         return _open(intent, name, f"looking for it failed: {error}", error.next)
     if landed is None:
+        # Durable before the plan is made: only an intent that is closed may be planned, and sent, again.
         await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
         return None
+    # Record and end of the intent in one transaction: killed in between, it would be looked for once more.
     await run.ledger.after_call(structs.replace(landed.batch, found=(intent.address,), left_by=name))
     what = f"sent by run {name}, and not recorded then; {landed.what}"
     return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
@@ -153,11 +156,9 @@ def _change(run: Session, planned: Change | None, intent: Intent) -> Change | No
 
 
 def _as_sent(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity]) -> Desired:
-    """Return what is declared, with everything that the plan was about to send as it was declared then.
-
-    The manifest may have changed since, and what was made looks as it did; what has left it is ours all
-    the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.
-    """
+    """Return what is declared, with everything that the plan was about to send as it was declared then."""
+    # The manifest may have changed since, and what was made looks as it did; what has left it is ours all
+    # the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.
     if plan.options.undo_of:
         return desired_of(plan, Recorded(records))
     entities = dict(desired.entities)

@@ -91,6 +91,7 @@ class TicketLock(ServiceLock):
         self._stop = stop
         self._mine: Ticket | None = None
         self._id = ""
+        # A task of its own: a ticket of a call that was cut off would stand there until its lease ends.
         self._creating: asyncio.Task[Found] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._sends_until = 0.0  # on the monotonic clock
@@ -116,6 +117,7 @@ class TicketLock(ServiceLock):
         except (NotFound, Rejected) as error:
             raise Rejected(f"{self._name} cannot be taken: {error}", next=_WITHOUT) from error
         self.taken = True
+        # Before the plan: planning may take longer than the lease.
         self._keeper = asyncio.create_task(self._keep())
         return True
 
@@ -124,6 +126,7 @@ class TicketLock(ServiceLock):
 
         What cannot be removed in time holds others up until its lease ends.
         """
+        # First: a renewal that crosses the removal would find its ticket gone, and call the lock lost.
         if self._keeper is not None:
             self._keeper.cancel()
         removing = asyncio.create_task(self._give_back())
@@ -216,6 +219,7 @@ class TicketLock(ServiceLock):
                 if not self._id:
                     continue
                 told, sent_at = found.told, found.read_at
+            # From when the call left: the Date of its answer is no older than that.
             self._sends_until = rules.sends_until(mine.until, told, sent_at, terms.lease_s)
             return mine, told + 1
         what = f"the service did not say whether a ticket was created: {failure}"
@@ -224,6 +228,7 @@ class TicketLock(ServiceLock):
     async def _post(self, mine: Ticket) -> str:
         """Create the resource; return the Date of the answer. Cancelled, the call goes on until `release`."""
         self._id = ""
+        # A task of its own: a ticket of a call that was cut off would stand there until its lease ends.
         self._creating = asyncio.create_task(self._resources.create(self._body(mine)))
         made = await asyncio.shield(self._creating)
         self._id = made.remote_id
@@ -323,8 +328,10 @@ class TicketLock(ServiceLock):
             return
         told = _epoch(found.date)
         later = rules.renewed(now, told, self._terms.lease_s)
+        # A PUT replaces the whole resource; what we do not know of it has to stay.
         kept = {key: value for key, value in found.body.items() if key not in RESOURCE.server_owned}
         await self._resources.replace(self._id, {**kept, **self._body(later)})
+        # Never earlier than before: the clocks of two servers of the service may differ.
         ends = rules.sends_until(later.until, told, sent_at, self._terms.lease_s)
         self._sends_until = max(self._sends_until, ends)
 

@@ -93,18 +93,15 @@ class Session:
         self.adopting = frozenset(one.address for one in updates if one.adopts)
 
     def keep(self, record: RecordedEntity, row: LiveEntity | None = None) -> Batch:
-        """Return what a write that is done leaves in the store, and remember `row`, what was seen of it.
-
-        What an undo gives back is ours no longer.
-        """
+        """Return what a write that is done leaves in the store, and remember `row`, what was seen of it."""
         if row is not None:
             self.shown[record.address] = row
-        if record.address in self.plan.gone:
+        if record.address in self.plan.gone:  # an undo gives it back to whoever had it
             return Batch(forget=(record.address,))
         adopted = self.plan.created_at if record.address in self.adopting else ""
         return Batch(remember=(traced(record, self.records.get(record.address), adopted=adopted),))
 
-    def known_id(self, address: Address, remote_id: str) -> str:
+    def id_conflict(self, address: Address, remote_id: str) -> str:
         """Why what was just made for `address` cannot have this id; "" where nothing speaks against it."""
         owner = self.known.get((address.kind, address.workspace, remote_id), address)
         if owner == address:
@@ -132,15 +129,13 @@ class Session:
         if above is None:
             return ""
         outcome = self.outcomes.get(above)
-        if outcome is not None and outcome.action == "create":
-            # A contact in doubt may exist or not: a device under a guessed id could be somebody else's.
-            if not outcome.written:
-                what = f"its contact {above} was not created: {outcome.result}."
-                raise NotDone("skipped", what, "plan again")
-            found = outcome.remote_id
-        else:
+        if outcome is None or outcome.action != "create":
             planned = "" if isinstance(change, Create) else change.parent_id
             found = planned or self.remote_ids.get(above, "")
+        elif outcome.written:
+            found = outcome.remote_id
+        else:  # in doubt too: it may exist or not, and a guessed id could be somebody else's
+            raise NotDone("skipped", f"its contact {above} was not created: {outcome.result}.", "plan again")
         if not found:
             raise NotDone("failed", f"its contact {above} is not known at the service.", "plan again")
         return found
@@ -172,28 +167,28 @@ class Session:
 
     async def before_call(self, change: Change, parent_id: str, at: datetime) -> None:
         """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""
-        self._go_on()
+        self._check_not_over()
         # For people: a process that is killed right after this may hold the lock until its lease is over,
         # and what it sent may be under way for as long as a settle window. Nothing is decided by it.
         until = self._until(lease_s + self.context.limits.settle_s)
         began = self.context.timing.monotonic()
         # Before the look and not between look and write: the commit waits for the disk, and the look ages.
         await self.ledger.before_call(_intent(change, parent_id, at, until))
-        self.still(began)  # writing it down may have taken a while
+        self.check_may_send(began)  # writing it down may have taken a while
 
-    def still(self, began: float) -> None:
+    def check_may_send(self, began: float) -> None:
         """Return where what was intended at `began`, on the monotonic clock, may be sent. Raises NotDone.
 
         Not where so much time has passed that somebody else may hold the lock, and have looked. Half of a
         lease: the other half is for the request, which is not sent when it is old either.
         """
-        self._go_on()
+        self._check_not_over()
         passed_s = self.context.timing.monotonic() - began
         if passed_s > lease_s / 2:
             what = f"this machine stood still for {passed_s:.0f} s; nothing was sent."
             raise NotDone("not attempted", what, GO_ON)
 
-    def _go_on(self) -> None:
+    def _check_not_over(self) -> None:
         halt = self.over()
         if halt is not None:
             raise NotDone("not attempted", halt.what, halt.next)

@@ -63,6 +63,7 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
         for doubt in queue:
             results[doubt.change.address] = await _settled(run, doubt)
 
+    # A request can land late: a look before the window is over would take what is under way for absent (A9).
     if doubts and await _waited_out(run):
         await together(run, [look_at(queue) for queue in queues(run, doubts)])
     unseen = [doubt for doubt in doubts if doubt.change.address not in results]
@@ -149,7 +150,7 @@ async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
     change = doubt.change
     match change:
         case Create():
-            return None  # its answer named another entity: it may be anywhere
+            return None  # its answer named another entity: it may be anywhere, so nothing is claimed
         case Delete():
             what = "not taken by the service: it said that the delete is done, and the entity is still there."
             return Landed(change.remote_id, Batch(), what, refused=True)
@@ -168,6 +169,7 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
     entity = run.desired.entities[change.address]
     hits = await look.same(run, entity, parent_id)
     if len(hits) > 1:
+        # Ours and somebody else's, or ours twice: taking one would make the other a stranger for ever.
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
         raise look.Several(
             "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
@@ -192,11 +194,12 @@ def _not_of_another(run: Session, address: Address, remote_id: str) -> None:
 
     What this run recorded under that id was not it, and is recorded no longer.
     """
-    why = run.known_id(address, remote_id)
+    why = run.id_conflict(address, remote_id)
     owner = run.known.get((address.kind, address.workspace, remote_id))
     if not why or owner is None:
         return
     made = run.outcomes.get(owner)
+    # Two swapped answers recorded each as the other (tests/apply/test_readback.py): neither is believed.
     if made is not None and made.action == "create":
         run.ledger.later(Batch(forget=(owner,)))
     raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
@@ -208,13 +211,14 @@ async def _updated(run: Session, change: Update, parent_id: str, before: Found |
         return None
     kind = change.address.kind
     now = look.shown(run, kind, found.body)
+    # What cannot be read back proves nothing: a password alone stays in doubt.
     readable = [f for f in change.fields if f.path not in KINDS[kind].write_only]
     if not readable or any(
         not same(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable
     ):
         return None
     batch = _recorded(run, change, row_of_change(change, found, parent_id))
-    beside = readback.moved(before, found, change)
+    beside = readback.changed_meanwhile(before, found, change)
     return Landed(change.remote_id, batch, "it shows what was sent.", beside=beside)
 
 

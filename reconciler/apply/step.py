@@ -36,6 +36,7 @@ SLOWER = "run it again with a lower service.limits.concurrency, or on a machine 
 async def step(run: Session, change: Change) -> Outcome:
     """Carry out one change and return how it ended; a write in doubt stands in `run.doubts` too."""
     attempt = Attempt(change, remote_id="" if isinstance(change, Create) else change.remote_id)
+    # Nothing gets out of here but an outcome: a worker that raised would leave its queue undone (rule A7).
     try:
         attempt.parent_id = run.parent_id(change)
         return await _tried(run, attempt)
@@ -55,6 +56,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         try:
             return await _at_once(run, attempt)
         except NotSent:
+            # Not a byte has left, so nothing can land: it may go again, on a fresh look, within A10's budget.
             attempt.stage = "looking"
             if not _may_try_again(run, tries):
                 raise
@@ -63,10 +65,12 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         except Throttled as error:
             if attempt.stage != "sending":
                 raise
+            # Who says "slower" may have carried it out all the same: unsure until somebody has looked (A8).
             put_off, attempt.unsure = error, str(error)
         await run.pause(_patience_s(run, attempt.change, tries, put_off))
         if run.over():
             raise put_off
+        # A 503 may hide a create that was done: sent again unseen, it makes somebody twice (rule A8).
         landed = await settle.landed(run, attempt.change, attempt.parent_id, attempt.before)
         if landed:
             attempt.done(landed.remote_id)
@@ -83,6 +87,7 @@ def _may_try_again(run: Session, tries: int) -> bool:
 
 async def _at_once(run: Session, attempt: Attempt) -> Outcome:
     """Look and write, with at most `Timing.gap_s` between them; otherwise look again, so many times."""
+    # Before the look: a slow digest between look and write would make every look of a password too old.
     await run.stretch(attempt.change.address)
     for _ in range(looks_max):
         try:
@@ -109,16 +114,14 @@ def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> f
     """
     asked_s = wait_s(tries, run.context.timing.random(), error.wait_s)
     turned_away = error.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN)
-    return (
-        asked_s
-        if turned_away or not isinstance(change, Create)
-        else max(asked_s, run.context.limits.settle_s)
-    )
+    at_once = turned_away or not isinstance(change, Create)
+    return asked_s if at_once else max(asked_s, run.context.limits.settle_s)
 
 
 async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     entity = run.desired.entities[change.address]
     body = create_body(entity)
+    # Durable from here on: killed anywhere below, the next run knows what may be under way, and looks for it.
     await _before_call(run, attempt)
     await look.absent(run, entity, attempt.parent_id)
     _send(run, attempt)
@@ -128,6 +131,7 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     attempt.stage = "answered"
     row = await readback.own(run, attempt, entity, made)
     attempt.done(row.remote_id)
+    # Before the record is durable: another worker's answer with this id must not be believed meanwhile.
     run.claim(change.address, row.remote_id)
     return await _ended(run, attempt, readback.of_create(run, entity, row))
 
@@ -137,6 +141,7 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     await _before_call(run, attempt)
     before = await look.unchanged(run, change, attempt.parent_id)
     attempt.before = before
+    # Merged into what was just read: a PUT replaces the whole entity, and what it leaves out is gone.
     body = update_body(before.body, entity, change, run.records.get(change.address))
     _send(run, attempt)
     sent = await run.collection(change.address).replace(
@@ -146,6 +151,7 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     try:
         found = await look.get(run, change.address, change.remote_id, attempt.parent_id)
     except ServiceError as error:
+        # The service said yes, and success is what reads back: it is looked at again at the end of the run.
         return answered(run, attempt, f"not read back: {error}", done=not sent.accepted, error=error)
     proof = readback.of_update(run, change, before, found, attempt.parent_id)
     if not proof.complete:
@@ -197,7 +203,8 @@ async def _before_call(run: Session, attempt: Attempt) -> None:
 
 def _send(run: Session, attempt: Attempt) -> None:
     """From now on the write may have left."""
-    run.still(attempt.began)  # the look may have taken a while
+    run.check_may_send(attempt.began)  # the look may have taken a while
+    # Set before the call and not after it: cut off in between, the write counts as sent.
     attempt.stage = "sending"
 
 
@@ -212,6 +219,8 @@ async def _ended(run: Session, attempt: Attempt, proof: Proof) -> Outcome:
 
 async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:
     """Return `outcome` when it is durable, together with what it did."""
+    # Set first: cut off while it waits for the disk, the change has ended so; the ledger writes it anyway.
     attempt.ending = outcome
+    # One transaction: an ending without its record would leave what we made as nobody's.
     await run.ledger.after_call(structs.replace(batch, ended=(outcome,)))
     return outcome

@@ -66,6 +66,7 @@ class StopFlag:
             await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
             return working.result() if working.done() else None
         finally:
+            # Both, and waited for: a task that nobody awaits would say so at the end of the process.
             for task in (working, asked):
                 task.cancel()
             await asyncio.gather(working, asked, return_exceptions=True)

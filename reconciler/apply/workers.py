@@ -33,6 +33,7 @@ async def together(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -
     """
     tasks = [asyncio.create_task(worker) for worker in workers]
     hurry = asyncio.create_task(_hurry(run, tasks))
+    # All of them end before anything is raised: what one has sent must not go on unwatched.
     try:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
     finally:

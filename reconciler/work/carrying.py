@@ -25,7 +25,7 @@ from reconciler.model.outcomes import WORDS, Outcome, Run
 from reconciler.model.plans import Plan
 from reconciler.store.database import Store
 from reconciler.work.ending import end
-from reconciler.work.held import Watch
+from reconciler.work.held import Observer
 from reconciler.work.planning import Planned, check_safe, moment_of
 
 KeepUndo = Callable[[Plan], None]
@@ -55,22 +55,22 @@ class Task:
         return self.left or self.planned.plan
 
 
-async def carry_out(context: RunContext, task: Task, watch: Watch) -> Run | None:
-    """Return the finished run, whose row has ended; None where `watch` disagreed, and nothing was written.
+async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run | None:
+    """Return the finished run, whose row has ended; None where `observer` disagreed, and nothing was written.
 
     Raises UnsafePlan, StalePlan before any write.
     """
     plan, planned, heard = task.plan, task.planned, list[Outcome]()
-    watch.planned(replace(planned, plan=plan))
+    observer.planned(replace(planned, plan=plan))
     check_safe(planned.verdict)
     # Whoever resumes was asked when the run began, and the consent of then holds.
-    if task.command != "resume" and not watch.agrees(planned):
+    if task.command != "resume" and not observer.agrees(planned):
         return None
     about, began = await _begin(context, task)
 
     def ended(outcome: Outcome) -> None:
         heard.append(outcome)
-        watch.ended(outcome)
+        observer.ended(outcome)
 
     live = chain.from_iterable(planned.live.entities.values())
     try:
@@ -88,7 +88,7 @@ async def carry_out(context: RunContext, task: Task, watch: Watch) -> Run | None
     own = {outcome.address for outcome in heard}
     for outcome in task.settled:
         if outcome.address not in own:
-            watch.ended(outcome)
+            observer.ended(outcome)
     resumes = task.unfinished[-1].run if task.command == "resume" else ""
     run = structs.replace(with_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
     return await end(context, planned, run)

@@ -4,7 +4,7 @@ Belongs here: taking lock, store and client, and letting go of them on every way
 with them (carrying.py), how the locks work (store/lock.py, apply/service_lock.py).
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from reconciler.store.database import Store
 from reconciler.work.planning import Planned
 
 
-class Watch(Protocol):
+class Observer(Protocol):
     """Whoever looks on while a plan is applied, and has a say before the first write."""
 
     def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
@@ -68,19 +68,19 @@ async def writing(
     desired: Desired,
     outside: Outside,
     stop: StopFlag,
+    observer: Observer,
     *,
     fail_fast: bool,
-    waits: Callable[[str], None],
 ) -> AsyncIterator[RunContext]:
     """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld.
 
-    `waits` hears who holds the store's lock while this run waits for it.
-    The lock in the service is not taken yet (`alone`), and removed on every way out where it was.
+    `observer` hears who holds the store's lock while this run waits for it.
+    The lock in the service is not taken yet (`take_service_lock`), and removed on every way out where it was.
     """
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     async with AsyncExitStack() as held:
         store = await held.enter_async_context(opened(settings, outside, create=True))
-        lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=waits)
+        lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=observer.waits)
         locked_at = timing.monotonic()
         # Opened last and closed first: no call of ours is under way when the locks are let go of.
         pace, connections = _shared_pace(settings, store), outside.connections
@@ -104,7 +104,7 @@ async def writing(
         )
 
 
-async def alone(context: RunContext, watch: Watch) -> bool:
+async def take_service_lock(context: RunContext, observer: Observer) -> bool:
     """Whether the lock in the service was taken just now: what was read before may be old.
 
     Nothing is called where it is held already, or not used. Raises LockHeld, Interrupted.
@@ -113,7 +113,7 @@ async def alone(context: RunContext, watch: Watch) -> bool:
     if lock.taken:
         return False
     if lock.says:
-        watch.waits(lock.says)
+        observer.waits(lock.says)
     return await lock.take()
 
 

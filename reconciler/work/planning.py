@@ -53,7 +53,7 @@ class Planned:
     conflicts: tuple[Outcome, ...] = ()
 
 
-async def make(context: ReadContext, *, options: Options, consent: Consent, salt: str = "") -> Planned:
+async def plan_afresh(context: ReadContext, *, options: Options, consent: Consent, salt: str = "") -> Planned:
     """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing."""
     desired, outside = context.desired, context.outside
     target = await target_of(context, desired)

@@ -16,7 +16,7 @@ from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.observe import observed
 from reconciler.core.recipients import keys, unreached
 from reconciler.core.rules import rules_of
-from reconciler.errors import InputError, NotFound, Problem
+from reconciler.errors import InputError, NotFound
 from reconciler.live import read_live
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
@@ -59,20 +59,18 @@ async def reach(
     workspaces = await named_workspaces(reader, settings, wanted)
     matches = await _matches(settings, wanted, outside, reader, workspaces)
     contested = frozenset(each for group in matches.contested for each in group)
-    problems = [people[one].problem(*why) for one in people if (why := _why_not(one, matches, contested))]
-    if problems:
-        raise _refused(problems, len(people))
+    _check(people, {one: why for one in people if (why := _why_not(one, matches, contested))})
     looks = await asyncio.gather(*(_look(reader, matches.found[one], workspaces[0].id) for one in people))
-    found: list[Person] = []
-    for one, look in zip(people, looks, strict=True):
-        made = _person(one, look, channels)
-        if isinstance(made, Person):
-            found.append(made)
-        else:
-            problems.append(people[one].problem(*made))
-    if problems:
-        raise _refused(problems, len(people))
-    return tuple(found)
+    made = {one: _person(one, look, channels) for one, look in zip(people, looks, strict=True)}
+    _check(people, {one: why for one, why in made.items() if not isinstance(why, Person)})
+    return tuple(person for person in made.values() if isinstance(person, Person))
+
+
+def _check(people: Mapping[Address, Place], reasons: Mapping[Address, tuple[str, str]]) -> None:
+    """Return where there is no reason against anybody. Raises InputError with all of them."""
+    if reasons:
+        what = f"{len(reasons)} of {len(people)} contacts cannot be reached; nothing was sent."
+        raise InputError(what, problems=tuple(people[one].problem(*why) for one, why in reasons.items()))
 
 
 async def _matches(
@@ -128,8 +126,3 @@ def _person(one: Address, look: Look, channels: Sequence[str]) -> Person | tuple
     if not mri:
         return f"{one}: the service does not tell its MRI.", "name its number or its e-mail address instead"
     return Person(one, mri, keys(entity.fields))
-
-
-def _refused(problems: list[Problem], total: int) -> InputError:
-    what = f"{len(problems)} of {total} contacts cannot be reached; nothing was sent."
-    return InputError(what, problems=tuple(problems))

@@ -10,12 +10,12 @@ from reconciler.errors import Interrupted
 from reconciler.model.outcomes import Outcome
 from reconciler.model.snapshots import Desired
 from reconciler.store.database import Store
-from reconciler.work.held import Watch
+from reconciler.work.held import Observer
 from reconciler.work.targets import target_of
 
 
 async def settle(
-    context: RunContext, unfinished: tuple[Unfinished, ...], watch: Watch
+    context: RunContext, unfinished: tuple[Unfinished, ...], observer: Observer
 ) -> tuple[Outcome, ...]:
     """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
 
@@ -25,9 +25,9 @@ async def settle(
     if not unfinished and not doubtful:
         return ()
     if doubtful:
-        watch.doubtful(doubtful)
+        observer.doubtful(doubtful)
     if unfinished:
-        watch.unfinished(unfinished)
+        observer.unfinished(unfinished)
     # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
     unread = any(one.plan is None for one in unfinished)
     target = await target_of(context, context.desired if unread else Desired({}, frozenset()))

@@ -28,12 +28,6 @@ async def make_undo(
         raise StalePlan("the undo is meant for another service, stack or workspace.", next=BY_MANIFEST)
     recorded = await context.ask(lambda store: store.recorded(target.workspaces))
     fit = fitting(saved, recorded, done)
-    return Planned(
-        fit.plan,
-        judged(context, fit.plan, consent),
-        desired_of(fit.plan, recorded),
-        Live({}),
-        recorded,
-        sum(context.client.calls.values()),
-        conflicts=fit.conflicts,
-    )
+    verdict, desired = judged(context, fit.plan, consent), desired_of(fit.plan, recorded)
+    calls = sum(context.client.calls.values())
+    return Planned(fit.plan, verdict, desired, Live({}), recorded, calls, conflicts=fit.conflicts)

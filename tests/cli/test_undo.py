@@ -329,7 +329,7 @@ def test_an_undo_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
     world.write({"contacts": {f"p{number}": person(f"p{number}") for number in range(12)}})
     saved, stop = world.apply_with_undo(), StopFlag()
 
-    first = world.undo(saved, stop=stop, watch=Stopping(stop))
+    first = world.undo(saved, stop=stop, observer=Stopping(stop))
     left = count(world)
     with pytest.raises(StalePlan, match="carried out before"):
         world.undo(saved)
@@ -339,7 +339,7 @@ def test_an_undo_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
             pipeline.validate(world.settings, {}),
             world.outside,
             stop=StopFlag(),
-            watch=Agreeing(),
+            observer=Agreeing(),
             fail_fast=False,
         )
     )

@@ -251,7 +251,7 @@ def undo_staged(root: Path) -> Stage:
 
 def apply(world: World, saved: Plan, *, undo: Callable[[Plan], None] | None = None) -> Run | None:
     """Carry out a saved plan, or a saved undo, as the command does. Raises ReconcilerError."""
-    watch = Agreeing()
+    observer = Agreeing()
     if saved.options.undo_of:
         return world.run(
             pipeline.undo(
@@ -261,7 +261,7 @@ def apply(world: World, saved: Plan, *, undo: Callable[[Plan], None] | None = No
                 consent=ALLOWED,
                 fail_fast=False,
                 stop=StopFlag(),
-                watch=watch,
+                observer=observer,
             )
         )
     return world.run(
@@ -274,7 +274,7 @@ def apply(world: World, saved: Plan, *, undo: Callable[[Plan], None] | None = No
             saved=saved,
             fail_fast=False,
             stop=StopFlag(),
-            watch=watch,
+            observer=observer,
             keep_undo=undo,
         )
     )

@@ -17,7 +17,14 @@ from waiting import for_ever
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
 from reconciler.service.client import open_client, open_reader
-from reconciler.service.http.limiter import Limiter, LocalPace, TooLate, ceiling_least, late_max_s, lost_max
+from reconciler.service.http.limiter import (
+    Limiter,
+    LocalPace,
+    TooLate,
+    ceiling_least,
+    late_max_s,
+    late_retries_max,
+)
 from reconciler.service.http.timing import Timing
 
 
@@ -365,7 +372,7 @@ def test_a_machine_that_is_always_late_still_goes_on() -> None:
     found = at_once(clock, Limiter(row, concurrency=8, timing=clock.timing), 4)
 
     assert len(found) == 4
-    assert sum(row.asked) <= 4 * lost_max
+    assert sum(row.asked) <= 4 * late_retries_max
 
 
 @pytest.mark.parametrize("opened", [open_reader, open_client])

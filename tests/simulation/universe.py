@@ -202,11 +202,11 @@ class Universe:
         self._signal(list(self._tasks)[-1], cancels=cancels)
 
     async def _verb(self, verb: str, desired: Desired, seat: Seat, stop: StopFlag) -> End:
-        settings, outside, watch = self.settings(seat.own), self._outside(seat), _Watch(self, seat)
+        settings, outside, observer = self.settings(seat.own), self._outside(seat), _Observer(self, seat)
         try:
             if verb == "resume":
                 run = await pipeline.resume(
-                    settings, desired, outside, stop=stop, watch=watch, fail_fast=self.fail_fast
+                    settings, desired, outside, stop=stop, observer=observer, fail_fast=self.fail_fast
                 )
             else:
                 run = await pipeline.apply(
@@ -218,7 +218,7 @@ class Universe:
                     saved=None,
                     fail_fast=self.fail_fast,
                     stop=stop,
-                    watch=watch,
+                    observer=observer,
                 )
         except ReconcilerError as error:
             return End(type(error).__name__, error=str(error))
@@ -389,7 +389,7 @@ class Universe:
             over.set_result(None)
 
 
-class _Watch:
+class _Observer:
     """Looks on for one run: tells the oracle what was planned, and agrees."""
 
     def __init__(self, universe: Universe, seat: Seat) -> None:

@@ -166,7 +166,7 @@ def _carry_out(job: Job, undo: Undo, *, ask: bool, full: bool, as_json: bool) ->
     return run
 
 
-def _verb(job: Job, undo: Undo, signals: Signals, watch: Screen) -> Coroutine[Any, Any, Run | None]:
+def _verb(job: Job, undo: Undo, signals: Signals, observer: Screen) -> Coroutine[Any, Any, Run | None]:
     """Return the work of the pipeline: a plan of the manifests, or the undo of a run."""
     around = outside(job.settings, job.context)
     if job.saved is not None and job.saved.options.undo_of:
@@ -177,7 +177,7 @@ def _verb(job: Job, undo: Undo, signals: Signals, watch: Screen) -> Coroutine[An
             consent=job.consent,
             fail_fast=job.fail_fast,
             stop=signals.stop,
-            watch=watch,
+            observer=observer,
         )
     return pipeline.apply(
         job.settings,
@@ -188,6 +188,6 @@ def _verb(job: Job, undo: Undo, signals: Signals, watch: Screen) -> Coroutine[An
         saved=job.saved,
         fail_fast=job.fail_fast,
         stop=signals.stop,
-        watch=watch,
+        observer=observer,
         keep_undo=undo.hear if job.undo is not None else None,
     )

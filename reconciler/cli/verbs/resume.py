@@ -21,7 +21,7 @@ def resume(*, fail_fast: bool, lock_timeout: float | None, full: bool, as_json: 
                 desired,
                 outside(settings),
                 stop=signals.stop,
-                watch=Resuming(bars, signals, ask=False, full=full, as_json=as_json),
+                observer=Resuming(bars, signals, ask=False, full=full, as_json=as_json),
                 fail_fast=fail_fast,
             )
         )

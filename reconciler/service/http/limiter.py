@@ -28,9 +28,8 @@ log = logging.getLogger(__name__)
 # those of others, and is given up for a new one. A shared pace keeps 5 % below its ceiling for the same
 # reason: so much, and as much on the way to the service, and no second sees more than the ceiling and one.
 late_max_s = 0.025
-lost_max = (
-    8  # turns that one request may lose so, on a machine that is far behind; then it begins all the same
-)
+# Turns that one request may lose so, on a machine that is far behind; then it begins all the same.
+late_retries_max = 8
 
 # Turns a second. Where no limit was set, what was seen when the service first refused is taken for one; but a
 # quiet moment says nothing about what the service can take, and this is what every plan of it allows.
@@ -213,7 +212,7 @@ class Limiter:
             self._waiting -= 1
 
     async def _begin(self) -> None:
-        for _ in range(lost_max):
+        for _ in range(late_retries_max):
             begins_at = await self._next()
             if max(begins_at, self._resumes_at) >= self._ends_at:
                 raise TooLate
