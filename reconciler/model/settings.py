@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.model.kinds import KINDS
+from reconciler.model.profile import Profile
 
 
 class Secret:
@@ -79,7 +80,7 @@ class Service(Struct, frozen=True):
 
     base_url: str
     auth: Auth
-    profile: str = "service"  # a name, or the absolute path of a file
+    profile: Profile | str = "service"  # settings hold the profile; a program may name one, or a file
     format: Literal["json", "xml"] = "json"  # of bodies on the wire
     schedule_zone: str = (
         ""  # in which the service reads dates of scheduled messages: the API user's; "": not told

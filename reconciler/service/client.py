@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
 from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE
+from reconciler.model.profile import Profile
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.service.entities import Collection, ReadCollection
 from reconciler.service.found import Done, Found, Page, Rows
@@ -23,7 +24,7 @@ from reconciler.service.http.transport import Transport, per_second
 from reconciler.service.imports import Imports
 from reconciler.service.messaging.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.messaging.messages import Messages, ReadMessages
-from reconciler.service.profile import Profile, load_profile
+from reconciler.service.profile import load_profile
 from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 
 __all__ = [

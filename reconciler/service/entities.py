@@ -15,12 +15,12 @@ from typing import Any
 
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, DEVICE, Kind
+from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import Call
 from reconciler.service.found import Done, Found, Page, Rows
 from reconciler.service.http import caches, media, refusals, urls
 from reconciler.service.http.transport import Transport
-from reconciler.service.profile import Profile
 from reconciler.service.queries import Queries
 
 _NOTHING: Mapping[str, str] = {}

@@ -18,9 +18,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconciler.model.profile import Profile
 from reconciler.service.found import Found, Page, Rows, links, remote_id
 from reconciler.service.http.media import BadBody, is_error
-from reconciler.service.profile import Profile
 
 spare_pages = 2  # more than a list counts rows: each page shows one at least, but for the end signs
 pages_max = 100_000  # pages of one walk: two million rows; more is a list that never ends

@@ -1,116 +1,44 @@
-"""Profile: what differs between deployments of the service, as data (profiles/*.yaml, or a project's file).
+"""Profiles: how deployments of the service differ, as data (profiles/*.yaml, or a file of the project).
 
-Belongs here: the fields of a profile, loading one by name or path, the names of fields in both directions.
-Not here: acting on them.
+Belongs here: loading one by name or path. Not here: the fields of a profile (model/profile.py). A run reads
+its profile once, with its settings; from then on `Service.profile` is the profile itself.
 """
 
 import os
 import re
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import yaml
-from msgspec import Meta, Struct
 
 from reconciler.core.unquoted import unquoted
 from reconciler.errors import SettingsError
+from reconciler.model.profile import Profile
 
 file_bytes_max = 64 * 1024  # the shipped ones have less than two thousand
 depth_max = 10  # lists and mappings inside each other; the parser's time grows with their square
 
-_Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
-_Field = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_]{0,99}\Z")]
 
+def load_profile(profile: Profile | str) -> Profile:
+    """The profile itself where it was read before; else that of a name, or of the path of a file.
 
-class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
-    """Writes that the specification does not describe: a deployment may not have them.
-
-    `devices_write` is about creating and deleting; replacing a device is in the specification.
+    Raises SettingsError for anything that is no profile.
     """
-
-    contacts_write: bool
-    devices_write: bool
-    resources_write: bool = True
-
-
-class ProfileLimits(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the deployment takes at most; 0 where nobody says. Settings may ask for less, never for more."""
-
-    requests_per_second: Annotated[float, Meta(ge=0)] = 0.0
-    request_bytes: Annotated[int, Meta(ge=0)] = 0
-
-
-class Retention(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the service keeps things, in days; 0 where nobody says. Nothing is decided by it."""
-
-    resources: Annotated[int, Meta(ge=0)] = 0
-    failed_callbacks: Annotated[int, Meta(ge=0)] = 0
-
-
-class Profile(Struct, frozen=True, forbid_unknown_fields=True):
-    """One deployment. `page_max` in rows; `search_names` maps a body's field to its query parameter.
-
-    `field_names` maps a field of a contact as this program spells it to the deployment's own spelling.
-    """
-
-    vendor: _Word
-    page_max: Annotated[int, Meta(ge=1, le=1000)]
-    next_relations: frozenset[_Word]
-    previous_relations: frozenset[_Word]
-    search_names: Mapping[_Field, _Field]
-    unpaged: frozenset[_Word]
-    capabilities: Capabilities
-    field_names: Mapping[_Field, _Field] = {}
-    limits: ProfileLimits = ProfileLimits()
-    retention: Retention = Retention()
-
-    @property
-    def missing(self) -> frozenset[tuple[str, str]]:
-        """The kinds and actions that this deployment does not offer: `("device", "create")`."""
-        contacts = () if self.capabilities.contacts_write else ("create", "update", "delete")
-        devices = () if self.capabilities.devices_write else ("create", "delete")
-        resources = () if self.capabilities.resources_write else ("create", "update", "delete")
-        kinds = {"contact": contacts, "device": devices, "resource": resources}
-        return frozenset((kind, one) for kind, actions in kinds.items() for one in actions)
-
-    def read(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A contact's body with this program's names. Where both spellings stand, both are left alone."""
-        return _renamed(body, {theirs: ours for ours, theirs in self.field_names.items()})
-
-    def written(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A contact's body with the deployment's names; the reverse of `read`."""
-        return _renamed(body, self.field_names)
-
-    def searched(self, name: str) -> str:
-        """The query parameter of a field."""
-        return self.search_names.get(name) or self.field_names.get(name, name)
-
-
-def _renamed(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        names[key] if key in names and names[key] not in body else key: value for key, value in body.items()
-    }
-
-
-def load_profile(name: str, *, shown: str = "") -> Profile:
-    """The shipped profile of this name, or the one of the project's file whose path ends in .yaml.
-
-    `shown` is how messages call the file. Raises SettingsError for anything that is no profile.
-    """
-    shown = shown or Path(name).name
-    if name.endswith(".yaml"):
-        return _checked(_file_text(Path(name), shown), shown)
+    if isinstance(profile, Profile):
+        return profile
+    if profile.endswith(".yaml"):
+        shown = Path(profile).name
+        return profile_of(_file_bytes(Path(profile), shown), shown)
     known = _known()
-    if name not in known:
+    if profile not in known:
         raise SettingsError(
-            f"service.profile {name[:40]!a} is not known.",
+            f"service.profile {profile[:40]!a} is not known.",
             next=f"use one of: {', '.join(known)}; or the path of a file that ends in .yaml.",
         )
-    return _shipped(name)
+    return _shipped(profile)
 
 
 @cache
@@ -147,7 +75,7 @@ def _known() -> list[str]:
     )
 
 
-def _file_text(path: Path, shown: str) -> str:
+def _file_bytes(path: Path, shown: str) -> bytes:
     try:
         # No link, and no pipe that would be waited for: the path was checked when the settings were read.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -163,12 +91,13 @@ def _file_text(path: Path, shown: str) -> str:
             f"the profile {shown!a} is larger than {file_bytes_max // 1024} KiB.",
             next="check service.profile: a profile has some twenty lines.",
         )
-    return content.decode("utf-8", "replace")
+    return content
 
 
-def _checked(text: str, shown: str) -> Profile:
+def profile_of(content: bytes, shown: str) -> Profile:
+    """The profile in a file that messages call `shown`. Raises SettingsError for anything that is none."""
     try:
-        return parse_profile(text)
+        return parse_profile(content.decode("utf-8", "replace"))
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{shown}:{mark.line + 1}" if mark else shown

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, Kind
-from reconciler.service.profile import Profile
+from reconciler.model.profile import Profile
 
 Query = tuple[tuple[str, str], ...]
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.model.kinds import CONTACT, DEVICE, Kind
+from reconciler.model.profile import Profile
 from reconciler.service import paging
 from reconciler.service.answers import Answer, Call
 from reconciler.service.found import Done, Found, Page, cut_queries, iso_date, remote_id
 from reconciler.service.http import media, refusals, urls
-from reconciler.service.profile import Profile
 
 _created_statuses = (200, 201)  # facts 2 to 4: 201; 200 is read liberally. 202 promises nothing yet
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from reconciler.errors import InDoubt, InputError
 from reconciler.model.plans import Workspace
+from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import Answer, Call
 from reconciler.service.found import Found, Page, iso_date
 from reconciler.service.http import media, refusals, urls
 from reconciler.service.http.transport import Transport
-from reconciler.service.profile import Profile
 
 collection = "workspaces"
 _ACTIVE = "A"  # facts 7: required on create

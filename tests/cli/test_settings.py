@@ -8,8 +8,10 @@ from reconciler.cli.settings.reading import Read, read_settings
 from reconciler.cli.settings.values import DEFAULTS
 from reconciler.cli.settings.variables import variable
 from reconciler.errors import SettingsError
+from reconciler.model.profile import Profile
 from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRef
 from reconciler.service.http import urls
+from reconciler.service.profile import load_profile
 
 MINIMAL = "version: 1\n"
 ENVIRON = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}
@@ -84,7 +86,7 @@ plan_expires_h: 0.5
     service = settings.service
     assert service.base_url == "https://api.example.com/v1"
     assert service.auth.send_key == "query"
-    assert (service.profile, service.format) == ("whispir", "xml")
+    assert (service.profile, service.format) == (load_profile("whispir"), "xml")
     assert service.auth.password.reveal() == "canary-pass"
     assert service.limits == Limits(2.5, 4, 5.0, 60.0, 0.0)
     assert settings.workspaces["ops"] == WorkspaceRef("4C8FE1A2B3D4E5F6", "Operations")
@@ -106,13 +108,25 @@ def test_a_profile_of_the_project_lies_beside_the_settings(repository: Path) -> 
     file.write_text("base: service\nvendor: ours\n", "utf-8")
     text = "version: 1\nservice: {profile: profiles/ours.yaml}\n"
 
-    assert read(repository, text).settings.service.profile == str(file)
+    service = read(repository, text).settings.service
+    assert isinstance(service.profile, Profile)
+    assert service.profile.vendor == "ours"
 
     file.write_text("base: service\nvendr: ours\n", "utf-8")
     said = refusal(repository, text)
 
     assert "reconciler.yaml:2:11: service.profile: the profile profiles/ours.yaml cannot be used:" in said
     assert "unknown field `vendr`" in said
+
+
+def test_a_profile_is_read_once(repository: Path) -> None:
+    """A run that took hours would else end with another deployment in mind than it began with."""
+    (repository / "ours.yaml").write_text("base: service\nvendor: ours\n", "utf-8")
+    service = read(repository, "version: 1\nservice: {profile: ours.yaml}\n").settings.service
+
+    (repository / "ours.yaml").unlink()
+
+    assert load_profile(service.profile).vendor == "ours"
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,12 @@ from service.support import (
 
 from reconciler.errors import InDoubt, NotFound, Rejected, SettingsError, Unauthorized
 from reconciler.model.plans import Workspace
+from reconciler.model.profile import Capabilities
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import create_app, running
 from reconciler.service.client import Collection, Done, ReadCollection, ServiceClient, open_client
 from reconciler.service.http.timing import Timing
-from reconciler.service.profile import Capabilities, load_profile, parse_profile
+from reconciler.service.profile import load_profile, parse_profile
 
 OPS = "4C8FE1A2B3D4E5F6"
 WORKSPACES = (("Operations", OPS), ("Night", "AB12"))

@@ -24,6 +24,7 @@ from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS
+from reconciler.model.profile import Profile
 from reconciler.model.settings import (
     Auth,
     Checks,
@@ -38,7 +39,7 @@ from reconciler.model.settings import (
     WorkspaceRef,
 )
 from reconciler.service.http import urls as service_urls
-from reconciler.service.profile import file_bytes_max, load_profile
+from reconciler.service.profile import file_bytes_max, load_profile, profile_of
 from reconciler.store import urls
 
 T = TypeVar("T")
@@ -66,7 +67,9 @@ def read_settings(
     the result are empty, and so is an unset base address.
     """
     layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
-    problems = [*_contradictions(layers), *(_missing(layers) if service else ())]
+    profile, problems = _profile(layers), [*_contradictions(layers)]
+    problems += [profile] if isinstance(profile, Problem) else []
+    problems += _missing(layers) if service else ()
     secrets, network = {name: Secret("") for name in SECRETS}, Network()
     if service and not problems:
         for name in SECRETS:
@@ -77,9 +80,9 @@ def read_settings(
                 secrets[name] = read
         network, wrong = read_network(layers, environ)
         problems += wrong
-    if problems:
+    if problems or isinstance(profile, Problem):
         raise refused(*problems)
-    return Read(_settings(layers, secrets, network, private_files(layers, environ)), layers)
+    return Read(_settings(layers, secrets, network, profile, private_files(layers, environ)), layers)
 
 
 def working_folder() -> Path:
@@ -109,7 +112,6 @@ def _contradictions(layers: Layers) -> Iterator[Problem]:
     yield from _store_problems(store)
     yield from _workspace_problems(tuple(workspaces(layers)))
     yield from _identity_problems(layers)
-    yield from _profile_problems(layers)
 
 
 def address_problems(value: Value) -> Iterator[Problem]:
@@ -126,26 +128,20 @@ def address_problems(value: Value) -> Iterator[Problem]:
         )
 
 
-def _profile(layers: Layers) -> str:
-    """Return the name of a shipped profile, or the absolute path of a file."""
-    name: str = _value(layers, "service.profile").raw
-    return str(layers.root / name) if name.endswith(".yaml") else name
-
-
-def _profile_problems(layers: Layers) -> Iterator[Problem]:
-    """Yield what is wrong with the profile. A file is one of the project, like those of manifests."""
+def _profile(layers: Layers) -> Profile | Problem:
+    """Return the profile, read once for the whole run. A file is one of the project, like a manifest."""
     value = _value(layers, "service.profile")
-    if value.raw.endswith(".yaml"):
-        root = layers.root.resolve()
-        try:
-            read_below(root, place_below(root, root, value.raw), bytes_max=file_bytes_max)
-        except Unreadable as error:
-            yield value.problem(f"the profile {error}", error.hint)
-            return
+    name: str = value.raw
     try:
-        load_profile(_profile(layers), shown=value.raw)
+        if not name.endswith(".yaml"):
+            return load_profile(name)
+        root = layers.root.resolve()
+        content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max)
+        return profile_of(content, name)
+    except Unreadable as error:
+        return value.problem(f"the profile {error}", error.hint)
     except SettingsError as error:
-        yield value.problem(str(error).removeprefix(f"{value.name} "), error.next)
+        return value.problem(str(error).removeprefix(f"{value.name} "), error.next)
 
 
 def _store_problems(value: Value) -> Iterator[Problem]:
@@ -263,7 +259,11 @@ def _identity(layers: Layers) -> dict[str, tuple[str, ...]]:
 
 
 def _settings(
-    layers: Layers, secrets: Mapping[str, Secret], network: Network, private: tuple[str, ...]
+    layers: Layers,
+    secrets: Mapping[str, Secret],
+    network: Network,
+    profile: Profile,
+    private: tuple[str, ...],
 ) -> Settings:
     def one(name: str, kind: type[T]) -> T:
         return msgspec.convert(_value(layers, name).raw, kind, strict=False)
@@ -289,7 +289,7 @@ def _settings(
         service=Service(
             base_url=(_value(layers, "service.base_url").raw or "").rstrip("/"),
             auth=auth,
-            profile=_profile(layers),
+            profile=profile,
             format=_value(layers, "service.format").raw,
             schedule_zone=_value(layers, "service.schedule_zone").raw or "",
             limits=struct("service.limits", Limits),

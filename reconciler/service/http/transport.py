@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from reconciler.aside import aside, beside_bytes
 from reconciler.core import retry
 from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
+from reconciler.model.profile import ProfileLimits
 from reconciler.model.settings import Limits, Service
 from reconciler.service.answers import Answer, Broken, Call
 from reconciler.service.http import caches, media, refusals
@@ -35,7 +36,6 @@ from reconciler.service.http.limiter import Limiter, LocalPace, Pace, TooLate
 from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.http.requests import Requests
 from reconciler.service.http.timing import Timing
-from reconciler.service.profile import ProfileLimits
 
 __all__ = ["Call", "Timing", "Transport"]
 

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.model.messages import Callback, CallbackCall
+from reconciler.model.profile import Profile
 from reconciler.model.settings import Secret
 from reconciler.service import shapes, unpaged
 from reconciler.service.answers import Call
@@ -26,7 +27,6 @@ from reconciler.service.http.transport import Transport
 from reconciler.service.messaging import callback_shapes
 from reconciler.service.messaging.callback_shapes import calls_collection, collection
 from reconciler.service.messaging.replies import parse_reply
-from reconciler.service.profile import Profile
 
 __all__ = ["CallStatus", "Callbacks", "ReadCallbacks", "parse_reply"]
 

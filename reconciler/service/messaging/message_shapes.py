@@ -23,12 +23,12 @@ from reconciler.model.messages import (
     ResponseCount,
     StatusCount,
 )
+from reconciler.model.profile import Profile
 from reconciler.service import shapes
 from reconciler.service.answers import Answer, BadBody, Call
 from reconciler.service.found import Found, Page, cut_queries, links, remote_id
 from reconciler.service.http import media, refusals, urls
 from reconciler.service.paging import List
-from reconciler.service.profile import Profile
 
 collection = "messages"
 text_max = 100_000  # characters of one text; a message has at most some thousand

@@ -28,6 +28,7 @@ from reconciler.model.messages import (
     Sent,
     StatusCount,
 )
+from reconciler.model.profile import Profile
 from reconciler.service import unpaged
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
@@ -35,7 +36,6 @@ from reconciler.service.http import urls
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.transport import Transport
 from reconciler.service.messaging import message_requests, message_shapes
-from reconciler.service.profile import Profile
 
 View = Literal["summary", "detailed"]
 

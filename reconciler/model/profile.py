@@ -1,0 +1,83 @@
+"""Profile: what differs between deployments of the service, as a value.
+
+Belongs here: the fields of a profile, the names of fields in both directions. Not here: reading one
+(service/profile.py), acting on it.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+_Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
+_Field = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_]{0,99}\Z")]
+
+
+class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
+    """Writes that the specification does not describe: a deployment may not have them.
+
+    `devices_write` is about creating and deleting; replacing a device is in the specification.
+    """
+
+    contacts_write: bool
+    devices_write: bool
+    resources_write: bool = True
+
+
+class ProfileLimits(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the deployment takes at most; 0 where nobody says. Settings may ask for less, never for more."""
+
+    requests_per_second: Annotated[float, Meta(ge=0)] = 0.0
+    request_bytes: Annotated[int, Meta(ge=0)] = 0
+
+
+class Retention(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long the service keeps things, in days; 0 where nobody says. Nothing is decided by it."""
+
+    resources: Annotated[int, Meta(ge=0)] = 0
+    failed_callbacks: Annotated[int, Meta(ge=0)] = 0
+
+
+class Profile(Struct, frozen=True, forbid_unknown_fields=True):
+    """One deployment. `page_max` in rows; `search_names` maps a body's field to its query parameter.
+
+    `field_names` maps a field of a contact as this program spells it to the deployment's own spelling.
+    """
+
+    vendor: _Word
+    page_max: Annotated[int, Meta(ge=1, le=1000)]
+    next_relations: frozenset[_Word]
+    previous_relations: frozenset[_Word]
+    search_names: Mapping[_Field, _Field]
+    unpaged: frozenset[_Word]
+    capabilities: Capabilities
+    field_names: Mapping[_Field, _Field] = {}
+    limits: ProfileLimits = ProfileLimits()
+    retention: Retention = Retention()
+
+    @property
+    def missing(self) -> frozenset[tuple[str, str]]:
+        """The kinds and actions that this deployment does not offer: `("device", "create")`."""
+        contacts = () if self.capabilities.contacts_write else ("create", "update", "delete")
+        devices = () if self.capabilities.devices_write else ("create", "delete")
+        resources = () if self.capabilities.resources_write else ("create", "update", "delete")
+        kinds = {"contact": contacts, "device": devices, "resource": resources}
+        return frozenset((kind, one) for kind, actions in kinds.items() for one in actions)
+
+    def read(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A contact's body with this program's names. Where both spellings stand, both are left alone."""
+        return _renamed(body, {theirs: ours for ours, theirs in self.field_names.items()})
+
+    def written(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A contact's body with the deployment's names; the reverse of `read`."""
+        return _renamed(body, self.field_names)
+
+    def searched(self, name: str) -> str:
+        """The query parameter of a field."""
+        return self.search_names.get(name) or self.field_names.get(name, name)
+
+
+def _renamed(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        names[key] if key in names and names[key] not in body else key: value for key, value in body.items()
+    }
