@@ -23,21 +23,21 @@ COMMANDS = {
     "validate": "Check settings and manifests offline, all problems at once.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
-    "resume": "Go on with a run that did not finish.",
-    "drift": "Show what changed behind our back since the last apply.",
+    "resume": "Continue a run that did not finish.",
+    "drift": "Show what others changed since the last apply.",
     "show": "Show a saved plan.",
     "history": "Show who applied what, when, from which commit.",
     "lock": "Show who holds the lock of this stack.",
-    "unlock": "Take the lock away from a run that is gone for good.",
-    "doctor": "Check that everything is there, reachable and allowed.",
+    "unlock": "Release the lock of a run that has died.",
+    "doctor": "Check settings, secrets, store and service.",
     "contacts": "Search the contacts of the service.",
-    "messages": "Send messages; see what became of them.",
+    "messages": "Send messages and follow their delivery.",
     "callbacks": "Receive replies; manage where they go.",
     "workspaces": "List the workspaces of the account.",
-    "config": "Show every setting with its origin.",
+    "config": "Show every setting and where it comes from.",
     "schema": "List or print the shipped JSON Schemas.",
-    "sandbox": "Run the whole service on loopback.",
-    "demo": "See all of it in half a minute, offline.",
+    "sandbox": "Run the whole service on this machine.",
+    "demo": "See the program at work in half a minute, offline.",
 }
 
 EXIT_CODES = """\
@@ -115,8 +115,8 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
 def cli(ctx: click.Context) -> int:
     """Keep the people, push devices and resources of a messaging service as YAML in git.
 
-    Write manifests, see with `reconciler plan` what would change and why, carry it out with
-    `reconciler apply`. `reconciler demo` shows it offline.
+    Write manifests; `reconciler plan` shows what would change and why; `reconciler apply` changes it.
+    `reconciler demo` shows all of this offline.
     """
     if ctx.invoked_subcommand is None:
         raise click.UsageError("no command was given.", ctx)

@@ -106,13 +106,13 @@ def recipients_option(command: Command) -> Command:
         type=Count(min=0),
         default=0,
         metavar="N",
-        help="Agree to up to N recipients, where guard.recipients_max refuses.",
+        help="Allow up to N recipients where guard.recipients_max refuses.",
     )(command)
 
 
 def yes_option(command: Command) -> Command:
     """`yes`: whether to go on without asking."""
-    return click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")(command)
+    return click.option("--yes", is_flag=True, help="Do not ask; required if nobody can answer.")(command)
 
 
 def selection_options(command: Command) -> Command:
@@ -130,7 +130,7 @@ def selection_options(command: Command) -> Command:
             "excluded",
             multiple=True,
             metavar="SELECTOR",
-            help="All but these; the same selectors. Repeatable.",
+            help="All except these; the same selectors. Repeatable.",
         ),
     )(command)
 
@@ -139,7 +139,7 @@ def consent_options(command: Command) -> Command:
     """`allow_deletes`, `allow_creates`, `allow_updates`: a number, or None; `reactivate`: addresses."""
     return together(
         _consent("deletes", "deletes"),
-        _consent("creates", "creates of what was there and is gone"),
+        _consent("creates", "creates of entities that disappeared"),
         _consent("updates", "updates"),
         click.option(
             "--reactivate",
@@ -156,7 +156,7 @@ def _consent(word: str, what: str) -> Callable[[Any], Any]:
         f"--allow-{word}",
         type=Count(min=0),
         metavar="N",
-        help=f"Agree to up to N {what}, in this run, where the guard refuses.",
+        help=f"Allow up to N {what} in this run where the guard refuses.",
     )
 
 
@@ -167,14 +167,14 @@ def recipients_options(command: Command) -> Command:
             "--encrypt-to",
             multiple=True,
             metavar="KEY",
-            help="Encrypt the file to this public key, age1... or ssh-ed25519 ..., besides those of "
-            "plan.recipients in the settings. Repeatable.",
+            help="Encrypt the file for this public key, age1... or ssh-ed25519 ..., in addition to "
+            "plan.recipients of the settings. Repeatable.",
         ),
         click.option(
             "--recipients-file",
             multiple=True,
             metavar="FILE",
-            help="Encrypt the file to every public key in FILE, one a line. Repeatable.",
+            help="Encrypt the file for every public key in FILE, one per line. Repeatable.",
         ),
     )(command)
 
@@ -195,7 +195,7 @@ def lock_option(command: Command) -> Command:
         "--lock-timeout",
         type=click.FloatRange(min=0, max=999_999),
         metavar="SECONDS",
-        help="Wait so long while another run holds a lock. Default: lock.timeout_s of the settings, 0.",
+        help="How long to wait while another run holds a lock. Default: lock.timeout_s of the settings, 0.",
     )(command)
 
 
@@ -204,17 +204,17 @@ def in_service_option(command: Command) -> Command:
     return click.option(
         "--in-service",
         is_flag=True,
-        help="The lock in the service, and not that of the store. Asks the service, and reads the secrets.",
+        help="The lock in the service instead of the store. Reads the secrets and asks the service.",
     )(command)
 
 
 def full_option(command: Command) -> Command:
     """`full`: long lists are not folded."""
-    return click.option("--full", is_flag=True, help="Show long lists whole.")(command)
+    return click.option("--full", is_flag=True, help="Do not shorten long lists.")(command)
 
 
 def detailed_option(command: Command) -> Command:
     """`detailed_exitcode`: exit with 2 where there is something to do."""
-    return click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 when changes were found.")(
+    return click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if changes were found.")(
         command
     )

@@ -24,13 +24,19 @@ class Switch(NamedTuple):
 
 
 SWITCHES = (
-    Switch("send-answer", ("document", "text"), "How a send is answered: location and messageid, or a text."),
+    Switch(
+        "send-answer",
+        ("document", "text"),
+        "The answer to a send: a document with location and messageid, or a text.",
+    ),
     Switch("prev-rel", ("prev", "previous"), "The relation of the link to the page before."),
     Switch("link-base", click.STRING, "The origin of all links. Default: that of the request.", "URL"),
     Switch("limit-zero", ("20", "all"), "How many rows limit=0 gives."),
     Switch("messages-end", ("No messages found", "No records found"), "The end of a list of messages."),
     Switch(
-        "device-status", ("written", "normalized"), "A status as its owner spelt it, or as Active, Disabled."
+        "device-status",
+        ("written", "normalized"),
+        "The status of a device as it was written, or as Active, Disabled.",
     ),
     Switch(
         "callback-failure-key",
@@ -39,7 +45,7 @@ SWITCHES = (
     ),
     Switch("callback-location-key", ("location", "messagelocation"), "The key of the address in callbacks."),
     Switch("callback-service-keys", None, "Add the service's own customParameters to callbacks."),
-    Switch("callback-check", None, "Ask the address of a new callback, and want 200."),
+    Switch("callback-check", None, "Call the address of a new callback, and require 200."),
     Switch("callback-targets", ("loopback", "any"), "Where callbacks may go."),
     Switch("callback-retry-s", amount, "Seconds between two attempts to call.", "N"),
     Switch("message-cycle-s", click.FloatRange(0), "Seconds until a queued message is sent.", "N"),
@@ -47,16 +53,24 @@ SWITCHES = (
     Switch("strict", None, "Refuse a new contact without the six documented fields."),
     Switch("short-device-os", None, "Shorten the deviceOS to its first word."),
     Switch("device-limit", click.IntRange(1, 10), "Devices of one app on one contact.", "N"),
-    Switch("device-touches-contact", None, "A change of a device moves its contact's time of change."),
-    Switch("resource-put", ("204", "200"), "The status of a changed resource; 200 shows it."),
-    Switch("resource-days", amount, "Days after which resources vanish. Default: never.", "N"),
+    Switch(
+        "device-touches-contact", None, "A change of a device changes the modification time of its contact."
+    ),
+    Switch(
+        "resource-put",
+        ("204", "200"),
+        "The status code after a resource was changed; 200 returns the resource.",
+    ),
+    Switch("resource-days", amount, "Days after which resources are removed. Default: never.", "N"),
     Switch("resource-bytes-max", whole, "Bytes of one file.", "N"),
     Switch("request-bytes-max", whole, "Bytes of one request.", "N"),
-    Switch("requests-per-second", whole, "Refuse more than this. Default: no limit.", "N"),
-    Switch("requests-per-day", whole, "Refuse more than this. Default: no limit.", "N"),
-    Switch("throttle", ("403", "403-older", "429"), "How a request too many is refused."),
+    Switch(
+        "requests-per-second", whole, "Refuse more requests per second than this. Default: no limit.", "N"
+    ),
+    Switch("requests-per-day", whole, "Refuse more requests per day than this. Default: no limit.", "N"),
+    Switch("throttle", ("403", "403-older", "429"), "How too many requests are refused."),
     Switch("forbidden", ("json", "html"), "How a wrong key is refused."),
-    Switch("token-lifetime-s", amount, "Seconds that a token is good for.", "N"),
+    Switch("token-lifetime-s", amount, "Seconds until a token expires.", "N"),
 )
 
 

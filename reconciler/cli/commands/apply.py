@@ -12,17 +12,17 @@ from reconciler.cli.dispatch import runs
 @options.selection_options
 @options.consent_options
 @options.yes_option
-@click.option("--fail-fast", is_flag=True, help="Begin nothing new after the first failure.")
+@click.option("--fail-fast", is_flag=True, help="Start no further change after the first failure.")
 @click.option(
     "--undo",
     "undo_file",
     metavar="FILE",
-    help="Write the plan that undoes this run to FILE, readable by you alone.",
+    help="Write the plan that undoes this run to FILE, which only you can read.",
 )
 @click.option(
     "--allow-dirty",
     is_flag=True,
-    help="In CI: apply though tracked files differ from the commit that is recorded for this run.",
+    help="In CI: apply even if tracked files differ from the commit that is recorded.",
 )
 @options.lock_option
 @options.recipients_options
@@ -31,24 +31,24 @@ from reconciler.cli.dispatch import runs
 @options.format_option
 @runs("verbs.apply:apply")
 def command() -> None:
-    """Bring the service to what the manifests say.
+    """Change the service to what the manifests say.
 
-    Without FILE it plans, shows the plan and asks; where nobody can answer it needs --yes. With the
-    FILE of `reconciler plan -o FILE` it plans afresh, and goes on only when the new plan is the same.
-    What an earlier run left in doubt is looked for first. The first Ctrl-C finishes what is under way
+    Without FILE it plans, shows the plan and asks; if nobody can answer, give --yes. With the FILE of
+    `reconciler plan -o FILE` it plans again, and continues only if the new plan is the same. Changes
+    that an earlier run left in doubt are settled first. The first Ctrl-C finishes the requests under way
     and reports; the second stops at once.
 
-    With --undo FILE the inverse of what was applied is written, also when the run ended early. It is
-    shown with `reconciler show` and carried out with `reconciler apply`, as a plan of its own.
+    With --undo FILE it writes the inverse of what was applied, also if the run ended early. Show it with
+    `reconciler show`, and apply it with `reconciler apply`, as a plan of its own.
 
-    The commit is recorded with the run, and carries +dirty where tracked files differ from it. In CI
-    (the variable CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
+    The commit is recorded with the run, with +dirty if tracked files differ from it. In CI (the variable
+    CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
 
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, and FILE
     of --undo.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan, conflict
-    or somebody ambiguous,
+    or ambiguous entity,
     6 applied in part, 7 refused by a guard or by you, 8 in doubt, 64 usage, 130 interrupted.
 
     \b

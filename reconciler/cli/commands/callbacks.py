@@ -13,10 +13,10 @@ default_inbox = ".reconciler/inbox.db"
 
 @click.group(name="callbacks", no_args_is_help=False, short_help="Receive replies; manage where they go.")
 def command() -> None:
-    """Receive what people reply, and tell the service where to send it.
+    """Receive replies, and tell the service where to send them.
 
-    A callback of the account is a name and an address; a message that names it has its replies and
-    failed deliveries sent there.
+    A callback of the account is a name and an address. The service sends the replies and failed
+    deliveries of a message to the callback that the message names.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, 8 in doubt, 64 usage, 130 interrupted.
 
@@ -37,7 +37,7 @@ _KEY_OPTIONS = (
     ),
     click.option("--key-env", metavar="NAME", help="The same as --key env:NAME."),
     click.option("--key-file", metavar="FILE", help="The same as --key file:FILE."),
-    click.option("--no-key", is_flag=True, help="There is none: whoever reaches the address is believed."),
+    click.option("--no-key", is_flag=True, help="No key: everybody who can reach the address is believed."),
     click.option(
         "--key-in",
         type=click.Choice(("header", "query")),
@@ -73,7 +73,7 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     return name
 
 
-@command.command(short_help="Take replies until stopped, one JSON line each.")
+@command.command(short_help="Receive replies until stopped, one JSON line each.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
@@ -81,8 +81,10 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     show_default=True,
     help="Where to listen. 0: any free port.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="On which address.")
-@click.option("--path", default="/", show_default=True, callback=_path, help="The path that the URL names.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on."
+)
+@click.option("--path", default="/", show_default=True, callback=_path, help="The path in the URL.")
 @_key_options
 @click.option(
     "--header",
@@ -98,24 +100,25 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     default=default_inbox,
     show_default=True,
     metavar="FILE",
-    help="Where replies are kept until they were told: none is lost, and none told twice but after a crash.",
+    help="Where replies are kept until they are printed: none is lost, and none printed twice except after a "
+    "crash.",
 )
 @options.replies_format_option
 @runs("callbacks.listening:listen")
 def listen() -> None:
-    """Take the replies that the service sends, and print each as one line of JSON.
+    """Receive the replies that the service sends, and print each as one line of JSON.
 
-    A reply is on disk before the service is told so, and noted as told when it has been printed. What
-    could not be printed is told by the next listener, or by `reconciler callbacks inbox`. A repeated
-    one is acknowledged and not printed again. Only after a crash may the last ones be printed once
-    more, with the same ids; FILE holds them once. Where nobody reads the output any more, it ends.
-    Nothing here speaks TLS: put a proxy in front, and name its address to the service.
+    A reply is on disk before it is acknowledged, and marked as delivered after it is printed. Replies
+    that could not be printed are printed by the next listener, or by `reconciler callbacks inbox`. A
+    repeated reply is acknowledged and not printed again. Only after a crash can the last ones be printed
+    again, with the same ids; --events FILE holds them once. The listener ends when nobody reads its
+    output. It has no TLS: put a proxy in front, and give the service the address of the proxy.
 
-    Needs no settings. Writes the inbox and --events FILE (both 0600). Existing ones have to be
-    regular files of yours, with that mode and without links.
+    Needs no settings. Writes the inbox and --events FILE (both 0600). Existing ones must be regular files
+    of yours, with that mode and without links.
 
     Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable,
-    4 another command tells from this inbox, 64 usage.
+    4 another command reads this inbox, 64 usage.
 
     \b
     Examples:
@@ -125,23 +128,23 @@ def listen() -> None:
     """
 
 
-@command.command(short_help="Tell the replies that no listener told.")
-@click.option("--all", "everything", is_flag=True, help="Show all that is kept, told or not; note nothing.")
+@command.command(short_help="Print the replies that no listener printed.")
+@click.option("--all", "everything", is_flag=True, help="Show all replies in the inbox, and mark none.")
 @click.option(
     "--inbox", default=default_inbox, show_default=True, metavar="FILE", help="The inbox of the listener."
 )
 @options.replies_format_option
 @runs("callbacks.telling:inbox")
 def inbox() -> None:
-    """Print the replies that were received and could not be told, oldest first, one line of JSON each.
+    """Print the replies that were received and not yet printed, oldest first, one line of JSON each.
 
-    Each is noted as told when it has been printed, and is not told again. With --all everything that
-    the inbox keeps is shown, for 31 days, also while a listener runs.
+    Each is marked as delivered after it is printed, and is not printed again. --all shows every reply in
+    the inbox, which keeps them for 31 days, also while a listener runs.
 
-    Needs no settings. Reads the inbox, and notes in it what was told.
+    Needs no settings. Reads the inbox, and marks in it what was printed.
 
-    Exit codes: 0 told, or nothing to tell; 1 no inbox, or output gone;
-    4 another command tells from this inbox, 64 usage, 130 interrupted.
+    Exit codes: 0 printed, or nothing to print; 1 no inbox, or output gone;
+    4 another command reads this inbox, 64 usage, 130 interrupted.
 
     \b
     Examples:
@@ -178,19 +181,21 @@ def list_() -> None:
     show_default=True,
     help="The form in which replies are sent.",
 )
-@click.option("--no-retries", is_flag=True, help="The service tries once, and not again for a day.")
 @click.option(
-    "--email", default="", metavar="ADDRESS", help="Who is told when the address cannot be reached."
+    "--no-retries", is_flag=True, help="The service tries once; otherwise it tries again for a day."
 )
-@click.option("--no-replies", is_flag=True, help="Not called when somebody replies.")
-@click.option("--no-undeliverable", is_flag=True, help="Not called when a delivery fails.")
+@click.option(
+    "--email", default="", metavar="ADDRESS", help="Who gets an e-mail when the address cannot be reached."
+)
+@click.option("--no-replies", is_flag=True, help="Do not call for replies.")
+@click.option("--no-undeliverable", is_flag=True, help="Do not call for failed deliveries.")
 @options.settings_options
 @options.format_option
 @runs("callbacks.verbs:create")
 def create() -> None:
-    """Register URL under NAME, which messages then name to have their replies sent there.
+    """Register URL under NAME; messages that name it have their replies sent there.
 
-    The service looks at URL before it agrees, so the receiver has to run already.
+    The service checks URL first, so the receiver must already be running.
 
     Reads settings; writes the service.
 
@@ -203,7 +208,7 @@ def create() -> None:
     """
 
 
-@command.command(short_help="Take a callback away.")
+@command.command(short_help="Delete a callback.")
 @click.argument("callback_id", metavar="ID")
 @options.settings_options
 @options.format_option
@@ -241,15 +246,15 @@ def calls() -> None:
     """
 
 
-@command.command(short_help="Show one callback, whole.")
+@command.command(short_help="Show one callback with all its fields.")
 @click.argument("callback_id", metavar="ID")
 @options.settings_options
 @options.format_option
 @runs("callbacks.verbs:get")
 def get() -> None:
-    """Show how the callback with this ID is configured. Its key is not shown, only how it travels.
+    """Show how the callback with this ID is configured. Its key is not shown, only how it is sent.
 
-    What became of each call is shown by `reconciler callbacks calls ID`.
+    `reconciler callbacks calls ID` shows how each call ended.
 
     Reads settings and the service; writes nothing.
 
@@ -263,22 +268,26 @@ def get() -> None:
 
 @command.command(short_help="Change how a callback is configured.")
 @click.argument("callback_id", metavar="ID")
-@click.option("--name", metavar="NAME", help="What messages call it. Those that name it otherwise lose it.")
-@click.option("--url", metavar="URL", help="Where replies go.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="The name that messages use. Messages with the old name lose their callback.",
+)
+@click.option("--url", metavar="URL", help="Where replies are sent.")
 @_new_key_options
 @click.option(
     "--content-type", type=click.Choice(("json", "xml")), help="The form in which replies are sent."
 )
-@click.option("--retries/--no-retries", default=None, help="Try again for a day, or once.")
+@click.option("--retries/--no-retries", default=None, help="Try again for a day, or try once.")
 @click.option(
-    "--email", metavar="ADDRESS", help="Who is told when the address cannot be reached; '' for nobody."
+    "--email", metavar="ADDRESS", help="Who gets an e-mail when the address cannot be reached; '' for nobody."
 )
-@click.option("--replies/--no-replies", "on_reply", default=None, help="Called when somebody replies.")
+@click.option("--replies/--no-replies", "on_reply", default=None, help="Call for replies.")
 @click.option(
     "--undeliverable/--no-undeliverable",
     "on_undeliverable",
     default=None,
-    help="Called when a delivery fails.",
+    help="Call for failed deliveries.",
 )
 @options.dry_run_option
 @options.yes_option
@@ -286,16 +295,16 @@ def get() -> None:
 @options.format_option
 @runs("callbacks.verbs:update")
 def update() -> None:
-    """Change what is named, and leave the rest of the callback with this ID as it is.
+    """Change the given options of the callback with this ID, and leave the others as they are.
 
-    What changes is shown, and asked about. An update writes the whole callback, its key too: where the
-    service does not show the key, give it again, or it would be gone. The service does not look at a
-    new URL, so see that the receiver runs there. Done is what reads back so.
+    The changes are shown, and you are asked. An update writes the whole callback with its key: if the
+    service does not show the key, give it again, or it would be lost. The service does not check a new
+    URL: make sure that the receiver runs there. An update counts as done when it reads back.
 
     Reads settings and the service; writes the service.
 
     Exit codes: 0 done, or nothing to change; 1 not there, refused by the service or not taken,
-    3 input invalid, 5 changed meanwhile, 7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
+    3 input invalid, 5 changed by others, 7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
     Examples:
@@ -306,7 +315,7 @@ def update() -> None:
     """
 
 
-@command.command(short_help="Mark calls as dealt with, or as failed.")
+@command.command(short_help="Mark calls as successful or failed.")
 @click.argument("callback_id", metavar="ID")
 @click.argument("call_ids", metavar="[CALL]...", nargs=-1)
 @click.option("--message", "message_id", metavar="ID", help="All calls about this message, instead of CALL.")
@@ -314,7 +323,7 @@ def update() -> None:
     "--status",
     type=click.Choice(("success", "failed"), case_sensitive=False),
     required=True,
-    help="success: dealt with, and not tried again.",
+    help="success: handled, and not tried again.",
 )
 @options.dry_run_option
 @options.yes_option
@@ -324,7 +333,7 @@ def update() -> None:
 def mark() -> None:
     """Set the status of calls that the service made to the callback with this ID.
 
-    A call that is marked as success is not tried again: mark those whose reply you have from elsewhere.
+    A call that is marked as successful is not tried again: mark calls whose reply you already have.
     `reconciler callbacks calls ID` lists them. At most 100 at a time.
 
     Reads settings and the service; writes the service.

@@ -6,15 +6,15 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Show every setting with its origin.")
+@click.command(short_help="Show every setting and where it comes from.")
 @options.settings_options
 @options.format_option
 @runs("verbs.config:config")
 def command() -> None:
-    """Show every setting: its value, and the place that decided it.
+    """Show the value of every setting, and where it comes from.
 
-    A flag goes over an environment variable, that over the environment's section, that over the
-    rest of the file, that over the default. Secrets are not read; the place they come from is shown.
+    A flag overrides an environment variable, which overrides the section of the environment, which
+    overrides the rest of the file, which overrides the default. Secrets are not read; their source is shown.
 
     Reads the settings; writes nothing.
 

@@ -13,7 +13,7 @@ limit_max = 100_000
 def command() -> None:
     """Search the contacts that the service has now. Nothing is written.
 
-    Exit codes: 0 done, also where nobody was found; 1 failed, 3 input invalid, 64 usage,
+    Exit codes: 0 done, also if none was found; 1 failed, 3 input invalid, 64 usage,
     130 interrupted.
 
     \b
@@ -58,23 +58,22 @@ def _filters(_ctx: click.Context, _parameter: click.Parameter, written: tuple[st
     default=limit_default,
     show_default=True,
     metavar="N",
-    help="Show at most N contacts; as many pages are read as that takes.",
+    help="Show at most N contacts. As many pages are read as needed.",
 )
 @options.workspace_option
 @options.settings_options
 @options.format_option
 @runs("verbs.contacts:search")
 def search() -> None:
-    """Find the contacts of a workspace whose fields contain the texts given; without any, list all.
+    """Find the contacts of a workspace whose fields contain the given texts; without any, list all.
 
-    Letter case does not matter, and all filters have to fit. A field is named as in a manifest, a
-    custom field custom.NAME. `status` is compared whole. Passwords and secret answers are not shown
-    by the service, and cannot be searched. `address` is that of the manifest for whoever the store
-    knows.
+    Case is ignored, and all filters must match. Name a field as in a manifest, a custom field as
+    custom.NAME. `status` must match exactly. The service does not show passwords and secret answers, so
+    they cannot be searched. `address` is the address in the manifests of contacts that the store knows.
 
     Reads settings, the store and the service; writes nothing.
 
-    Exit codes: 0 shown, also where nobody was found; 1 failed, 3 input invalid, 64 usage.
+    Exit codes: 0 shown, also if none was found; 1 failed, 3 input invalid, 64 usage.
 
     \b
     Examples:

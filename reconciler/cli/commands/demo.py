@@ -5,17 +5,17 @@ import click
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="See all of it in half a minute, offline.")
+@click.command(short_help="See the program at work in half a minute, offline.")
 @runs("demo.story:demo")
 def command() -> None:
-    """See all of it in half a minute, offline: plan, apply, drift, repair, prune, and a refusal.
+    """See the program at work in half a minute, offline: plan, apply, drift, repair, prune, and a refusal.
 
     It starts a sandbox on a free port of this machine and runs the real commands in a temporary
-    folder. Nothing is sent anywhere, and nothing is left behind.
+    folder. Nothing is sent to another machine, and the folder is removed.
 
     Writes a temporary folder.
 
-    Exit codes: 0 all went as told, 1 something did not, 130 interrupted.
+    Exit codes: 0 every step went as expected, 1 a step did not, 130 interrupted.
 
     \b
     Example:

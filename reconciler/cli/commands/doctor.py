@@ -6,9 +6,9 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Check that everything is there, reachable and allowed.")
+@click.command(short_help="Check settings, secrets, store and service.")
 @options.settings_options
-@click.option("--offline", is_flag=True, help="Leave out the service.")
+@click.option("--offline", is_flag=True, help="Skip the service.")
 @click.option(
     "--timeout",
     "timeout_s",
@@ -16,17 +16,17 @@ from reconciler.cli.dispatch import runs
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="How long one look may take; a slow one is a failure, and hides no other.",
+    help="How long one check may take. A slow check fails, and does not delay the others.",
 )
 @options.format_option
 @runs("doctor.looks:doctor")
 def command() -> None:
-    """Look at everything that a run needs, each thing by itself, and say what to do where it is not well.
+    """Check everything that a run needs, each part on its own, and say how to fix what is wrong.
 
-    Settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history and
-    the number of twins that the last run saw, the service with credentials, workspaces and clock,
-    limits, rights of files, the proxy and the certificates in effect and who decided, versions. Works
-    also when most of it is broken.
+    Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
+    and the duplicates that the last run saw, the service with credentials, workspaces and clock, limits,
+    file permissions, proxy and certificates with their origin, and versions. It works even if most of
+    them are broken.
 
     Reads all of these, the service with a single GET; writes nothing.
 

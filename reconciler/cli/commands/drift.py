@@ -6,17 +6,17 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Show what changed behind our back since the last apply.")
+@click.command(short_help="Show what others changed since the last apply.")
 @options.settings_options
 @options.selection_options
 @options.full_option
 @options.format_option
 @runs("verbs.plan:drift")
 def command() -> None:
-    """Show what somebody else changed on the service since the last apply.
+    """Show what others changed on the service since the last apply.
 
-    What the manifests want beyond that is not drift; `reconciler plan` shows it. A second live entity for
-    one that is declared or recorded is drift, whoever made it.
+    Changes in the manifests are not drift; `reconciler plan` shows them. A second live entity for a
+    declared or recorded one is drift, whoever created it.
 
     Reads settings, manifests, the store and the service; writes nothing.
 

@@ -18,11 +18,11 @@ from reconciler.cli.dispatch import runs
     metavar="N",
     help="The last N runs.",
 )
-@click.option("--verify", is_flag=True, help="Check that no entry was changed, taken out or moved.")
+@click.option("--verify", is_flag=True, help="Check that no entry was changed, removed or moved.")
 @click.option(
     "--anchor",
     metavar="N:HASH",
-    help="With --verify: a head that was printed earlier; it proves that no end was cut off.",
+    help="With --verify: a head that was printed earlier; it proves that the end was not cut off.",
 )
 @options.full_option
 @options.format_option
@@ -30,18 +30,18 @@ from reconciler.cli.dispatch import runs
 def command() -> None:
     """Show runs and what they changed, the newest last.
 
-    The store holds one line for the begin and the end of each run and for each change, chained by
-    hashes. People's data is not in it: an entity stands as a keyed hash, by which --of finds it. What the
-    store still knows is shown by its address, also in JSON (`addresses`, by hash); who was deleted is not.
+    The store holds one entry for the start and the end of each run and for each change, chained by
+    hashes. It holds no personal data: an entity is a keyed hash, by which --of finds it. Entities that
+    the store still knows are shown by address, also in JSON (`addresses`, by hash); deleted ones are not.
 
-    --verify finds every line that was changed, taken out, put in or moved. An end that was cut off, or
-    a history written anew from some line on, shows only against a head that was kept where nobody who
-    can write the store can reach it: each run's report and each --verify print one; keep it (a CI log, a
-    ticket, a signed tag) and give it back as --anchor.
+    --verify finds every entry that was changed, removed, inserted or moved. A history that was cut off at
+    its end, or rewritten from some entry on, is found only by comparison with an earlier head: every
+    report of a run and every --verify prints one. Keep it where nobody who can write the store can
+    change it (a CI log, a ticket, a signed tag), and give it as --anchor.
 
     Reads settings and the store; writes nothing, and reads no credential of the service.
 
-    Exit codes: 0 shown, or unbroken; 1 broken, or the store cannot be read; 3 settings or
+    Exit codes: 0 shown, or intact; 1 changed, or the store cannot be read; 3 settings or
     address invalid, 64 usage.
 
     \b

@@ -12,17 +12,17 @@ from reconciler.cli.dispatch import runs
 @options.format_option
 @runs("verbs.locks:lock")
 def command() -> None:
-    """Show who holds the lock of this stack: holder, run, since when, how far it is, its lease, its id.
+    """Show who holds the lock of this stack: holder, run, start, progress, lease and id.
 
-    One run at a time writes for one service and stack. The lock of a run that lives is renewed as it
-    goes; that of a run that is gone ends by itself, at once on the same machine, else with its lease.
+    Only one run at a time writes for one service and stack. A run renews its lock while it lives. The lock
+    of a run that has died expires: at once on the same machine, otherwise with its lease.
 
-    With --in-service the lock that runs with stores of their own keep in the service (lock.in_service).
+    With --in-service: the lock that runs with separate stores keep in the service (lock.in_service).
 
     Reads settings and the store; writes nothing, and reads no credential of the service. With
     --in-service it reads the credentials and the service, and not the store.
 
-    Exit codes: 0 shown, whether it is free or not; 1 it cannot be read, 3 settings invalid,
+    Exit codes: 0 shown, free or held; 1 it cannot be read, 3 settings invalid,
     4 a ticket of another version holds the lock in the service.
 
     \b

@@ -13,11 +13,11 @@ wait_default_s = 300.0
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-@click.group(name="messages", no_args_is_help=False, short_help="Send messages; see what became of them.")
+@click.group(name="messages", no_args_is_help=False, short_help="Send messages and follow their delivery.")
 def command() -> None:
-    """Send a message, and see its status and what people answered.
+    """Send a message, and see its status and the replies.
 
-    Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, and not everybody answered in time,
+    Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, but not everybody replied in time,
     7 too many recipients, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
@@ -52,7 +52,7 @@ def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple
 @click.option(
     "--file",
     metavar="FILE",
-    help="A message file in YAML or JSON: e-mail, voice and further parts, and whatever no option says.",
+    help="A message file in YAML or JSON: e-mail, voice and further parts, and all that has no option.",
 )
 @click.option("--label", metavar="TEXT", help="A label by which the message is found again.")
 @click.option(
@@ -67,41 +67,42 @@ def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     multiple=True,
     metavar="NAME=VALUE",
     callback=_parameters,
-    help="Comes back with every reply, as text. Repeatable.",
+    help="Returned with every reply, as text. Repeatable.",
 )
 @click.option(
     "--workspace",
     metavar="ALIAS",
-    help="A workspace of the settings. Default: that of the contacts in --to, else the default one.",
+    help="A workspace of the settings. Default: the workspace of the contacts in --to, otherwise the default "
+    "workspace.",
 )
-@click.option("--dry-run", is_flag=True, help="Show who would get it, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Show who would receive it, and send nothing.")
 @options.recipients_option
-@click.option("--wait", is_flag=True, help="Stay, and show status and replies until everybody answered.")
+@click.option("--wait", is_flag=True, help="Wait, and show status and replies until everybody has replied.")
 @click.option(
     "--timeout",
     type=click.FloatRange(1, 86_400),
     default=wait_default_s,
     show_default=True,
     metavar="S",
-    help="How long --wait stays, in seconds.",
+    help="How long --wait waits, in seconds.",
 )
 @options.settings_options
 @options.format_option
 @runs("messages.sending:send")
 def send() -> None:
-    """Send one message. It is sent at most once: an answer that got lost is told, and nothing is repeated.
+    """Send one message, at most once: if the answer is lost, that is reported, and nothing is sent again.
 
-    contact/WORKSPACE/NAME is a contact of the manifests, tag:KEY=VALUE every contact that carries the
-    tag. Each is looked up at the service first; where somebody is not there, is ambiguous or has no
-    number, nothing is sent to anybody. With --wait the status and the replies are shown as they come,
-    until everybody who can has answered, S seconds are over, or Ctrl-C; none of these takes the message
-    back. --file takes what `reconciler schema message` describes.
+    contact/WORKSPACE/NAME is a contact of the manifests, tag:KEY=VALUE is every contact with the tag. Each
+    is looked up in the service first; if one is missing, ambiguous or has no number, nothing is sent to
+    anybody. --wait shows the status and the replies as they arrive, until everybody who can reply has
+    replied, S seconds have passed, or Ctrl-C; the message itself is not recalled. --file takes what
+    `reconciler schema message` describes.
 
-    Reads settings, FILE, and manifests, the store and the service for addresses of ours; writes the
-    service, nothing with --dry-run.
+    Reads settings and FILE, and for contacts and tags the manifests, the store and the service; writes
+    the service, nothing with --dry-run.
 
-    Exit codes: 0 accepted (with --wait: everybody answered), 1 not sent,
-    or not followed, 3 input invalid, 6 sent, and not everybody answered in time, 7 too many recipients,
+    Exit codes: 0 accepted (with --wait: everybody replied), 1 not sent,
+    or not followed, 3 input invalid, 6 sent, but not everybody replied in time, 7 too many recipients,
     8 in doubt whether it was sent, 64 usage, 130 interrupted.
 
     \b
@@ -134,16 +135,16 @@ def _moment(ctx: click.Context, parameter: click.Parameter, written: str | None)
     "start",
     metavar="DATE",
     callback=_moment,
-    help="From this ISO date on, in UTC where it names no zone. Default: a week ago.",
+    help="From this ISO date on, in UTC if it has no zone. Default: a week ago.",
 )
 @click.option(
     "--to",
     "end",
     metavar="DATE",
     callback=_moment,
-    help="Up to this ISO date, the day included. Default: now.",
+    help="Up to and including this ISO date. Default: now.",
 )
-@click.option("--shared", is_flag=True, help="Those that other users have sent.")
+@click.option("--shared", is_flag=True, help="Messages that other users have sent.")
 @options.workspace_option
 @options.settings_options
 @options.format_option
@@ -162,14 +163,14 @@ def list_() -> None:
     """
 
 
-@command.command(short_help="Show one message, whole.")
+@command.command(short_help="Show one message with all its fields.")
 @click.argument("message_id", metavar="ID")
 @options.workspace_option
 @options.settings_options
 @options.format_option
 @runs("messages.verbs:show")
 def show() -> None:
-    """Show the message with this ID, with every field that the service tells.
+    """Show the message with this ID, with every field that the service returns.
 
     Reads settings and the service; writes nothing.
 
@@ -181,7 +182,7 @@ def show() -> None:
     """
 
 
-@command.command(short_help="Show what became of a message.")
+@command.command(short_help="Show the status of a message.")
 @click.argument("message_id", metavar="ID")
 @click.option("--detailed", is_flag=True, help="Every channel of every recipient.")
 @options.workspace_option
@@ -201,23 +202,23 @@ def status() -> None:
     """
 
 
-@command.command(short_help="Show what people answered.")
+@command.command(short_help="Show the replies to a message.")
 @click.argument("message_id", metavar="ID")
-@click.option("--detailed", is_flag=True, help="The answer of every recipient.")
+@click.option("--detailed", is_flag=True, help="The reply of every recipient.")
 @click.option(
     "--filter",
     "rule",
     type=click.Choice(("default", "responserule")),
     default="default",
     show_default=True,
-    help="Count without a response rule, or by that of the message.",
+    help="Count without a response rule, or by the rule of the message.",
 )
 @options.workspace_option
 @options.settings_options
 @options.format_option
 @runs("messages.verbs:responses")
 def responses() -> None:
-    """Show how many recipients of a message answered in each way, or each answer.
+    """Show how many recipients gave each reply to a message, or the reply of each.
 
     Reads settings and the service; writes nothing.
 
@@ -237,19 +238,19 @@ def responses() -> None:
 @click.option("--subject", required=True, metavar="TEXT", help="The subject.")
 @options.text_options
 @click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
-@click.option("--dry-run", is_flag=True, help="Count whom it would reach, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Count the recipients, and send nothing.")
 @options.recipients_option
 @options.settings_options
 @options.format_option
 @runs("messages.bulk:bulk")
 def bulk() -> None:
-    """Send one message to everybody whom the rows of RESOURCE address, at most once.
+    """Send one message to everybody in the rows of RESOURCE, at most once.
 
-    RESOURCE is resource/WORKSPACE/NAME of the manifests, CSV with a heading or a JSON list of objects. Of
-    a row counts the first of the columns that is filled: SMS, e-mail, voice. The service reads the rows
-    itself, and does not show them; so the resource has to be applied as it is declared now, and is counted
-    from the manifests. Nothing is sent where a column is not there, where none of its cells is a number or
-    an e-mail address as its option says, or where the resource is gone.
+    RESOURCE is resource/WORKSPACE/NAME of the manifests: CSV with a header, or a JSON list of objects. Of
+    each row, the first filled column is used: SMS, e-mail, voice. The service reads the rows itself, and
+    does not show them. So the resource must be applied as it is declared now, and the recipients are
+    counted in the manifests. Nothing is sent if a column is missing or has no cell with a number or an
+    e-mail address as its option says, or if the resource is gone.
 
     Reads settings, manifests, the store and the service; writes the service, nothing with --dry-run.
 

@@ -10,23 +10,25 @@ from reconciler.cli.dispatch import runs
 @options.settings_options
 @options.selection_options
 @options.consent_options
-@click.option("--output", "-o", "file", metavar="FILE", help="Write the plan to FILE, readable by you alone.")
+@click.option(
+    "--output", "-o", "file", metavar="FILE", help="Write the plan to FILE, which only you can read."
+)
 @options.recipients_options
 @options.detailed_option
 @options.full_option
 @options.format_option
 @runs("verbs.plan:plan")
 def command() -> None:
-    """Compare the manifests with what is live, and show what would change and why.
+    """Compare the manifests with the service, and show what would change and why.
 
-    Nothing is written to the service, whatever the plan says. With -o the plan can be reviewed and
-    then carried out with `reconciler apply FILE`, which refuses it when anything has moved since.
-    With --encrypt-to, or plan.recipients in the settings, FILE can be read by those people alone.
+    Nothing is written to the service. With -o the plan can be reviewed and then applied with `reconciler
+    apply FILE`, which refuses it if anything has changed since. With --encrypt-to, or plan.recipients in
+    the settings, only those people can read FILE.
 
     Reads settings, manifests, the store and the service; writes FILE with -o.
 
     Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
-    3 input invalid, 5 planned, but somebody is ambiguous, 7 refused by a guard.
+    3 input invalid, 5 planned, but an entity is ambiguous, 7 refused by a guard.
 
     \b
     Examples:

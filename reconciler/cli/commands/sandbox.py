@@ -21,7 +21,7 @@ def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     return tuple(pairs)
 
 
-@click.command(short_help="Run the whole service on loopback.")
+@click.command(short_help="Run the whole service on this machine.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
@@ -59,17 +59,21 @@ def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     type=click.Choice(("brief", "full")),
     default="brief",
     show_default=True,
-    help="How much a list shows of each contact.",
+    help="How many fields of a contact a list shows.",
 )
 @click.option(
     "--default-form",
     type=click.Choice(("json", "xml")),
     default="json",
     show_default=True,
-    help="What requests without an Accept get.",
+    help="The format for requests without an Accept header.",
 )
 @click.option(
-    "--latency-ms", type=click.FloatRange(0), default=0, metavar="N", help="Answer every request this late."
+    "--latency-ms",
+    type=click.FloatRange(0),
+    default=0,
+    metavar="N",
+    help="Delay every answer by N milliseconds.",
 )
 @click.option(
     "--data",
@@ -82,9 +86,9 @@ def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple
 def command() -> None:
     """Run the whole messaging service on this machine. No message leaves it.
 
-    Callbacks go to loopback alone, unless --callback-targets says any. It prints its address when
-    it takes requests, and ends with Ctrl-C. It answers no web page: Host has to be an address of
-    digits, localhost, or the host of --link-base.
+    Callbacks go to this machine only, unless --callback-targets is any. It prints its address when it is
+    ready, and ends with Ctrl-C. It does not answer web pages: Host must be a numeric address, localhost,
+    or the host of --link-base.
 
     Writes --data FILE, if given.
 

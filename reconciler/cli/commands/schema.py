@@ -11,14 +11,14 @@ from reconciler.cli.dispatch import runs
 @options.format_option
 @runs("verbs.schema:schema")
 def command() -> None:
-    """List the JSON Schemas that are shipped, or print the one called NAME.
+    """List the shipped JSON Schemas, or print the one called NAME.
 
-    Editors show descriptions and mistakes while you write, when a file begins with
+    Editors show descriptions and mistakes while you type if a file begins with
     `# yaml-language-server: $schema=PATH`.
 
     Writes nothing.
 
-    Exit codes: 0 shown, 3 no such schema.
+    Exit codes: 0 shown, 3 unknown schema.
 
     \b
     Example:

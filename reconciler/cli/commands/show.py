@@ -13,13 +13,13 @@ from reconciler.cli.dispatch import runs
 @options.format_option
 @runs("verbs.show:show")
 def command() -> None:
-    """Show the plan that `reconciler plan -o FILE`, or the undo that `apply --undo FILE` wrote.
+    """Show the plan that `reconciler plan -o FILE` or `reconciler apply --undo FILE` wrote.
 
-    The guard is asked again when the plan is applied; here its default limits are shown.
+    The guard is shown with its default limits; it decides again when the plan is applied.
 
-    Reads FILE; writes nothing, and calls nobody.
+    Reads FILE; writes nothing, and makes no request.
 
-    Exit codes: 0 shown, 1 file unreadable, 3 no plan, or changed, 5 made by another version.
+    Exit codes: 0 shown, 1 file unreadable, 3 not a plan, or changed, 5 made by another version.
 
     \b
     Example:

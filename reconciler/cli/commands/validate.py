@@ -12,20 +12,20 @@ from reconciler.cli.dispatch import runs
 @click.option(
     "--without-variables",
     is_flag=True,
-    help="Take variables that are not set for given: each is a warning, and its value is not checked.",
+    help="Accept variables that are not set: each is a warning, and its value is not checked.",
 )
 @runs("verbs.validate:validate")
 def command() -> None:
-    """Check the settings and every manifest, offline, and show all mistakes at once.
+    """Check the settings and every manifest offline, and show all mistakes at once.
 
-    Of more than 1,000 mistakes the first 1,000 are shown, and how many more there are. Of a file that
-    is no YAML, that alone is shown.
+    At most 1,000 mistakes are shown, with the number of the others. For a file that is not YAML, only
+    that is shown.
 
-    Values that are probably wrong, such as a phone number in no known range, are warnings: they are shown
-    and change no exit code (`checks` of the settings).
+    Values that are probably wrong, such as a phone number in no known range, are warnings. They do not
+    change the exit code (`checks` of the settings).
 
-    Where secrets must not be, as in a pull request, use --without-variables: manifests whose values come
-    from the environment are checked all the same. `plan` and `apply` need every value.
+    Use --without-variables where secrets must not be, as in a pull request: manifests that take values
+    from the environment are still checked. `plan` and `apply` need every value.
 
     Reads settings, manifests and the files they name; writes nothing.
 

@@ -8,7 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.group(name="workspaces", no_args_is_help=False, short_help="List the workspaces of the account.")
 def command() -> None:
-    """See which workspaces the account has, and what the settings call them.
+    """See which workspaces the account has, and their aliases in the settings.
 
     Exit codes: 0 done, 1 failed, 3 settings invalid, 64 usage, 130 interrupted.
 
@@ -23,7 +23,7 @@ def command() -> None:
 @options.format_option
 @runs("verbs.workspaces:list_")
 def list_() -> None:
-    """List the workspaces that the service shows. The default one has no id and is not among them.
+    """List the workspaces that the service shows. The default workspace has no id and is not listed.
 
     Reads settings and the service; writes nothing.
 
