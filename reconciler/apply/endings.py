@@ -97,11 +97,9 @@ def answered(
 
 def _doubted(run: Session, attempt: Attempt, what: str, *, answered: bool = False) -> Outcome:
     """Write down that it may still land; what becomes of it is settled at the end of the run."""
-    at, lost_at = attempt.at or run.context.now(), run.context.timing.monotonic()
-    doubt = Doubt(attempt.change, attempt.parent_id, at, lost_at, what, answered, attempt.before)
-    run.doubts.append(doubt)
+    run.doubts.append(Doubt(attempt, run.context.timing.monotonic(), what, answered))
     # Nobody waits for it: the intent is durable already, and open until something is written that ends it.
-    run.ledger.later(Batch(intents=(run.doubted(doubt),)))
+    run.ledger.later(Batch(intents=(run.intent(attempt, run.context.limits.settle_s),)))
     return attempt.outcome("in doubt", what, IN_DOUBT)
 
 

@@ -78,10 +78,8 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
 
 
 async def untouched(run: Session, change: Delete, parent_id: str) -> None:
-    """Return when the whole entity is what the plan saw, devices that go with it included."""
-    found = await fresh(run, change, parent_id)
-    if found is None:
-        raise Gone
+    """Return when the whole entity is what the plan saw, what goes with it included. Raises NotFound."""
+    found = await get(run, change.address, change.remote_id, parent_id)
     now, before = shown(run, change.address.kind, found.body), dict(change.before)
     # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
     if now != before:
@@ -107,10 +105,6 @@ async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent
 def conflict(what: str) -> NotDone:
     """Return what ends a change of something that is not as the plan saw it."""
     return NotDone("conflict", what, PLAN_AGAIN)
-
-
-class Gone(Exception):
-    """What a delete is meant for is not there any more."""
 
 
 class Several(NotDone):

@@ -11,7 +11,7 @@ decided in core/recover.py; going on with what was never sent is the pipeline's.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from reconciler.apply import settle
 from reconciler.apply.context import RunContext
@@ -36,11 +36,8 @@ from reconciler.store.recorded import Batch
 _NOBODY = Unfinished("", "", "", None, Consent(), ())
 
 
-class _Doubt(Struct, frozen=True):
-    """An open intent; `change` is what was to be sent, None where nothing that can be read says so."""
-
-    intent: Intent
-    change: Change | None
+# An open intent, and what was to be sent; None where nothing that can be read says so.
+_Doubt = tuple[Intent, Change | None]
 
 
 async def settle_unfinished(
@@ -79,24 +76,23 @@ async def _waited_out(run: Session, intents: Iterable[Intent]) -> bool:
 
 async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[Outcome]:
     changes = {change.address: change for change in run.plan.changes}
-    doubts = [_Doubt(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
+    doubts = [(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
     outcomes: dict[Address, Outcome | None] = {}
 
     async def look_at(queue: Iterator[_Doubt]) -> None:
-        for doubt in queue:
-            outcomes[doubt.intent.address] = await _looked_at(run, name, doubt)
+        for intent, change in queue:
+            outcomes[intent.address] = await _looked_at(run, name, intent, change)
 
     try:
         await together(run, [look_at(queue) for queue in queues(run, doubts)])
     finally:
         await run.ledger.close()
-    seen = [outcomes.get(doubt.intent.address) for doubt in doubts]
+    seen = [outcomes.get(intent.address) for intent, _ in doubts]
     return [outcome for outcome in seen if outcome is not None]
 
 
-async def _looked_at(run: Session, name: str, doubt: _Doubt) -> Outcome | None:
+async def _looked_at(run: Session, name: str, intent: Intent, change: Change | None) -> Outcome | None:
     """Return what became of one intent, durably; None where it was not carried out."""
-    intent, change = doubt.intent, doubt.change
     if intent.address.workspace not in run.ids:
         return _open(intent, name, "the manifests do not speak of its workspace any more.")
     if change is None and intent.action == "create":

@@ -12,12 +12,10 @@ The calls have a client of their own: its time does not end with the run's, so a
 """
 
 import asyncio
-import base64
-import json
 import logging
 import re
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -91,7 +89,6 @@ class TicketLock(ServiceLock):
         self._stop = stop
         self._mine: Ticket | None = None
         self._id = ""
-        # A task of its own: a ticket of a call that was cut off would stand there until its lease ends.
         self._creating: asyncio.Task[Found] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._sends_until = 0.0  # on the monotonic clock
@@ -172,8 +169,9 @@ class TicketLock(ServiceLock):
     async def _once(self) -> Ticket | None:
         """Try once. Return the ticket of a run that goes first, with ours removed, or None where we go on."""
         found = await self._read()
-        other = self._living(found)
-        if other is not None:
+        # Would one that is made now have to wait? Then none is made: that saves calls.
+        made_now = self._drawn(found.told + 1, token="")
+        if other := self._ahead(made_now, made_now.made, found):
             return other
         mine, born_by = await self._created(found)
         decides, other = await self._listed(mine, born_by)
@@ -183,11 +181,6 @@ class TicketLock(ServiceLock):
             return other
         await self._tidied(decides)
         return None
-
-    def _living(self, found: Tickets) -> Ticket | None:
-        """Return a ticket that would go before one made now, without making one: that saves calls."""
-        made_now = self._drawn(found.told + 1, token="")
-        return self._ahead(made_now, made_now.made, found)
 
     def _drawn(self, told: int, *, token: str) -> Ticket:
         terms = self._terms
@@ -229,7 +222,7 @@ class TicketLock(ServiceLock):
         """Create the resource; return the Date of the answer. Cancelled, the call goes on until `release`."""
         self._id = ""
         # A task of its own: a ticket of a call that was cut off would stand there until its lease ends.
-        self._creating = asyncio.create_task(self._resources.create(self._body(mine)))
+        self._creating = asyncio.create_task(self._resources.create(rules.body(mine, self._terms.holder)))
         made = await asyncio.shield(self._creating)
         self._id = made.remote_id
         return made.date
@@ -292,12 +285,9 @@ class TicketLock(ServiceLock):
                 what = f"the resource {remote_id} has a name that only another version can read."
                 raise LockHeld(f"{self._name}: {what}", next=f"wait for that run; {_unlock(remote_id)}")
             by_id[remote_id] = found
-        dates = [_epoch(row.date) for row in rows] or [self._now()]
-        return Tickets(by_id, min(dates), read_at)
-
-    def _now(self) -> int:
         told = self._watched.told
-        return int(told.timestamp()) if told is not None else _epoch("")
+        dates = [_epoch(row.date) for row in rows] or [int(told.timestamp()) if told else _epoch("")]
+        return Tickets(by_id, min(dates), read_at)
 
     # Keeping it, and giving it back.
 
@@ -330,7 +320,7 @@ class TicketLock(ServiceLock):
         later = rules.renewed(now, told, self._terms.lease_s)
         # A PUT replaces the whole resource; what we do not know of it has to stay.
         kept = {key: value for key, value in found.body.items() if key not in RESOURCE.server_owned}
-        await self._resources.replace(self._id, {**kept, **self._body(later)})
+        await self._resources.replace(self._id, {**kept, **rules.body(later, self._terms.holder)})
         # Never earlier than before: the clocks of two servers of the service may differ.
         ends = rules.sends_until(later.until, told, sent_at, self._terms.lease_s)
         self._sends_until = max(self._sends_until, ends)
@@ -374,17 +364,6 @@ class TicketLock(ServiceLock):
         if self._stop.asked:
             raise Interrupted("stopped before anything was written.", next="run it again")
 
-    def _body(self, one: Ticket) -> dict[str, str]:
-        about = {
-            "what": "the lock of reconciler: one run at a time writes. It is removed when the run ends.",
-            "stack": one.stack,
-            "run": one.run,
-            "holder": self._terms.holder,
-            "until": _moment(one.until),
-        }
-        content = base64.b64encode(json.dumps(about).encode()).decode()
-        return {"name": one.name, "scope": "private", "mimeType": "application/json", "derefUri": content}
-
     @property
     def _name(self) -> str:
         return f"the lock of stack {self._terms.stack} in the service"
@@ -394,9 +373,9 @@ class TicketLock(ServiceLock):
 
     def _held(self, other: Ticket) -> LockHeld:
         return LockHeld(
-            f"{self._name} is held by {other.holder}, run {other.run}, since {_moment(other.made)}.",
+            f"{self._name} is held by {other.holder}, run {other.run}, since {rules.moment(other.made)}.",
             next=f"wait until that run ends (--lock-timeout waits for it); {_unlock(other.nonce)}, "
-            f"and its lease ends by itself at {_moment(other.until)}",
+            f"and its lease ends by itself at {rules.moment(other.until)}",
         )
 
 
@@ -406,10 +385,6 @@ _WITHOUT = "let this account write resources in its default workspace, or set lo
 
 def _unlock(lock_id: str) -> str:
     return f"if it is gone for good, `reconciler unlock --in-service --force {lock_id}` frees it at once"
-
-
-def _moment(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _epoch(date: str) -> int:

@@ -5,13 +5,14 @@ No call is made here.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 
 from msgspec import Struct
 
-from reconciler.apply.context import RunContext
+from reconciler.apply.attempt import Attempt
+from reconciler.apply.context import RunContext, utc_text
 from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt
 from reconciler.core.proofs import texts
@@ -24,7 +25,7 @@ from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome, Result
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity
-from reconciler.service.client import Collection, Found
+from reconciler.service.client import Collection
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
 
@@ -45,20 +46,16 @@ class NotDone(Exception):
 
 
 class Doubt(Struct, frozen=True):
-    """A write that was sent and whose answer is unknown. `parent_id` is the contact of a device.
+    """A write that was sent and whose answer is unknown, or says what does not show.
 
-    `at` is its intent's time. `lost_at` is when its answer was given up, on the monotonic clock: one settle
-    window later it can no longer land. `answered`: the service said that it is done, and does not show it.
-    `before` is what the look right before an update showed.
+    `lost_at` is when its answer was given up, on the monotonic clock: one settle window later it can land no
+    more. `answered`: the service said that it is done.
     """
 
-    change: Change
-    parent_id: str
-    at: datetime
+    attempt: Attempt
     lost_at: float
     what: str
     answered: bool = False
-    before: Found | None = None
 
 
 @dataclass(slots=True)
@@ -165,16 +162,16 @@ class Session:
         for text in texts(entity, salt) if entity else ():
             await self.context.outside.offload(partial(stretched, text, salt))
 
-    async def before_call(self, change: Change, parent_id: str, at: datetime) -> None:
+    async def before_call(self, attempt: Attempt) -> None:
         """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""
+        attempt.at, attempt.began = self.context.now(), self.context.timing.monotonic()
         self._check_not_over()
         # For people: a process that is killed right after this may hold the lock until its lease is over,
         # and what it sent may be under way for as long as a settle window. Nothing is decided by it.
-        until = self._until(lease_s + self.context.limits.settle_s)
-        began = self.context.timing.monotonic()
+        intent = self.intent(attempt, lease_s + self.context.limits.settle_s)
         # Before the look and not between look and write: the commit waits for the disk, and the look ages.
-        await self.ledger.before_call(_intent(change, parent_id, at, until))
-        self.check_may_send(began)  # writing it down may have taken a while
+        await self.ledger.before_call(intent)
+        self.check_may_send(attempt.began)  # writing it down may have taken a while
 
     def check_may_send(self, began: float) -> None:
         """Return where what was intended at `began`, on the monotonic clock, may be sent. Raises NotDone.
@@ -193,25 +190,21 @@ class Session:
         if halt is not None:
             raise NotDone("not attempted", halt.what, halt.next)
 
-    def doubted(self, doubt: Doubt) -> Intent:
-        """The line of the journal that stands from now on for a write whose answer is known to be lost."""
-        return _intent(doubt.change, doubt.parent_id, doubt.at, self._until(self.context.limits.settle_s))
+    def intent(self, attempt: Attempt, seconds: float) -> Intent:
+        """Return the line of the journal that stands for a write which may be under way for so long."""
+        change = attempt.change
+        known = "" if isinstance(change, Create) else change.remote_id
+        now = self.context.now()
+        # Whole seconds, rounded up: a time in the journal that is too early would be taken for the end.
+        until = now + timedelta(seconds=seconds, microseconds=999_999)
+        at = utc_text(attempt.at or now)
+        return Intent(change.address, action(change), at, utc_text(until), known, attempt.parent_id)
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not past the moment in which the run is asked to stop, nor past its deadline."""
         context = self.context
         left_s = max(0.0, context.ends_at - context.timing.monotonic()) + _tick_s
         await context.stop.unless_asked(context.timing.sleep(min(seconds, left_s)))
-
-    def _until(self, seconds: float) -> str:
-        """Return the store's time in so many seconds (ISO 8601, UTC; whole seconds, rounded up)."""
-        moment = self.context.now() + timedelta(seconds=seconds)
-        return (moment + timedelta(microseconds=999_999)).isoformat(timespec="seconds")
-
-
-def _intent(change: Change, parent_id: str, at: datetime, until: str) -> Intent:
-    known = "" if isinstance(change, Create) else change.remote_id
-    return Intent(change.address, action(change), at.isoformat(timespec="seconds"), until, known, parent_id)
 
 
 def _found(plan: Plan, records: Mapping[Address, RecordedEntity]) -> Iterator[tuple[Address, str]]:

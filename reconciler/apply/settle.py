@@ -61,12 +61,12 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
 
     async def look_at(queue: Iterator[Doubt]) -> None:
         for doubt in queue:
-            results[doubt.change.address] = await _settled(run, doubt)
+            results[doubt.attempt.change.address] = await _settled(run, doubt)
 
     # A request can land late: a look before the window is over would take what is under way for absent (A9).
     if doubts and await _waited_out(run):
         await together(run, [look_at(queue) for queue in queues(run, doubts)])
-    unseen = [doubt for doubt in doubts if doubt.change.address not in results]
+    unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
     return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 
 
@@ -118,13 +118,13 @@ def _may_look(run: Session) -> bool:
 
 
 async def _settled(run: Session, doubt: Doubt) -> Outcome:
-    change, outcome = doubt.change, None
+    attempt, outcome = doubt.attempt, None
     try:
-        found = await landed(run, change, doubt.parent_id, doubt.before)
+        found = await landed(run, attempt.change, attempt.parent_id, attempt.before)
         if found is None and doubt.answered:
             found = await _not_taken(run, doubt)
         if found is not None:
-            outcome = found.outcome(change, "" if doubt.answered else "its answer was lost;")
+            outcome = found.outcome(attempt.change, "" if doubt.answered else "its answer was lost;")
             await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
             return outcome
     except asyncio.CancelledError:
@@ -138,16 +138,15 @@ async def _settled(run: Session, doubt: Doubt) -> Outcome:
 
 def _open(run: Session, doubt: Doubt) -> Outcome:
     """Return the outcome of what stays in doubt. Its intent stays open until a run has waited and looked."""
-    change = doubt.change
-    known = "" if isinstance(change, Create) else change.remote_id
-    outcome = Outcome(change.address, action(change), "in doubt", doubt.what, IN_DOUBT, known)
-    run.ledger.later(Batch(intents=(run.doubted(doubt),), ended=(outcome,)))
+    outcome = doubt.attempt.outcome("in doubt", doubt.what, IN_DOUBT)
+    intent = run.intent(doubt.attempt, run.context.limits.settle_s)
+    run.ledger.later(Batch(intents=(intent,), ended=(outcome,)))
     return outcome
 
 
 async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
     """Return what the service was done with, as it said, and does not show, now that it can land no more."""
-    change = doubt.change
+    change, before, parent_id = doubt.attempt.change, doubt.attempt.before, doubt.attempt.parent_id
     match change:
         case Create():
             return None  # its answer named another entity: it may be anywhere, so nothing is claimed
@@ -155,10 +154,10 @@ async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
             what = "not taken by the service: it said that the delete is done, and the entity is still there."
             return Landed(change.remote_id, Batch(), what, refused=True)
         case Update():
-            found = await look.fresh(run, change, doubt.parent_id)
+            found = await look.fresh(run, change, parent_id)
             if found is None:
                 raise NotDone("conflict", "it is not there any more.")
-            proof = readback.of_update(run, change, doubt.before, found, doubt.parent_id, at_once=False)
+            proof = readback.of_update(run, change, before, found, parent_id, at_once=False)
             batch = run.keep(proof.record, proof.row)
             return Landed(change.remote_id, batch, "", proof.reading.refused, beside=proof.beside)
         case never:

@@ -18,7 +18,6 @@ from msgspec import structs
 from reconciler.apply import look, readback, settle
 from reconciler.apply.attempt import Attempt
 from reconciler.apply.endings import answered, cut_off, failed, mistaken, not_done
-from reconciler.apply.look import Gone
 from reconciler.apply.readback import SHOWN_AGAIN, Proof
 from reconciler.apply.session import NotDone, Session
 from reconciler.core.merge import create_body, update_body
@@ -122,7 +121,7 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     entity = run.desired.entities[change.address]
     body = create_body(entity)
     # Durable from here on: killed anywhere below, the next run knows what may be under way, and looks for it.
-    await _before_call(run, attempt)
+    await run.before_call(attempt)
     await look.absent(run, entity, attempt.parent_id)
     _send(run, attempt)
     made = await run.collection(change.address).create(
@@ -138,7 +137,7 @@ async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
 
 async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     entity = run.desired.entities[change.address]
-    await _before_call(run, attempt)
+    await run.before_call(attempt)
     before = await look.unchanged(run, change, attempt.parent_id)
     attempt.before = before
     # Merged into what was just read: a PUT replaces the whole entity, and what it leaves out is gone.
@@ -163,9 +162,9 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
 async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
     forget = Batch(forget=settle.taken_along(run, change))
     try:
-        await _before_call(run, attempt)
+        await run.before_call(attempt)
         await look.untouched(run, change, attempt.parent_id)
-    except (Gone, NotFound):
+    except NotFound:
         return await _kept(run, attempt, forget, _gone_already(attempt))
     said_done, was_there = True, True
     _send(run, attempt)
@@ -194,11 +193,6 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
 
 def _gone_already(attempt: Attempt) -> Outcome:
     return attempt.outcome("skipped", "it was gone already; only forgotten.")
-
-
-async def _before_call(run: Session, attempt: Attempt) -> None:
-    attempt.at, attempt.began = run.context.now(), run.context.timing.monotonic()
-    await run.before_call(attempt.change, attempt.parent_id, attempt.at)
 
 
 def _send(run: Session, attempt: Attempt) -> None:

@@ -50,11 +50,6 @@ class StopFlag:
         """Whether nothing new may begin."""
         return self._asked.is_set()
 
-    @property
-    def now(self) -> bool:
-        """Whether what is under way may not be finished either."""
-        return self._now.is_set()
-
     async def wait_asked(self) -> None:
         """Return when the run is asked to end."""
         await self._asked.wait()

@@ -39,6 +39,8 @@ list lags longer, two may go on. The clock is that of the service's answers (Dat
 no more than what is left of `spread_s` after a round trip.
 """
 
+import base64
+import json
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -119,6 +121,24 @@ def drawn(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: 
 def renewed(ticket: Ticket, told: int, lease_s: float) -> Ticket:
     """Return the same ticket with a whole lease from `told` on. Its place in the order stays."""
     return structs.replace(ticket, until=told + ceil(lease_s))
+
+
+def body(ticket: Ticket, holder: str) -> dict[str, str]:
+    """Return the resource that a ticket is at the service. What it says besides its name is for people."""
+    about = {
+        "what": "the lock of reconciler: one run at a time writes. It is removed when the run ends.",
+        "stack": ticket.stack,
+        "run": ticket.run,
+        "holder": holder,
+        "until": moment(ticket.until),
+    }
+    content = base64.b64encode(json.dumps(about).encode()).decode()
+    return {"name": ticket.name, "scope": "private", "mimeType": "application/json", "derefUri": content}
+
+
+def moment(seconds: int) -> str:
+    """Return a moment of the service's clock as people read it: ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def due(mine: Ticket, born_by: int, window_s: float) -> int:
