@@ -107,7 +107,7 @@ async def plan(
 ) -> Planned:
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere."""
     async with reading(settings, desired, outside) as context:
-        planned = await plan_afresh(context, options=options, consent=consent)
+        planned = await plan_afresh(context, options, consent)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
 
@@ -128,9 +128,9 @@ async def apply(
     """Plan afresh, and carry out exactly that plan if it is safe, still what `saved` says, and agreed to.
 
     Holds the lock from before the plan to after the last write; the one in the service too, where it is used
-    and there is something to write. What an earlier run left in doubt is
-    settled first. The run is None where `observer` disagreed. `keep_undo` hears how to undo what was applied.
-    Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
+    and there is something to write. What an earlier run left in doubt is settled first. None where `observer`
+    disagreed. `keep_undo` hears how to undo what was applied. Raises LockHeld, StalePlan, UnsafePlan and
+    Interrupted before any write.
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
@@ -140,16 +140,11 @@ async def apply(
         sure = saved is not None and bool(saved.changes)
         if sure:  # there is something to write: planned once, under the lock in the service
             await take_service_lock(context, observer)
-        planned = await plan_afresh(
-            context, options=options, consent=consent, salt=saved.salt if saved else ""
-        )
-        if (
-            not sure
-            and planned.plan.changes
-            and planned.verdict.safe
-            and await take_service_lock(context, observer)
-        ):
-            planned = await plan_afresh(context, options=options, consent=consent, salt=planned.plan.salt)
+        planned = await plan_afresh(context, options, consent, salt=saved.salt if saved else "")
+        writes = planned.plan.changes and planned.verdict.safe
+        # Planned once more where the lock was taken just now: another run may have written in between.
+        if not sure and writes and await take_service_lock(context, observer):
+            planned = await plan_afresh(context, options, consent, salt=planned.plan.salt)
         if saved and (why := outdated(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
@@ -191,8 +186,7 @@ async def resume(
         if last.plan.options.undo_of:  # it comes from the store, so nothing about it is to be proved
             planned = await make_undo(context, last.plan, last.consent, _ended(last, settled))
         else:
-            options, salt = last.plan.options, last.plan.salt
-            planned = await plan_afresh(context, options=options, consent=last.consent, salt=salt)
+            planned = await plan_afresh(context, last.plan.options, last.consent, salt=last.plan.salt)
             left = _left(last.plan, planned.plan, observer)
             planned = replace(planned, verdict=judged(context, left, last.consent))
         settled = (*settled, *planned.conflicts)

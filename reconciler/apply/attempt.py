@@ -23,6 +23,7 @@ class Attempt:
     """
 
     change: Change
+    # Only ever forward, but for a write that was put off: what a cancelled step leaves behind depends on it.
     stage: Literal["looking", "sending", "answered", "done"] = "looking"
     parent_id: str = ""
     at: datetime | None = None

@@ -18,6 +18,7 @@ from reconciler.model.settings import Limits, Settings
 from reconciler.model.snapshots import Desired
 from reconciler.service.client import Connections, Reader, ServiceClient
 from reconciler.service.http.timing import Timing
+from reconciler.service.profile import load_profile
 from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
@@ -68,6 +69,11 @@ class ReadContext:
     def rules(self) -> Rules:
         """The rules of planning that the settings say."""
         return rules_of(self.settings)
+
+    @property
+    def missing(self) -> frozenset[tuple[str, str]]:
+        """The kinds and actions that the deployment does not offer."""
+        return load_profile(self.settings.service.profile).missing
 
     async def ask(self, call: Callable[[Store], T]) -> T:
         """Return what `call` returns of the store, beside the event loop. Raises StoreError, in time."""

@@ -49,6 +49,7 @@ async def apply(
     Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
     """
     started_at = utc_text(context.now())
+    # The store knows them by their new names already (rule M6): a kill from here on must find them so.
     records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
     run = Session(context, plan, desired, records, known_ids(plan, records, live))
     carrying = _Carrying(run, on_outcome)

@@ -31,6 +31,7 @@ def exit_code(outcomes: Iterable[Outcome], stopped: Reason | None) -> int:
     """
     ended = tuple(outcomes)
     results: Collection[Result] = {outcome.result for outcome in ended}
+    # Before a doubt: whoever stopped the run, or gave it that time, knows that it did not come to its end.
     if stopped in {"interrupted", "deadline"}:
         return INTERRUPTED
     if "in doubt" in results:

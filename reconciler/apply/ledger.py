@@ -84,6 +84,7 @@ class Ledger:
             raise cancelled
 
     def _add(self, batch: Batch, done: "asyncio.Future[None] | None") -> None:
+        # One writer at a time: two commits side by side could put a result before its intent.
         self._waiting.append((batch, done))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())

@@ -64,8 +64,8 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
     kind = change.address.kind
     now = shown(run, kind, found.body)
     # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
-    mark = str(now.get(run.rules.mark_path, ""))
-    if KINDS[kind].marked and mark and not mark.startswith(f"{run.rules.stack}/"):
+    mark = str(now.get(run.rules.mark_of(kind), ""))
+    if mark and not mark.startswith(f"{run.rules.stack}/"):
         raise conflict("it carries the mark of another owner now; nothing was sent.")
     moved = [
         field.path

@@ -132,6 +132,7 @@ def _open(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:
 
 async def _session(unfinished: Unfinished, context: RunContext, target: Target) -> Session:
     """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
+    # A plan of another version cannot be read; its intents still say what was sent, and where.
     nothing = Plan(target=target, options=Options(), manifest_digest="", salt="", changes=())
     plan = unfinished.plan or nothing
     recorded = await context.ask(lambda store: store.recorded(plan.target.workspaces))

@@ -26,7 +26,6 @@ from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
-from reconciler.service.profile import load_profile
 from reconciler.store.database import Store
 from reconciler.work.targets import target_of
 
@@ -53,7 +52,7 @@ class Planned:
     conflicts: tuple[Outcome, ...] = ()
 
 
-async def plan_afresh(context: ReadContext, *, options: Options, consent: Consent, salt: str = "") -> Planned:
+async def plan_afresh(context: ReadContext, options: Options, consent: Consent, *, salt: str = "") -> Planned:
     """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing."""
     desired, outside = context.desired, context.outside
     target = await target_of(context, desired)
@@ -98,8 +97,7 @@ def moment_of(context: ReadContext, now: datetime, salt: str) -> Moment:
 
 def judged(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
     """Return whether a plan is safe, by the guard of the settings and what the service can do."""
-    settings = context.settings
-    return guard(plan, settings.guard, consent, load_profile(settings.service.profile).missing)
+    return guard(plan, context.settings.guard, consent, context.missing)
 
 
 @asynccontextmanager

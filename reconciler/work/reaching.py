@@ -6,16 +6,14 @@ Belongs here: the reads. Not here: whom a recipient means (core/recipients.py), 
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from msgspec import Struct, structs
 
-from reconciler.apply.context import Outside
+from reconciler.apply.context import Outside, ReadContext
 from reconciler.apply.opening import opened
 from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.observe import observed
 from reconciler.core.recipients import keys, unreached
-from reconciler.core.rules import rules_of
 from reconciler.errors import InputError, NotFound
 from reconciler.live import read_live
 from reconciler.model.address import Address
@@ -24,8 +22,7 @@ from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
-from reconciler.store.aside import within
-from reconciler.work.targets import named_workspaces
+from reconciler.work.targets import target_of
 
 
 class Person(Struct, frozen=True):
@@ -56,8 +53,10 @@ async def reach(
     # Their devices are nobody's business here, and would cost a look each.
     entities = {one: structs.replace(entity, devices_in_scope=False) for one, entity in chosen.items()}
     wanted = structs.replace(desired, entities=entities, scopes=frozenset({scope}))
-    workspaces = await named_workspaces(reader, settings, wanted)
-    matches = await _matches(settings, wanted, outside, reader, workspaces)
+    async with opened(settings, outside, create=False) as store:
+        context = ReadContext(settings, wanted, outside, store, reader)
+        workspaces = (await target_of(context, wanted)).workspaces
+        matches = await _matches(context, workspaces)
     contested = frozenset(each for group in matches.contested for each in group)
     _check(people, {one: why for one in people if (why := _why_not(one, matches, contested))})
     looks = await asyncio.gather(*(_look(reader, matches.found[one], workspaces[0].id) for one in people))
@@ -73,23 +72,20 @@ def _check(people: Mapping[Address, Place], reasons: Mapping[Address, tuple[str,
         raise InputError(what, problems=tuple(people[one].problem(*why) for one, why in reasons.items()))
 
 
-async def _matches(
-    settings: Settings, wanted: Desired, outside: Outside, reader: Reader, workspaces: tuple[Workspace, ...]
-) -> Matches:
+async def _matches(context: ReadContext, workspaces: tuple[Workspace, ...]) -> Matches:
     """Return which live contact each of them is, by the rules of a plan."""
-    async with opened(settings, outside, create=False) as store:
-        recorded = await within(outside.offload, partial(store.recorded, workspaces), give_up=store.give_up)
+    wanted, rules = context.desired, context.rules
+    recorded = await context.ask(lambda store: store.recorded(workspaces))
     former = former_names(wanted.entities.values())
     names = wanted.entities.keys() | set(former.values())
     records = {one: record for one, record in recorded.entities.items() if one in names}
-    rules = rules_of(settings)
     live = await read_live(
-        reader,
+        context.client,
         wanted,
         Recorded(records, recorded.salt),
         workspaces={one.alias: one.id for one in workspaces},
         rules=rules,
-        concurrency=settings.service.limits.concurrency,
+        concurrency=context.limits.concurrency,
     )
     entities = tuple(wanted.entities.values())
     (scope,) = wanted.scopes

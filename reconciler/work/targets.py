@@ -7,24 +7,16 @@ written.
 from reconciler.apply.context import ReadContext
 from reconciler.core.workspaces import meant
 from reconciler.model.plans import Target, Workspace
-from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import Reader
 from reconciler.service.http.urls import origin
 
 
 async def target_of(context: ReadContext, desired: Desired) -> Target:
     """Return the service, the stack, and the workspaces that these entities are in (planning rule S4)."""
     settings = context.settings
-    workspaces = await named_workspaces(context.client, settings, desired)
-    return Target(origin(settings.service.base_url), settings.stack, workspaces)
-
-
-async def named_workspaces(reader: Reader, settings: Settings, desired: Desired) -> tuple[Workspace, ...]:
-    """Return the workspaces that the manifests speak of, each known to the service (planning rule S4)."""
     aliases = sorted({scope.workspace for scope in desired.scopes})
     named = [alias for alias in aliases if alias != "default"]
-    live = await reader.workspaces.list() if named else ()
+    live = await context.client.workspaces.list() if named else ()
     found = [Workspace("default", "")] if "default" in aliases else []
     found += [meant(alias, settings.workspaces[alias], live) for alias in named]
-    return tuple(sorted(found))
+    return Target(origin(settings.service.base_url), settings.stack, tuple(sorted(found)))
