@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from reconciler.sandbox.people import invented
+from reconciler.sandbox.collections.people import invented
 
 HERE = Path(__file__).parent
 SETTINGS = """\

@@ -15,7 +15,7 @@ from reconciler.model.changes import Create, Delete, Update
 from reconciler.model.plans import Options
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.people import invented
+from reconciler.sandbox.collections.people import invented
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
 CONTACTS = Scope("contact", "default")

@@ -19,19 +19,22 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reconciler.sandbox import auth, control, openapi, sending, server
-from reconciler.sandbox.cache import Cache, stored_statuses
 from reconciler.sandbox.calls import Call
+from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.control import routes as control
+from reconciler.sandbox.description import openapi
 from reconciler.sandbox.faults import Course, straight
-from reconciler.sandbox.gateway import Gateway
-from reconciler.sandbox.guard import guarded
-from reconciler.sandbox.media import encoded, plain_json, refusal_type, require_body_type, require_types
+from reconciler.sandbox.keeping.state import State
+from reconciler.sandbox.keeping.storage import DataFileError
+from reconciler.sandbox.messaging import sending
 from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
 from reconciler.sandbox.routing import Place, Route, find_place
-from reconciler.sandbox.state import State
-from reconciler.sandbox.storage import DataFileError
-from reconciler.sandbox.wire import Writer
+from reconciler.sandbox.web import auth, server
+from reconciler.sandbox.web.cache import Cache, stored_statuses
+from reconciler.sandbox.web.gateway import Gateway
+from reconciler.sandbox.web.guard import guarded
+from reconciler.sandbox.web.media import encoded, plain_json, refusal_type, require_body_type, require_types
 
 __all__ = ["SandboxConfig", "create_app", "running", "serve"]
 

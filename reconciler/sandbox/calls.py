@@ -10,14 +10,14 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.keeping.shelf import Shelf
+from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.paging import Page, read_page
-from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import malformed
-from reconciler.sandbox.shelf import Shelf
-from reconciler.sandbox.state import State
-from reconciler.sandbox.wire import Writer
-from reconciler.sandbox.xml import read_xml
+from reconciler.sandbox.xml.forms import read_xml
 
 
 class Known(Protocol):

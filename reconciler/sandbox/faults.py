@@ -3,7 +3,7 @@
     rule (matcher, options) ──armed──▶ strikes(method, path)? ──▶ Course ──▶ app.py follows it
 
 Belongs here: the table of faults, counting and chance, what a fault does to a request, to what is done and to
-what is answered. Not here: HTTP, sockets (app.py, server.py), the control addresses (control.py).
+what is answered. Not here: HTTP, sockets (app.py, server.py), the control addresses (control/routes.py).
 
 A fault strikes a request whose method and path fit, from the `nth` such request on, `times` times at most
 (null: until it is disarmed), each time with `probability`; the same seed strikes the same requests.
@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from reconciler.sandbox.records import Body
+from reconciler.sandbox.keeping.records import Body
 
 Rewrite = Callable[[Body], Body]
 

@@ -7,8 +7,9 @@ Source: specification 4 and 9; docs/service.md, addresses.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox import callback_endpoints, endpoints, import_endpoints, message_endpoints, workspaces
 from reconciler.sandbox.calls import Answer, Call
+from reconciler.sandbox.collections import endpoints, import_endpoints, workspaces
+from reconciler.sandbox.messaging import callback_endpoints, message_endpoints
 from reconciler.sandbox.refusals import method_not_supported, not_found
 
 Endpoint = Callable[[Call], Answer | Awaitable[Answer]]

@@ -25,7 +25,7 @@ from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
 from reconciler.sandbox.app import SandboxConfig, running
-from reconciler.sandbox.server import running_app
+from reconciler.sandbox.web.server import running_app
 
 ID = "4C8FE1A2B3D4E5F6"
 PERSON = "+61491570110"

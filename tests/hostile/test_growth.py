@@ -28,7 +28,7 @@ from reconciler.manifest.variables import Variables
 from reconciler.model.address import parse
 from reconciler.report.inert import inert
 from reconciler.sandbox.refusals import Refusal
-from reconciler.sandbox.xml import read_xml
+from reconciler.sandbox.xml.forms import read_xml
 from reconciler.service import found
 from reconciler.service.answers import Answer, Call
 from reconciler.service.http import caches, media, refusals, urls

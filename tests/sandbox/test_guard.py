@@ -7,7 +7,7 @@ import pytest
 from sandbox.asking import usual_headers
 
 from reconciler.sandbox.app import SandboxConfig, running
-from reconciler.sandbox.guard import refusal
+from reconciler.sandbox.web.guard import refusal
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sandbox.asking import JANE, Clock, Sandbox, last_segment, named, origin, vendor_type
 from sandbox.receiving import MAIL, MOBILE, failed, message_body, replied, sent
 
-from reconciler.sandbox.replies import shares
-from reconciler.sandbox.xml import read_xml
+from reconciler.sandbox.messaging.replies import shares
+from reconciler.sandbox.xml.forms import read_xml
 
 CRITERIA = {
     "criteriaFromDate": "01/08/2026",

@@ -20,10 +20,10 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks
 
-from reconciler.sandbox import openapi
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.schemas import SCHEMAS, closed
+from reconciler.sandbox.description import openapi
+from reconciler.sandbox.description.schemas import SCHEMAS, closed
 
 SHIPPED = Path(__file__).parents[2] / "schemas" / "openapi.json"
 DOCUMENT: Any = openapi.document(SandboxConfig())

@@ -26,9 +26,10 @@ from sandbox.receiving import (
 )
 from waiting import patience_s, until
 
-from reconciler.sandbox import mailcontrol, sending
 from reconciler.sandbox.app import running
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.control import mailcontrol
+from reconciler.sandbox.messaging import sending
 from reconciler.service.messaging.replies import parse_reply
 
 day = 24 * 3600

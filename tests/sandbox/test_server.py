@@ -14,7 +14,7 @@ from waiting import patience_s
 
 from reconciler.sandbox.app import running, serve
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.storage import DataFileError
+from reconciler.sandbox.keeping.storage import DataFileError
 
 SERVE = """
 import sys

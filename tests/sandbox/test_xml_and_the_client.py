@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sandbox.test_xml_laws import documents
 
-from reconciler.sandbox.xml import FORMS, read_xml, write_xml
+from reconciler.sandbox.xml.forms import FORMS, read_xml, write_xml
 from reconciler.service.xml import documents as client
 
 laws = settings(

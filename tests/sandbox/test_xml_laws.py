@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.sandbox.xml import FORMS, read_xml, write_xml
-from reconciler.sandbox.xmltree import entities, frames
+from reconciler.sandbox.xml.forms import FORMS, read_xml, write_xml
+from reconciler.sandbox.xml.tree import entities, frames
 
 Documents = st.SearchStrategy[dict[str, Any]]
 

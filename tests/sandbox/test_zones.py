@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.sandbox.zones import shown_zone
+from reconciler.sandbox.collections.zones import shown_zone
 
 
 @pytest.mark.parametrize(

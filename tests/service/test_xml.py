@@ -19,7 +19,7 @@ from reconciler.model.address import Address
 from reconciler.model.changes import FieldChange, Update
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
-from reconciler.sandbox.xml import read_xml, write_xml
+from reconciler.sandbox.xml.forms import read_xml, write_xml
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import media
 from reconciler.service.xml import documents as xml

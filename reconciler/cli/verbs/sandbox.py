@@ -11,7 +11,7 @@ from reconciler.cli import output, signals
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.sandbox.app import SandboxConfig, serve
 from reconciler.sandbox.faults import Rule
-from reconciler.sandbox.storage import DataFileError
+from reconciler.sandbox.keeping.storage import DataFileError
 
 
 def sandbox(*, port: int, **given: Any) -> int:

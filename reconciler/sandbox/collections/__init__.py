@@ -1,0 +1,1 @@
+"""What can be listed, read, created, replaced and deleted: contacts, devices, resources, workspaces."""

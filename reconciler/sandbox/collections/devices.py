@@ -1,0 +1,100 @@
+"""What happens to a push device: create, full update, and what failed pushes do to its status.
+
+Belongs here: the state machine of specification 3.1 and the rules about fields, as pure functions.
+Not here: storage, the wire.
+
+    Active --second failed push, no update in between--> Disabled --PUT that says ACTIVE--> Active
+    Any update forgets the failures. An update that leaves Disabled as it is changes nothing about it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from reconciler.sandbox.collections.fields import DEVICE_FIELDS, DEVICE_SERVER_OWNED
+from reconciler.sandbox.keeping.records import Body, Contact, Device
+from reconciler.sandbox.refusals import invalid
+
+active, disabled = "Active", "Disabled"
+STATUSES = {"active": active, "a": active, "disabled": disabled, "d": disabled}
+"""Every spelling in the sources, in lower case -> its state (specification 3.1)."""
+
+failures_until_disabled = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What one simulated push did: was it sent at all, and was it charged?"""
+
+    device: Device
+    delivered: bool
+    charged: bool
+
+
+def created(body: Body, *, device_id: str, now: datetime, short_os: bool) -> Device:
+    """A new device; refuses (422) a missing field by name. Without a status it is Active."""
+    written = _read({"status": active, **body}, short_os=short_os)
+    today = f"{now:%Y-%m-%d}"
+    return Device(
+        id=device_id, fields=_kept(written), status=_status(written), registered=today, modified=today
+    )
+
+
+def replaced(device: Device, body: Body, *, now: datetime, short_os: bool) -> Device:
+    """The device after a PUT, its failures forgotten; refuses (422) when one of seven fields is missing."""
+    written = _read(body, short_os=short_os)
+    return msgspec.structs.replace(
+        device, fields=_kept(written), status=_status(written), modified=f"{now:%Y-%m-%d}", failures=0
+    )
+
+
+def pushed(device: Device, *, delivered: bool) -> Pushed:
+    """The device after one push that the push platform took or failed. A Disabled device is sent nothing."""
+    if state(device) == disabled:
+        quiet = msgspec.structs.replace(device, undelivered=device.undelivered + 1)
+        return Pushed(quiet, delivered=False, charged=False)
+    failures = 0 if delivered else device.failures + 1
+    status = disabled if failures >= failures_until_disabled else device.status
+    after = msgspec.structs.replace(device, failures=failures, status=status, charged=device.charged + 1)
+    return Pushed(after, delivered=delivered, charged=True)
+
+
+def require_room(contact: Contact, wanted: Device, *, limit: int) -> None:
+    """Refuses (422) a device that, with the others of its app on this contact, would be one too many."""
+    app = wanted.fields["appId"]
+    others = (device for device in contact.devices if device.id != wanted.id)
+    if sum(device.fields["appId"] == app for device in others) >= limit:
+        raise invalid(f"appId: the contact already has {limit} devices of this app, which is its limit")
+
+
+def _read(body: Body, *, short_os: bool) -> Body:
+    given = {
+        name: value for name, value in body.items() if value is not None and name not in DEVICE_SERVER_OWNED
+    }
+    missing = [name for name in DEVICE_FIELDS if given.get(name, "") == ""]
+    if missing:
+        raise invalid(f"{', '.join(missing)}: required and missing")
+    for name in DEVICE_FIELDS:
+        if not isinstance(given[name], str):
+            raise invalid(f"{name} must be a string")
+    if short_os:
+        given["deviceOS"] = str(given["deviceOS"]).split(" ")[0]
+    return given
+
+
+def state(device: Device) -> str:
+    """The state that its status means, however its owner spelt it."""
+    return STATUSES[device.status.lower()]
+
+
+def _status(written: Body) -> str:
+    """The status as it was written; refuses (422) a word that means none."""
+    status = str(written["status"])
+    if status.lower() not in STATUSES:
+        raise invalid("status must be ACTIVE or DISABLED")
+    return status
+
+
+def _kept(written: Body) -> Body:
+    return {name: value for name, value in written.items() if name != "status"}

@@ -1,0 +1,77 @@
+"""What happens to a resource: the four mandatory fields and the checks of its content.
+
+Belongs here: what is accepted, as pure functions. Not here: storage, the wire, retention.
+Source: specification 2.3 and 4.3; docs/service.md, resources.
+"""
+
+import base64
+import binascii
+from datetime import datetime
+from xml.parsers import expat
+
+import msgspec
+
+from reconciler.sandbox.collections.fields import RESOURCE_FIELDS
+from reconciler.sandbox.keeping.records import Body, Resource
+from reconciler.sandbox.refusals import invalid
+
+_line_breaks = {ord(character): None for character in "\r\n\t "}  # encoders break lines after 64 or 76 signs
+PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
+
+
+def read_resource(body: Body, *, resource_id: str, workspace: str, bytes_max: int, now: datetime) -> Resource:
+    """The resource that this body describes; refuses (422) a missing field, a wrong type, bad content."""
+    texts = _texts(body)
+    scope, mime_type = texts["scope"], texts["mimeType"]
+    if scope not in ("private", "public"):
+        raise invalid("scope must be private or public")
+    if scope == "private" and mime_type not in PRIVATE_TYPES:
+        raise invalid(f"mimeType of a private resource must be one of {', '.join(PRIVATE_TYPES)}")
+    content = _decoded(texts["derefUri"])
+    if len(content) > bytes_max:
+        raise invalid(f"derefUri holds {len(content)} bytes; the limit is {bytes_max}")
+    if not well_formed(mime_type, content):
+        raise invalid(f"derefUri is not well-formed {mime_type}")
+    return Resource(
+        id=resource_id,
+        workspace=workspace,
+        name=texts["name"],
+        scope=scope,
+        mime_type=mime_type,
+        content=content,
+        modified=now,
+    )
+
+
+def well_formed(mime_type: str, content: bytes) -> bool:
+    """Can the content be read as its type? Types without a check here are always readable."""
+    try:
+        match mime_type:
+            case "text/csv":
+                # Which delimiter is meant is not said, so quotes are all that can be broken.
+                return content.decode("utf-8").count('"') % 2 == 0 and b"\0" not in content
+            case "application/json":
+                msgspec.json.decode(content)
+            case "application/xml":
+                expat.ParserCreate().Parse(content, True)
+    except (ValueError, expat.ExpatError, RecursionError):
+        return False
+    return True
+
+
+def _texts(body: Body) -> dict[str, str]:
+    missing = [name for name in RESOURCE_FIELDS if body.get(name) in (None, "")]
+    if missing:
+        raise invalid(f"{', '.join(missing)}: required and missing")
+    texts = {name: value for name in RESOURCE_FIELDS if isinstance(value := body[name], str)}
+    for name in RESOURCE_FIELDS:
+        if name not in texts:
+            raise invalid(f"{name} must be a string")
+    return texts
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.translate(_line_breaks), validate=True)
+    except (binascii.Error, ValueError):
+        raise invalid("derefUri is not base64") from None

@@ -1,0 +1,65 @@
+"""What happens to a workspace: what a body says, and the three requests that there are.
+
+Belongs here: the rules and the endpoints of workspaces. Not here: storage, the wire. Nothing deletes one.
+Source: specification 8, rule 3; docs/service.md, workspaces.
+"""
+
+import msgspec
+
+from reconciler.sandbox.calls import Answer, Call, no_content
+from reconciler.sandbox.keeping.records import Body, Workspace
+from reconciler.sandbox.paging import whole_document
+from reconciler.sandbox.refusals import invalid
+
+STATUSES = ("A", "D")
+
+
+def list_workspaces(call: Call) -> Answer:
+    """All named workspaces by name, in one answer without pages. The default one is not there (assumed)."""
+    _ = call.page  # limit and offset choose nothing here, and are refused where they are wrong
+    everything = sorted(call.state.workspaces.values(), key=lambda one: (one.name.casefold(), one.id))
+    rows = [call.writer.workspace_row(one) for one in everything]
+    return Answer(200, whole_document("workspaces", rows))
+
+
+def create_workspace(call: Call) -> Answer:
+    """A new workspace, empty; the answer is the whole of it, with a link for each collection in it."""
+    workspace = read_workspace(call.body(), wid="")
+    workspace = msgspec.structs.replace(workspace, id=call.state.new_id("workspace")[0])
+    call.state.put_workspace(workspace)
+    return Answer(201, call.writer.workspace(workspace), f"{call.writer.base}/workspaces/{workspace.id}")
+
+
+def get_workspace(call: Call) -> Answer:
+    """One named workspace."""
+    return Answer(200, call.writer.workspace(call.state.workspaces[call.shelf.id]))
+
+
+def put_workspace(call: Call) -> Answer:
+    """The workspace is replaced: what is absent is gone. Its contents stay, and so do their names in it."""
+    call.state.put_workspace(read_workspace(call.body(), wid=call.shelf.id))
+    return no_content
+
+
+def read_workspace(body: Body, *, wid: str) -> Workspace:
+    """The workspace that this body describes; refuses (422) a missing or wrong field by name."""
+    given = {name: value for name, value in body.items() if value is not None}
+    missing = [name for name in ("projectName", "status") if given.get(name, "") == ""]
+    if missing:
+        raise invalid(f"{', '.join(missing)}: required and missing")
+    if given["status"] not in STATUSES:
+        raise invalid("status must be A or D")
+    return Workspace(
+        id=wid,
+        name=_text(given, "projectName") or "",
+        status=str(given["status"]),
+        number=_text(given, "projectNumber"),
+        cost_centre=_text(given, "billingcostcentre"),
+    )
+
+
+def _text(given: Body, name: str) -> str | None:
+    value = given.get(name)
+    if value is not None and not isinstance(value, str):
+        raise invalid(f"{name} must be a string")
+    return value

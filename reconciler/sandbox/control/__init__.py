@@ -1,0 +1,1 @@
+"""The addresses below /_sandbox/, which the real service does not have."""

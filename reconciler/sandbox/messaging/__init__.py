@@ -1,0 +1,1 @@
+"""Messages, the replies to them, and the callbacks that hear of both."""

@@ -1,0 +1,216 @@
+"""Callbacks: how a body becomes one, and what is sent to it when somebody replies or a delivery fails.
+
+Belongs here: the rules of their configuration, payloads, the next attempt; pure functions.
+Not here: the network (sending.py), documents about them (mailwire.py).
+Source: specification 2.6 and 6; docs/service.md, callbacks.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.keeping.mail import AuthType, Callback, CallbackCall, Message, Recipient, Reply
+from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.messaging.mailwire import responder, short_time
+from reconciler.sandbox.messaging.replies import category, shown_channel
+from reconciler.sandbox.refusals import invalid, malformed
+
+name_max, key_max, email_max = 50, 128, 64  # characters
+retrying = timedelta(hours=24)  # from the event on, for as long a call is tried again
+
+AUTH_TYPES: dict[str, AuthType] = {
+    "httpheader": "httpheader",
+    "querystring": "querystring",
+    "queryparam": "queryparam",
+    "basicauth": "basicauth",
+    "bearertoken": "bearertoken",
+}
+"""The ways of showing the key; that in the query has two names in the sources."""
+
+
+def read_callback(body: Body, *, callback_id: str, number: int) -> Callback:
+    """The callback that this body describes; refuses (422) a missing or wrong field, by name."""
+    given = {name: value for name, value in body.items() if value is not None}
+    missing = [name for name in ("name", "url") if given.get(name, "") == ""]
+    if missing:
+        raise invalid(f"{', '.join(missing)}: required and missing")
+    auth_type, key = _auth(given.get("auth"))
+    events = given.get("callbacks", {})
+    if not isinstance(events, dict):
+        raise invalid("callbacks must be an object")
+    return Callback(
+        id=callback_id,
+        number=number,
+        name=_text(given, "name", name_max),
+        url=_url(given),
+        auth_type=auth_type,
+        key=key,
+        content_type=_content_type(given.get("contentType", "json")),
+        remove_html=_enabled(given, "removeHTML", default="disabled"),
+        retries=_flag(given.get("retriesEnabled", False)),
+        email=_text(given, "email", email_max),
+        on_reply=_enabled(events, "reply", default="enabled"),
+        on_undeliverable=_enabled(events, "undeliverable", default="enabled"),
+    )
+
+
+def require_free_name(name: str, owner: str, callbacks: Iterable[Callback]) -> None:
+    """Refuses (400, as documented) a name that another callback has: messages mean a callback by its name."""
+    if any(one.name == name and one.id != owner for one in callbacks):
+        raise malformed(f"name: there is a callback of the name {name} already")
+
+
+def reply_payload(
+    config: SandboxConfig, callback: Callback, message: Message, recipient: Recipient, reply: Reply
+) -> Body:
+    """Specification 2.6: what is sent when a recipient replies."""
+    words: Body = {
+        "channel": reply.channel,
+        "acknowledged": short_time(reply.at),
+        "content": _content(callback, reply.content),
+    }
+    return _payload(config, message, recipient, words, reply.at)
+
+
+def failure_payload(
+    config: SandboxConfig, callback: Callback, message: Message, recipient: Recipient, now: datetime
+) -> Body:
+    """What is sent when a delivery fails: the time is under `undeliverable`, the reason is the content."""
+    words: Body = {
+        "channel": shown_channel(recipient),
+        config.callback_failure_key: short_time(now),
+        "content": _content(callback, recipient.failure),
+    }
+    return _payload(config, message, recipient, words, now)
+
+
+def after_attempt(
+    call: CallbackCall, callback: Callback, *, code: int, reason: str, now: datetime, retry_s: float
+) -> CallbackCall:
+    """The call after one attempt: 200 is a success, anything else fails, and is tried again if that is on."""
+    again = now + timedelta(seconds=retry_s)
+    goes_on = code != 200 and callback.retries and again - call.since <= retrying  # noqa: PLR2004  HTTP's OK
+    return msgspec.structs.replace(
+        call,
+        status="SUCCESS" if code == 200 else "FAILED",  # noqa: PLR2004  the same
+        attempts=call.attempts + 1,
+        attempted=now,
+        code=code,
+        reason=reason,
+        due=again if goes_on else None,
+    )
+
+
+def settled(call: CallbackCall) -> CallbackCall:
+    """The call after its owner said that it is dealt with: a success, not tried again."""
+    return msgspec.structs.replace(call, status="SUCCESS", due=None)
+
+
+def marked_failed(call: CallbackCall) -> CallbackCall:
+    """The call after its owner said that it failed: tried again only if it would have been anyway."""
+    return msgspec.structs.replace(call, status="FAILED")
+
+
+def _payload(
+    config: SandboxConfig, message: Message, recipient: Recipient, words: Body, now: datetime
+) -> Body:
+    parameters: Body = {name: _as_text(value) for name, value in (message.parameters or {}).items()}
+    if config.callback_service_keys:
+        parameters = {**_service_keys(message, recipient, now), **parameters}
+    return {
+        "messageid": message.id,
+        config.callback_location_key: message.location,
+        "from": responder(recipient),
+        "responseMessage": words,
+        **({"customParameters": parameters} if parameters else {}),
+    }
+
+
+def _service_keys(message: Message, recipient: Recipient, now: datetime) -> Body:
+    """Some of the keys that the service adds of its own, all of them texts."""
+    return {
+        "sender_name": message.user,
+        "recipient_name": recipient.name,
+        "recipient_mobile": recipient.mobile,
+        "date": f"{now:%d/%m/%Y}",
+        "time": f"{now:%H:%M}",
+        "yyyy": f"{now:%Y}",
+        "sec": f"{now:%S}",
+        "matchedCategory": category(recipient),
+        "responseRule": "",
+    }
+
+
+def _as_text(value: object) -> str:
+    """Specification 2.6: all values are texts. A text is unchanged, anything else is its JSON text.
+
+    So 5 is "5", null is "null", and an object comes back whole, its keys in their order.
+    """
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _content(callback: Callback, text: str) -> str:
+    return re.sub(r"<[^<>]*>", "", text) if callback.remove_html else text
+
+
+def _auth(given: object) -> tuple[AuthType, str]:
+    if given is None:
+        return "", ""
+    if not isinstance(given, dict):
+        raise invalid("auth must be an object")
+    found = AUTH_TYPES.get(str(given.get("type")))
+    if found is None:
+        raise invalid(f"auth: type must be one of {', '.join(AUTH_TYPES)}")
+    key = given.get("key")
+    if not isinstance(key, str) or not 1 <= len(key) <= key_max or not key.isprintable():
+        raise invalid(f"auth: key must be a text of 1 to {key_max} printable characters")
+    return found, key
+
+
+def _content_type(given: object) -> Literal["json", "xml"]:
+    match given:
+        case "json":
+            return "json"
+        case "xml":
+            return "xml"
+        case _:
+            raise invalid("contentType must be json or xml")
+
+
+def _url(given: Body) -> str:
+    url = _text(given, "url", 2_000)
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good or not url.isascii() or not url.isprintable() or " " in url:
+        raise invalid("url must be a whole http or https address")
+    return url
+
+
+def _text(given: Body, name: str, characters_max: int) -> str:
+    value = given.get(name, "")
+    if not isinstance(value, str):
+        raise invalid(f"{name} must be a string")
+    if len(value) > characters_max:
+        raise invalid(f"{name} has {len(value)} characters; the limit is {characters_max}")
+    return value
+
+
+def _enabled(given: Body, name: str, *, default: str) -> bool:
+    value = given.get(name, default)
+    if value not in ("enabled", "disabled"):
+        raise invalid(f"{name} must be enabled or disabled")
+    return value == "enabled"
+
+
+def _flag(value: object) -> bool:
+    if str(value).lower() not in ("true", "false"):
+        raise invalid("retriesEnabled must be true or false")
+    return str(value).lower() == "true"

@@ -1,0 +1,244 @@
+"""Messages, statuses, responses, callbacks and calls as documents.
+
+Belongs here: shapes on the wire, in the recorded order of keys. Not here: rules, pages, what is sent to
+callbacks (callbacks.py).
+Source: specification 2.4 and 2.5; docs/service.md, messages and callbacks.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from reconciler.sandbox.collections.wire import Writer, body_types
+from reconciler.sandbox.keeping.mail import Callback, CallbackCall, Message, Recipient, Reply
+from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.messaging.replies import (
+    Category,
+    category,
+    count_categories,
+    count_states,
+    delivery_word,
+    shown_channel,
+)
+
+CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status, in this order
+nothing = "N/A"  # what stands for the answer of somebody who gave none
+
+# What a message shows of the parts that nobody has written (recorded).
+_DLR: Body = {
+    **dict.fromkeys(("period", "rule", "type"), ""),
+    "publishToWeb": False,
+    **dict.fromkeys(("expiryDay", "expiryHour", "expiryMin"), 0),
+    "feedIds": "",
+    "bool": False,
+}
+_SOCIAL: Body = {"social": [{"id": "social"}, {"id": "social_long"}]}
+
+_RELATIONS = (
+    ("summaryStatus", "messagestatus?view=summary"),
+    ("detailedStatus", "messagestatus?view=detailed"),
+    ("summaryResponses", "messageresponses?view=summary&filter=default"),
+    ("detailedResponses", "messageresponses?view=detailed&filter=default"),
+    ("summaryResponsesWithResponseRule", "messageresponses?view=summary&filter=responserule"),
+    ("detailedResponsesWithResponseRule", "messageresponses?view=detailed&filter=responserule"),
+)
+
+
+def link(uri: str, rel: str, method: str = "GET", types: str = "") -> Body:
+    """One link; with the types of the body that it takes, if it takes one."""
+    return {"uri": uri, "rel": rel, "method": method, **({"type": types} if types else {})}
+
+
+def without_key(query_text: str) -> str:
+    """The query with a question mark before it, as links echo it: without the API key; "" for none."""
+    parts = [part for part in query_text.split("&") if part and not part.lower().startswith("apikey=")]
+    return f"?{'&'.join(parts)}" if parts else ""
+
+
+def message_row(writer: Writer, message: Message, query_text: str) -> Body:
+    """One item of the list: no id; its own link carries the query of the list (recorded)."""
+    uri = writer.address("messages", message.id) + without_key(query_text)
+    return {**_frame(message, sender=message.user), "link": [link(uri, "self")]}
+
+
+def message_document(writer: Writer, message: Message) -> Body:
+    """The whole message, with its seven links. Its sender is an MRI here, and a name in lists (recorded)."""
+    uri = writer.address("messages", message.id)
+    more = {"label": "", "type": "default", "dlr": _DLR, "voice": {}, "social": _SOCIAL, **message.fields}
+    if message.callback_id:
+        more["callbackId"] = message.callback_id
+    if message.parameters is not None:
+        more["callbackParameters"] = message.parameters
+    return {
+        **({"id": message.id} if writer.config.id_in_get else {}),
+        "to": message.to,
+        **_frame(message, sender=f"{message.user}@User.service.example"),
+        **more,
+        "link": [link(uri, "self"), *(link(f"{uri}/{path}", rel) for rel, path in _RELATIONS)],
+    }
+
+
+def status_summary(message: Message, uri: str) -> Body:
+    """How many recipients are in each of the five states; `uri` is the address asked, with its query."""
+    categories = [
+        {"name": name, "recipientCount": count, "percentageTotal": share}
+        for name, count, share in count_states(message)
+    ]
+    return {"messageStatuses": [{"link": [link(uri, "self")], "categories": categories}], "link": []}
+
+
+def status_row(message: Message, recipient: Recipient, uri: str) -> Body:
+    """What became of the message for one recipient: all three channels, blank where not used (recorded)."""
+    used = recipient.channel or ("email" if "@" in recipient.written else "sms")
+    blank: Body = {"status": "", "destination": ""}
+    return {
+        "name": recipient.name,
+        "info": f" {_info(message, recipient)} ",
+        "link": [link(uri, "self")],
+        "status": [
+            {"type": channel, **(_delivery(message, recipient) if channel == used else blank)}
+            for channel in CHANNELS
+        ],
+    }
+
+
+def _delivery(message: Message, recipient: Recipient) -> Body:
+    """The channel that was used. A time that there is none of is left out."""
+    reached = message.executed if recipient.channel and not recipient.failed else None
+    answered = recipient.replies[0].at if recipient.replies else None
+    delivery: Body = {
+        "status": delivery_word(message, recipient),
+        "destination": recipient.destination or recipient.written,
+        "sentTimestamp": _milliseconds(message.executed if recipient.channel else None),
+        "receivedTimestamp": _milliseconds(reached),
+        "acknowlegedTimestamp": _milliseconds(answered),  # misspelt by the service (recorded)
+    }
+    return {name: value for name, value in delivery.items() if value is not None}
+
+
+def _info(message: Message, recipient: Recipient) -> str:
+    """One sentence about the delivery; recorded for e-mail, documented for SMS."""
+    if recipient.failed:
+        return recipient.failure
+    if message.executed is None:
+        return "Message queued."
+    return "Email message sent OK." if recipient.channel == "email" else "Out bound SMS text message sent OK."
+
+
+def response_summary(message: Message, wanted: Iterable[Category], uri: str) -> Body:
+    """Specification 2.5: an entry for each category that counts somebody. All numbers are texts."""
+    entries = [
+        {"type": name, "responseCount": str(count), "percentageTotal": share, "link": []}
+        for name, count, share in count_categories(message)
+        if name in wanted
+    ]
+    return {"messageresponses": entries, "link": [link(uri, "self")]}
+
+
+def response_rows(message: Message, wanted: Iterable[Category]) -> list[Body]:
+    """A row for each reply, and one for each recipient without any."""
+    wanted = tuple(wanted)
+    return [
+        {"from": responder(one), "responseCategory": category(one), "responseMessage": _words(one, reply)}
+        for one in message.recipients
+        if category(one) in wanted
+        for reply in one.replies or (None,)
+    ]
+
+
+def responder(recipient: Recipient) -> Body:
+    """Specification 2.6: who answers, five texts."""
+    return {
+        "name": recipient.name,
+        "mri": recipient.mri,
+        "mobile": recipient.mobile,
+        "email": recipient.email,
+        "voice": recipient.voice,
+    }
+
+
+def callback_document(writer: Writer, callback: Callback) -> Body:
+    """The whole callback, its key included, as documented; lists show the same."""
+    uri = writer.address("callbacks", callback.id)
+    types, history = (body_types(writer.config.vendor, kind) for kind in ("api-callback", "api-call"))
+    auth = {"auth": {"type": callback.auth_type, "key": callback.key}} if callback.auth_type else {}
+    return {
+        "id": callback.id,
+        "name": callback.name,
+        "url": callback.url,
+        **auth,
+        "contentType": callback.content_type,
+        "removeHTML": _able(on=callback.remove_html),
+        "retriesEnabled": callback.retries,
+        "email": callback.email,
+        "callbacks": {
+            "reply": _able(on=callback.on_reply),
+            "undeliverable": _able(on=callback.on_undeliverable),
+        },
+        "link": [
+            link(uri, "self"),
+            link(uri, "updateCallback", "PUT", types),
+            link(uri, "deleteCallback", "DELETE"),
+            link(f"{uri}/calls", "retrieveCallbackHistory"),
+            link(f"{uri}/calls", "updateCallbackHistory", "PUT", history),
+        ],
+    }
+
+
+def call_row(writer: Writer, callback: Callback, call: CallbackCall) -> Body:
+    """One event that was tried at least once, and how the last attempt ended."""
+    payload = call.payload
+    uri = f"{writer.address('callbacks', callback.id, 'calls')}?id={call.id}"
+    return {
+        "id": call.id,
+        "messageId": call.message,
+        "messageLocation": payload.get("location") or payload.get("messagelocation"),
+        "status": call.status,
+        "from": payload["from"],
+        "responseMessage": payload["responseMessage"],
+        "callback": {
+            "id": callback.id,
+            "name": callback.name,
+            "url": callback.url,
+            "attemptedDate": short_time(call.attempted) if call.attempted else "",
+            "statusCode": call.code,
+            "statusMessage": call.reason,
+        },
+        "link": [
+            link(uri, "self"),
+            link(uri, "updateCall", "PUT", body_types(writer.config.vendor, "api-call")),
+        ],
+    }
+
+
+def short_time(moment: datetime) -> str:
+    """Specification 2.6: dd/mm/yy hh:mm. In UTC (assumed)."""
+    return f"{moment:%d/%m/%y %H:%M}"
+
+
+def _frame(message: Message, *, sender: str) -> Body:
+    return {
+        "subject": message.subject,
+        "repetitionCount": 0,
+        "repeatDays": 0,
+        "repeatHrs": 0,
+        "repeatMin": 0,
+        "from": sender,
+        "direction": "OUTGOING",
+        "responseCount": str(sum(len(one.replies) for one in message.recipients)),
+        "createdTime": _milliseconds(message.created),
+    }
+
+
+def _words(recipient: Recipient, reply: Reply | None) -> Body:
+    if reply is None:
+        return {"channel": shown_channel(recipient) or nothing, "acknowledged": nothing, "content": nothing}
+    return {"channel": reply.channel, "acknowledged": short_time(reply.at), "content": reply.content}
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    """Milliseconds since 1970: what messages and statuses count their times in (recorded)."""
+    return None if moment is None else round(moment.timestamp() * 1000)
+
+
+def _able(*, on: bool) -> str:
+    return "enabled" if on else "disabled"

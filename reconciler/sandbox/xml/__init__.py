@@ -1,0 +1,1 @@
+"""Documents in XML: the tree, the rules, the form of each kind."""
