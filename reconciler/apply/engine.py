@@ -56,7 +56,8 @@ async def apply(
     try:
         # A wave begins when all of the one before has ended: a device needs the id of its contact.
         for wave in waves(plan.changes):
-            await together(run, [carrying.work(queue) for queue in queues(run, wave)])
+            shared = queues(run, wave, lambda: run.over() is None)
+            await together(run, [carrying.work(queue) for queue in shared])
         for outcome in await settle(run):
             carrying.ended(outcome)
         carrying.end_what_never_began()

@@ -84,7 +84,7 @@ async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[O
             outcomes[intent.address] = await _looked_at(run, name, intent, change)
 
     try:
-        await together(run, [look_at(queue) for queue in queues(run, doubts)])
+        await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
     finally:
         await run.ledger.close()
     seen = [outcomes.get(intent.address) for intent, _ in doubts]

@@ -156,6 +156,11 @@ class Session:
             self.halt(Halt("deadline", what, f"{GO_ON}; or raise service.limits.deadline_s"))
         return self.halted
 
+    def may_look(self) -> bool:
+        """Whether what is in doubt may be looked for: --fail-fast ends nothing of that."""
+        halt = self.over()
+        return halt is None or halt.reason == "fail-fast"
+
     async def stretch(self, address: Address) -> None:
         """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
         entity, salt = self.desired.entities.get(address), self.context.store.salt

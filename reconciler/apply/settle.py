@@ -65,7 +65,7 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
 
     # A request can land late: a look before the window is over would take what is under way for absent (A9).
     if doubts and await _waited_out(run):
-        await together(run, [look_at(queue) for queue in queues(run, doubts)])
+        await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
     unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
     return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 
@@ -104,17 +104,12 @@ async def _waited_out(run: Session) -> bool:
 
 async def waited(run: Session, left_s: float) -> bool:
     """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
-    while left_s > 0 and _may_look(run):
+    while left_s > 0 and run.may_look():
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s
         # Renews the lease as well: whoever took the lock meanwhile would look, and write, at the same time.
         await run.ledger.check()
-    return _may_look(run)
-
-
-def _may_look(run: Session) -> bool:
-    halt = run.over()
-    return halt is None or halt.reason == "fail-fast"
+    return run.may_look()
 
 
 async def _settled(run: Session, doubt: Doubt) -> Outcome:

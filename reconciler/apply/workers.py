@@ -1,7 +1,8 @@
 """So many at a time: workers that share a queue, and that can be cut short."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from reconciler.apply.session import Session
@@ -13,16 +14,11 @@ T = TypeVar("T")
 grace_s = 8.0
 
 
-def queues(run: Session, items: Sequence[T]) -> list[Iterator[T]]:
-    """Return a queue for each worker: one that they share, and that ends as soon as the run is over."""
-    return [_until_over(run, items)] * min(run.context.limits.concurrency, len(items))
-
-
-def _until_over(run: Session, items: Sequence[T]) -> Iterator[T]:
-    for item in items:
-        if run.over():
-            return
-        yield item
+def queues(run: Session, items: Sequence[T], goes_on: Callable[[], bool]) -> list[Iterator[T]]:
+    """Return a queue for each worker: one that they share, and that ends as soon as nothing may begin."""
+    # No lock: nothing awaits between one item and the next.
+    shared = takewhile(lambda _: goes_on(), items)
+    return [shared] * min(run.context.limits.concurrency, len(items))
 
 
 async def together(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -> None:

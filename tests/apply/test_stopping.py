@@ -197,6 +197,18 @@ def test_fail_fast_begins_nothing_after_a_failure(tmp_path: Path) -> None:
     assert run.exit_code == 6
 
 
+def test_fail_fast_looks_for_what_is_in_doubt(tmp_path: Path) -> None:
+    """Nothing new begins, and what was sent is told as it is: a wait without a look would be for nothing."""
+    bench = Bench(tmp_path, concurrency=1)
+    bench.fail_fast = True
+
+    run = bench.apply(*PEOPLE, rules=[Rule("POST", lost_after, nth=2)])
+
+    assert counted(run) == {"applied": 2, "not attempted": 18}
+    assert "--fail-fast" in run.stopped
+    assert bench.wire.count()["POST"] == 2
+
+
 def test_a_lost_lock_ends_the_run_before_the_next_write(tmp_path: Path) -> None:
     """P7: somebody else is the writer now."""
     bench = Bench(tmp_path, concurrency=1)
