@@ -125,8 +125,12 @@ def test_a_create_shows_the_headline_first_and_no_secret(kind: Kind) -> None:
 @ROWS
 def test_what_is_read_back_of_every_field_has_the_name_of_the_manifest(kind: Kind) -> None:
     """A body of the service comes back under our names, without what is not ours to compare."""
-    plain = [one for one in kind.fields if one.type not in ("custom", "channels", "content")]
-    body = {one.wire or one.name: one.example or "x" for one in plain}
+    plain = [one for one in kind.fields if one.name not in kind.structured and one.type != "content"]
+    body: dict[str, Any] = {}
+    for one in plain:
+        group, _, key = one.name.rpartition(".")
+        holder = body.setdefault(kind.wire.get(group, group), {}) if group else body
+        holder[key if group else one.wire or one.name] = one.example or "x"
 
     shown = live(kind.name, body)
 

@@ -161,7 +161,7 @@ def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) ->
 
 
 def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldChange | None, Skip | None]:
-    if path not in state.live or cleared(path, "", state.live[path]):
+    if path not in state.live or cleared(state.kind.name, path, "", state.live[path]):
         return None, None
     if not state.moved(path):
         return state.clear(path), None

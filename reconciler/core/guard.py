@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from reconciler.model.changes import Change, Create, Delete, Update, action
+from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan, Reason, Verdict
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Scope
@@ -27,7 +28,7 @@ class Consent(Struct, frozen=True):
 
 
 def guard(plan: Plan, limits: GuardLimits, consent: Consent, missing: Missing = frozenset()) -> Verdict:
-    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1, G1 to G5.
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1, G1 to G6.
 
     `missing` are the kinds and actions that this deployment does not offer.
     """
@@ -93,6 +94,7 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
         what = f"the plan deletes {total} entities (the limit is {limits.deletes_max})."
         yield Reason("G1", "", total, limits.deletes_max, what, flag)
     yield from _adopted_deletes(plan, limits, flag)
+    yield from _deletes_in_use(plan, flag)
     for scope in _scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
         owned = plan.owned.get(str(scope), 0)
@@ -117,6 +119,17 @@ def _adopted_deletes(plan: Plan, limits: GuardLimits, flag: str) -> Iterator[Rea
             f"(the limit is {limits.adopted_deletes_max}): {named}."
         )
         yield Reason("G5", "", len(older), limits.adopted_deletes_max, what, flag)
+
+
+def _deletes_in_use(plan: Plan, flag: str) -> Iterator[Reason]:
+    """Refuse any delete of a kind that others may be using, which nobody can see from here."""
+    for scope in _scopes(plan):
+        doomed = [one for one in plan.scoped(scope) if isinstance(one, Delete)]
+        if doomed and (lost := KINDS[scope.kind].in_use):
+            named = ", ".join(str(one.address) for one in doomed[:_SHOWN])
+            named += f" and {len(doomed) - _SHOWN} more" if len(doomed) > _SHOWN else ""
+            what = f"the plan deletes {len(doomed)} {scope} ({named}): {lost}."
+            yield Reason("G6", str(scope), len(doomed), 0, what, flag)
 
 
 def _origin(change: Delete) -> str:

@@ -61,8 +61,10 @@ def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
         if row.type_of(head) == "content":
             assert entity.content is not None, f"{entity.address}: {head} is declared but was not loaded"  # noqa: S101 - our own mistake
             body[key] = base64.b64encode(entity.content.data).decode("ascii")
-        elif below and row.type_of(head) in _PARTS:
-            body[key] = _PARTS[row.type_of(head)](body.get(key), below, value)
+        elif below and row.structured.get(head) in _PARTS:
+            body[key] = _PARTS[row.structured[head]](body.get(key), below, value)
+            if not body[key] and row.structured[head] == "group":
+                del body[key]
         elif value == "":
             body.pop(key, None)
         else:
@@ -94,8 +96,17 @@ def _channel(options: object, path: str, value: Scalar) -> list[Body]:
     return [row for row in found if not _is(row, channel) or _holds(row)]
 
 
+def _grouped(group: object, key: str, value: Scalar) -> Body:
+    """Return a group with one of its fields set, or left out when `value` is empty."""
+    return _with(group if isinstance(group, dict) else {}, key, value)
+
+
 # How one path of a field is set within the list that the service has of it, by the type of the field.
-_PARTS: Mapping[str, Callable[[object, str, Scalar], list[Body]]] = {"custom": _custom, "channels": _channel}
+_PARTS: Mapping[str, Callable[[object, str, Scalar], list[Body] | Body]] = {
+    "custom": _custom,
+    "channels": _channel,
+    "group": _grouped,
+}
 
 
 def _with(row: Body, key: str, value: Scalar) -> Body:

@@ -14,7 +14,7 @@ from typing import Any
 from reconciler.core.composed import normalized
 from reconciler.core.stretch import stretched
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind import FieldType
+from reconciler.model.kind import FieldType, Kind
 from reconciler.model.kinds import KINDS
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
@@ -38,11 +38,30 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
         path = ours.get(key, key)
         if path in row.server_owned or path in row.write_only:
             continue
-        for leaf, scalar in _LEAVES.get(row.type_of(path), _scalar)(path, value):
+        for leaf, scalar in _LEAVES.get(row.structured.get(path, "text"), _scalar)(path, value):
             normal = scalar_of(kind, leaf, scalar)
-            if normal != "":
+            if normal != "" and leaf not in row.write_only:
                 fields[leaf] = normal
+    for field in row.presumed:
+        if not any(path in fields for path in row.beside(field)):
+            fields[field.name] = field.absent
     return fields
+
+
+def secrets_of(kind: Kind, body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the secrets that a body of the service holds, in clear."""
+    return tuple(
+        str(scalar)
+        for key, value in body.items()
+        for leaf, scalar in _LEAVES.get(kind.structured.get(_our(kind, key), "text"), _scalar)(
+            _our(kind, key), value
+        )
+        if leaf in kind.secret
+    )
+
+
+def _our(kind: Kind, key: str) -> str:
+    return next((path for path, wire in kind.wire.items() if wire == key), key)
 
 
 def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
@@ -52,7 +71,7 @@ def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
 
 def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     """Return one value in the normal form: NFC, no space around it, known spellings folded to one."""
-    flag = is_flag(path)
+    flag = is_flag(kind, path)
     if isinstance(value, bool):
         return value if flag else str(value).lower()  # elsewhere a manifest can only hold the word
     # An ASCII text without edges to trim is its own normal form; nearly all of them are.
@@ -63,9 +82,10 @@ def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     return folds.get(text.casefold(), text) if folds else text
 
 
-def is_flag(path: str) -> bool:
-    """Whether a field holds true or false: whether a channel of a contact is on."""
-    return path.startswith("messagingOptions.") and path.endswith(".enabled")
+def is_flag(kind: str, path: str) -> bool:
+    """Whether a field holds true or false, as whether a channel of a contact is on."""
+    row = KINDS[kind]
+    return path in row.flags or (path.endswith(".enabled") and row.type_of(path) == "channels")
 
 
 def masked(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
@@ -169,10 +189,16 @@ def _custom(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
             yield from _scalar(f"{path}.{name}", field.get("fieldValue"))
 
 
+def _group(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    for key, part in value.items() if isinstance(value, dict) else ():
+        yield from _scalar(f"{path}.{key}", part)
+
+
 # How a value becomes scalars by path, by the type of its field; every other type is one scalar.
 _LEAVES: Mapping[FieldType, Callable[[str, object], Iterator[tuple[str, Scalar]]]] = {
     "channels": _channels,
     "custom": _custom,
+    "group": _group,
 }
 
 

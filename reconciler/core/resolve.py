@@ -17,6 +17,7 @@ from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Fields, Manifest, Place
 from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired, Scope
 
 
@@ -33,7 +34,7 @@ def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     Entities stand in the order of their addresses; problems are sorted by file and line.
     """
     ordered = sorted(manifests, key=lambda manifest: manifest.file)
-    problems = list(_unknown_workspaces(ordered, rules))
+    problems = [*_unknown_workspaces(ordered, rules), *_misplaced(ordered)]
     every = [one for manifest in ordered for one in _declared(manifest, rules)]
     every.sort(key=lambda one: (one.document.place.file, one.document.place.line, one.document.place.column))
     first: dict[Address, Declared] = {}
@@ -72,6 +73,17 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator
             hint = did_you_mean(manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}")
             what = f"the workspace {manifest.workspace} is not in the settings."
             yield manifest.workspace_place.problem(what, hint)
+
+
+def _misplaced(manifests: Sequence[Manifest]) -> Iterator[Problem]:
+    """Yield the kinds that belong to the account and stand in a manifest of some workspace."""
+    for manifest in manifests:
+        for kind in sorted(manifest.kinds):
+            if KINDS[kind].company and manifest.workspace not in ("default", "?"):
+                plural = KINDS[kind].plural
+                what = f"{plural} belong to the account, and not to the workspace {manifest.workspace}."
+                hint = f"move `{plural}:` into a manifest with `workspace: default`"
+                yield manifest.workspace_place.problem(what, hint)
 
 
 def _declared(manifest: Manifest, rules: Rules) -> Iterator[Declared]:

@@ -83,7 +83,7 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     Spellings: the offset that a time zone has in a year, the digits of a phone number, the letter case of an
     e-mail address.
     """
-    if sent == shown or cleared(path, sent, shown):
+    if sent == shown or cleared(kind, path, sent, shown):
         return True
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
         return False
@@ -94,12 +94,12 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     return identity_key(path, sent) == identity_key(path, shown)
 
 
-def cleared(path: str, sent: Scalar, shown: Scalar) -> bool:
+def cleared(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     """Whether a flag was taken away: a channel that keeps another option shows it as false, never as absent.
 
     Source: docs/service.md, contacts. To clear it again and again would be a write without an end.
     """
-    return sent == "" and shown is False and is_flag(path)
+    return sent == "" and shown is False and is_flag(kind, path)
 
 
 def identity(

@@ -285,7 +285,10 @@ def desired_of(plan: Plan, recorded: Recorded) -> Desired:
         elif isinstance(change, Update) and change.address in recorded.entities:
             entities[change.address] = _entity(change, recorded.entities[change.address])
     scopes = {
-        Scope(kind, one.alias) for one in plan.target.workspaces for kind in KINDS if not KINDS[kind].parent
+        Scope(name, one.alias)
+        for one in plan.target.workspaces
+        for name, kind in KINDS.items()
+        if not kind.parent and (not kind.company or one.alias == "default")
     }
     return Desired(entities, frozenset(scopes))
 

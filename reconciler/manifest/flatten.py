@@ -19,9 +19,6 @@ from reconciler.model.kinds import CONTACT, KINDS, children
 
 _NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
-_DEEP = frozenset(
-    field.name for kind in KINDS.values() for field in kind.fields if field.type in ("custom", "channels")
-)
 _OURS = frozenset({"meta", *(kind.plural for kind in KINDS.values() if kind.parent)})
 
 # What was read for a field that holds a payload, by the path of its entry.
@@ -62,27 +59,23 @@ class Flattener:
 
     def defaults(self) -> Mapping[str, Fields]:
         """Return the default fields by kind."""
-        section: dict[str, Any] = self._tree.value.get("defaults", {})
-        return {BY_PLURAL[plural].name: self._fields(body)[0] for plural, body in section.items()}
+        return {kind.name: self._fields(kind, body)[0] for kind, body in self._defaults()}
 
     def default_places(self) -> Mapping[str, Mapping[str, Place]]:
         """Return the place of each default field, by kind."""
-        section: dict[str, Any] = self._tree.value.get("defaults", {})
         found: dict[str, Mapping[str, Place]] = {}
-        for plural, body in section.items():
-            _, paths, packed = self._fields(body)
-            found[BY_PLURAL[plural].name] = Places(self._tree.file, paths, packed)
+        for kind, body in self._defaults():
+            _, paths, packed = self._fields(kind, body)
+            found[kind.name] = Places(self._tree.file, paths, packed)
         return found
 
-    def _entries(self, holder: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any], Place]]:
-        bodies: dict[str, Any] = holder.get(key, {})
-        if bodies:
-            for (name, body), place in zip(bodies.items(), self._tree.places(bodies), strict=True):
-                yield name, body, place
+    def _defaults(self) -> Iterator[tuple[Kind, dict[str, Any]]]:
+        section: dict[str, Any] = self._tree.value.get("defaults", {})
+        return ((BY_PLURAL[plural], body) for plural, body in section.items())
 
     def _document(self, entry: Entry, content: Content | None, unread: frozenset[str]) -> Document:
         body, place = entry.body, self._tree.place(entry.path)
-        fields, paths, packed = self._fields(body)
+        fields, paths, packed = self._fields(entry.kind, body)
         fields.pop(entry.kind.content, None)
         if content is not None:
             fields[entry.kind.content] = content.digest
@@ -100,27 +93,30 @@ class Flattener:
             again=self._again,
         )
 
-    def _fields(self, body: dict[str, Any]) -> tuple[dict[str, Scalar], tuple[str, ...], "array[int]"]:
+    def _fields(
+        self, kind: Kind, body: dict[str, Any]
+    ) -> tuple[dict[str, Scalar], tuple[str, ...], "array[int]"]:
         fields: dict[str, Scalar] = {}
         packed = array("Q")
         for (key, value), mark in zip(body.items(), self._tree.packed(body), strict=True):
             if key in _OURS:
                 continue
-            if key in _DEEP:
-                self._deep(key, value, fields, packed)
+            if key in kind.structured:
+                self._deep(kind, key, value, fields, packed)
             else:
-                fields[key] = value
+                fields[key] = value == "true" if key in kind.flags else value
                 packed.append(mark)
         return fields, self._shape(list(fields)), packed
 
-    def _deep(self, path: str, node: dict[str, Any], fields: dict[str, Scalar], packed: "array[int]") -> None:
+    def _deep(
+        self, kind: Kind, path: str, node: dict[str, Any], fields: dict[str, Scalar], packed: "array[int]"
+    ) -> None:
         for (key, value), mark in zip(node.items(), self._tree.packed(node), strict=True):
             below = self._joined.setdefault((path, key), f"{path}.{key}")
             if isinstance(value, dict):
-                self._deep(below, value, fields, packed)
+                self._deep(kind, below, value, fields, packed)
             else:
-                flag = is_flag(below)
-                fields[below] = value == "true" if flag else value
+                fields[below] = value == "true" if is_flag(kind.name, below) else value
                 packed.append(mark)
 
     def _shape(self, paths: list[str]) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ def known_fields(extras: Extras) -> Known:
         paths = (
             {*definitions[kind.name]["properties"]} - {"meta"} - {one.plural for one in children(kind.name)}
         )
+        paths |= {one.name for parts in kind.groups.values() for one in parts}
         for field in kind.declarable:
             if field.type == "channels":
                 paths |= {f"{field.name}.{one}" for one in options}

@@ -154,7 +154,7 @@ class Roster:
             text = template.render(cells)
             if text is None:
                 continue
-            flag = is_flag(path)
+            flag = is_flag(CONTACT.name, path)
             fields[path] = self._flag(path, text, row, template) if flag else text
             packed.append(pack(number, _cell(template)))
         place = Place(self._table.file, number, _cell(self._name))

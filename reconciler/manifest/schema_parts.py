@@ -52,7 +52,7 @@ def _section(kind: Kind) -> Schema:
 
 
 def _entry(kind: Kind) -> Schema:
-    fields = {field.name: _field(field) for field in kind.declarable}
+    fields = {field.name: _field(kind, field) for field in kind.keys}
     sections = {child.plural: _section(child) for child in children(kind.name)}
     meta = "reactivableMeta" if any(field.revives for field in kind.fields) else "meta"
     return {
@@ -65,16 +65,32 @@ def _entry(kind: Kind) -> Schema:
     }
 
 
-def _field(field: Field) -> Schema:
+def _field(kind: Kind, field: Field) -> Schema:
     if field.type in _SHAPES:
         return {"$ref": f"#/$defs/{_SHAPES[field.type]}"}
+    if field.type == "group":
+        return _group(kind, field)
     about = {"title": field.title, "description": field.about, "examples": [field.example]}
+    if field.type == "flag":
+        return {"$ref": "#/$defs/flag", **about}
     if field.words:
         return {"enum": _spellings(field), **about}
     if field.pattern:
         return {"type": "string", "pattern": field.pattern, **about}
     hidden = {"writeOnly": True} if field.secret else {}
     return {"$ref": "#/$defs/text", **about, **hidden}
+
+
+def _group(kind: Kind, field: Field) -> Schema:
+    parts = {one.name.removeprefix(f"{field.name}."): one for one in kind.groups[field.name]}
+    return {
+        "type": "object",
+        "title": field.title,
+        "description": field.about,
+        "properties": {name: _field(kind, one) for name, one in parts.items()},
+        "additionalProperties": False,
+        "examples": [{name: one.example for name, one in parts.items()}],
+    }
 
 
 def _spellings(field: Field) -> list[str]:
@@ -86,7 +102,7 @@ def _spellings(field: Field) -> list[str]:
 
 
 def _defaults(kind: Kind) -> Schema:
-    shared = [field for field in kind.declarable if not field.own]
+    shared = [field for field in kind.keys if not field.own]
     return {
         "type": "object",
         "title": f"Defaults of {kind.plural}",
@@ -101,7 +117,7 @@ def _defaults(kind: Kind) -> Schema:
 
 def _row_template(kind: Kind) -> Schema:
     return {
-        **{field.name: _column(kind, field) for field in kind.declarable},
+        **{field.name: _column(kind, field) for field in kind.keys},
         "meta": {"$ref": "#/$defs/rosterMeta"},
     }
 

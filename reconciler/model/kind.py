@@ -14,20 +14,24 @@ from msgspec import Struct
 # email     compared in lower case       content   a payload: its digest is compared, its bytes are sent
 # phone     compared by its digits       custom    texts by name, sent as a list of named values
 # country   by its English name          channels  how somebody is reached, sent as a list of channels
-FieldType = Literal["text", "email", "phone", "country", "zone", "content", "custom", "channels"]
+# flag      true or false                group     a mapping whose values are fields of their own: `auth.key`
+FieldType = Literal[
+    "text", "flag", "email", "phone", "country", "zone", "content", "custom", "channels", "group"
+]
 
 
 class Field(Struct, frozen=True):
     """One field of a kind: its name in manifests, what editors show of it, and how it behaves.
 
-    `title`, `about` and `example` are for people; a field of the service alone has none. `wire` is its name
-    in bodies where that is another. `required`: the service takes no entity without it. `server_owned`: read
-    and never sent. `write_only`: sent and never read back. `secret`: shown nowhere. `sticky`: it survives a
-    full-replace PUT that leaves it out, so leaving it out cannot clear it. `own`: never a default, because
-    no two entities share it. `words` map each spelling, in lower case, to the word of the service that it
-    stands for; `loose`: manifests may write any of these spellings. `pattern` is what its text has to match.
-    `area` is the field of a phone number's area code. `revives` is, of a status that the service sets by
-    itself, that value and the one that takes it back.
+    A field of a group has the group's name, a dot and its own. `title`, `about` and `example` are for people;
+    a field of the service alone has none. `wire` is the name in bodies where that is another. `required`: the
+    service takes no entity without it. `server_owned`: read and never sent. `write_only`: sent and never read
+    back. `secret`: shown nowhere. `sticky`: it survives a full-replace PUT that leaves it out, so leaving it
+    out cannot clear it. `absent` is what it means where the service shows nothing of it, nor of its group.
+    `own`: never a default, because no two entities share it. `words` map each spelling, in lower case, to the
+    word of the service that it stands for; `loose`: manifests may write any of these spellings. `pattern` is
+    what its text has to match. `area` is the field of a phone number's area code. `revives` is, of a status
+    that the service sets by itself, that value and the one that takes it back.
     """
 
     name: str
@@ -42,11 +46,17 @@ class Field(Struct, frozen=True):
     secret: bool = False
     sticky: bool = False
     own: bool = False
+    absent: str | bool = ""
     words: Mapping[str, str] = {}
     loose: bool = False
     pattern: str = ""
     area: str = ""
     revives: tuple[str, str] | None = None
+
+    @property
+    def head(self) -> str:
+        """The name of its group, or its own where it stands alone."""
+        return self.name.partition(".")[0]
 
 
 class Kind(Struct, frozen=True, dict=True):
@@ -60,8 +70,8 @@ class Kind(Struct, frozen=True, dict=True):
     a body with none of these is no entity of this kind. `optional` are the actions that a deployment may lack
     (the profile says so). `marked`: a custom field may carry our ownership mark. `brief`: lists show part of
     each entity. `company`: it belongs to no workspace, and stands in manifests of the workspace `default`
-    alone. `rosters`: rows of a CSV file may declare it. `title`, `about`, `listed` (of the section that holds
-    them) and `example` are for editors.
+    alone. `in_use` says why a delete of one always asks for consent. `rosters`: rows of a CSV file may
+    declare it. `title`, `about`, `listed` (of the section that holds them) and `example` are for editors.
     """
 
     name: str
@@ -85,6 +95,7 @@ class Kind(Struct, frozen=True, dict=True):
     marked: bool = False
     brief: bool = False
     company: bool = False
+    in_use: str = ""
     rosters: bool = False
 
     @cached_property
@@ -96,6 +107,11 @@ class Kind(Struct, frozen=True, dict=True):
     def declarable(self) -> tuple[Field, ...]:
         """The fields that a manifest may declare."""
         return tuple(field for field in self.fields if not field.server_owned)
+
+    @cached_property
+    def keys(self) -> tuple[Field, ...]:
+        """The fields that a manifest may declare, as the keys of an entry: a group is one."""
+        return tuple(field for field in self.declarable if field.head == field.name)
 
     @cached_property
     def required(self) -> tuple[str, ...]:
@@ -133,6 +149,22 @@ class Kind(Struct, frozen=True, dict=True):
         return {field.name: field.wire for field in self.fields if field.wire}
 
     @cached_property
+    def groups(self) -> Mapping[str, tuple[Field, ...]]:
+        """The fields of each group, by its name."""
+        heads = [field.name for field in self.fields if field.type == "group"]
+        return {head: tuple(one for one in self.fields if one.name.startswith(f"{head}.")) for head in heads}
+
+    @cached_property
+    def structured(self) -> Mapping[str, FieldType]:
+        """The types of the fields that are no scalar in a manifest, nor a payload."""
+        return {one.name: one.type for one in self.fields if one.type in ("custom", "channels", "group")}
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """What holds true or false."""
+        return frozenset(field.name for field in self.fields if field.type == "flag")
+
+    @cached_property
     def folds(self) -> Mapping[str, Mapping[str, str]]:
         """By field, the service's word for each spelling of it in lower case."""
         return {field.name: field.words for field in self.fields if field.words}
@@ -142,7 +174,16 @@ class Kind(Struct, frozen=True, dict=True):
         """The field that holds a payload, or ""."""
         return next((field.name for field in self.fields if field.type == "content"), "")
 
+    @cached_property
+    def presumed(self) -> tuple[Field, ...]:
+        """The fields that mean something where the service shows nothing of them."""
+        return tuple(field for field in self.fields if field.absent != "")
+
+    def beside(self, field: Field) -> tuple[str, ...]:
+        """The paths of a field's group, or its own where it stands alone."""
+        return tuple(one.name for one in self.groups.get(field.head, (field,)))
+
     def type_of(self, path: str) -> FieldType:
         """The type of the field that a path belongs to; of one that no row knows, text."""
-        field = self.by_name.get(path.partition(".")[0])
+        field = self.by_name.get(path) or self.by_name.get(path.partition(".")[0])
         return field.type if field else "text"

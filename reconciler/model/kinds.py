@@ -10,8 +10,14 @@ from collections.abc import Mapping
 from reconciler.model.contact_fields import CONTACT_FIELDS
 from reconciler.model.kind import Field, Kind
 
-__all__ = ["CONTACT", "DEVICE", "KINDS", "PARENTS", "RESOURCE", "Field", "Kind", "children"]
+__all__ = ["CALLBACK", "CONTACT", "DEVICE", "KINDS", "PARENTS", "RESOURCE", "Field", "Kind", "children"]
 
+_FORMS = {"json": "json", "xml": "xml"}
+# Two spellings of one thing: facts 6; ours is the one that more of the sources have.
+_AUTH_TYPES = {
+    **{word: word for word in ("httpheader", "querystring", "basicauth", "bearertoken")},
+    "queryparam": "querystring",
+}
 _ENABLED = {"active": "ACTIVE", "disabled": "DISABLED", "a": "ACTIVE", "d": "DISABLED"}
 
 
@@ -168,7 +174,109 @@ RESOURCE = Kind(
     ),
 )
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE)}
+_SWITCH = {"enabled": "enabled", "disabled": "disabled"}
+
+CALLBACK = Kind(
+    name="callback",
+    plural="callbacks",
+    media="api-callback",
+    element="companyapicallback",
+    title="Callback",
+    about="Where the service sends replies to messages, and failed deliveries. Messages name it by its name.",
+    listed="Callbacks by our name for them. They belong to the account, so they stand in manifests of the "
+    "workspace default alone.",
+    example={
+        "name": "on-call",
+        "url": "https://replies.example.com/whispir",
+        "auth": {"type": "httpheader", "key": "${env:ON_CALL_KEY}"},
+    },
+    example_name="on-call",
+    identity=("name",),
+    unique=("name",),
+    wave=1,
+    headline=("name", "url", "contentType", "email"),
+    telling=("name", "url"),
+    company=True,
+    in_use="replies to messages that are on their way, and name it, would reach nobody",
+    fields=(
+        Field(
+            "name",
+            "Callback name",
+            "The name that messages give as their callback: at most 50 characters, unique in the account.",
+            "on-call",
+            required=True,
+            own=True,
+            pattern=r"^(?=.{1,50}$(?!\n))\S(?:.*\S)?$(?!\n)",
+        ),
+        Field(
+            "url",
+            "Address",
+            "Where replies are sent. When a callback is created, the service asks it once and wants a 200.",
+            "https://replies.example.com/whispir",
+            required=True,
+            pattern=r"^https?://[!-~]{1,1990}$(?!\n)",
+        ),
+        Field(
+            "contentType",
+            "Form",
+            "The form of what is sent.",
+            "json",
+            words=_FORMS,
+            absent="json",
+        ),
+        Field("auth", "Authentication", "How the service proves itself.", type="group", own=True),
+        Field(
+            "auth.type",
+            "Way",
+            "Where the key travels: in a header, in the query, as a password or as a bearer token.",
+            "httpheader",
+            required=True,
+            words=_AUTH_TYPES,
+        ),
+        Field(
+            "auth.key",
+            "Key",
+            "The secret that each call has to show, of at most 128 characters. Take it from the environment.",
+            "${env:ON_CALL_KEY}",
+            required=True,
+            write_only=True,
+            secret=True,
+            own=True,
+        ),
+        Field("events", "Events", "What is sent.", type="group", wire="callbacks"),
+        Field(
+            "events.reply", "Replies", "Whether replies are sent.", "enabled", words=_SWITCH, absent="enabled"
+        ),
+        Field(
+            "events.undeliverable",
+            "Failed deliveries",
+            "Whether failed deliveries are sent.",
+            "enabled",
+            words=_SWITCH,
+            absent="enabled",
+        ),
+        Field(
+            "retriesEnabled",
+            "Retries",
+            "Whether a call that failed is tried again for 24 hours.",
+            "true",
+            type="flag",
+            absent=False,
+        ),
+        Field(
+            "removeHTML",
+            "Remove HTML",
+            "Whether tags are taken out of replies.",
+            "disabled",
+            words=_SWITCH,
+            absent="disabled",
+        ),
+        Field("email", "E-mail", "Who is told of calls that failed.", "oncall@example.com", type="email"),
+        *_service("id", "link"),
+    ),
+)
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE, CALLBACK)}
 PARENTS = frozenset(kind.parent for kind in KINDS.values() if kind.parent)
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from reconciler.model.kinds import KINDS
+
 _Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
 _Field = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_]{0,99}\Z")]
 
@@ -58,11 +60,10 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def missing(self) -> frozenset[tuple[str, str]]:
         """The kinds and actions that this deployment does not offer: `("device", "create")`."""
-        contacts = () if self.capabilities.contacts_write else ("create", "update", "delete")
-        devices = () if self.capabilities.devices_write else ("create", "delete")
-        resources = () if self.capabilities.resources_write else ("create", "update", "delete")
-        kinds = {"contact": contacts, "device": devices, "resource": resources}
-        return frozenset((kind, one) for kind, actions in kinds.items() for one in actions)
+        lacking = (
+            kind for kind in KINDS.values() if not getattr(self.capabilities, f"{kind.plural}_write", True)
+        )
+        return frozenset((kind.name, action) for kind in lacking for action in kind.optional)
 
     def read(self, body: dict[str, Any]) -> dict[str, Any]:
         """A contact's body with this program's names. Where both spellings stand, both are left alone."""

@@ -5,11 +5,11 @@ workspaces (modules of these names), carrying a call out (http/transport.py).
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
-from reconciler.model.kinds import CONTACT, DEVICE, RESOURCE
+from reconciler.model.kinds import CONTACT, DEVICE, KINDS, RESOURCE
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.service.entities import Collection, ReadCollection
@@ -54,16 +54,18 @@ class Reader:
 
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         self.calls: Counter[str] = transport.calls
-        self.contacts = ReadCollection(CONTACT, transport, profile, window=window)
-        self.devices = ReadCollection(DEVICE, transport, profile, window=window)
-        self.resources = ReadCollection(RESOURCE, transport, profile, window=window)
+        read = {name: ReadCollection(kind, transport, profile, window=window) for name, kind in KINDS.items()}
+        self._of: Mapping[str, ReadCollection] = read
+        self.contacts = read[CONTACT.name]
+        self.devices = read[DEVICE.name]
+        self.resources = read[RESOURCE.name]
         self.workspaces = ReadWorkspaces(transport, profile, window=window)
         self.messages = ReadMessages(transport, profile, timing=timing)
         self.callbacks = ReadCallbacks(transport, profile)
 
     def of(self, kind: str) -> ReadCollection:
         """The collection of a kind, by its name (`contact`)."""
-        return {"contact": self.contacts, "device": self.devices, "resource": self.resources}[kind]
+        return self._of[kind]
 
 
 class ServiceClient(Reader):
@@ -81,9 +83,11 @@ class ServiceClient(Reader):
         super().__init__(transport, profile, window=window, timing=timing)
         self._transport = transport
         self.gaps = transport.gaps
-        self.contacts = Collection(CONTACT, transport, profile, window=window)
-        self.devices = Collection(DEVICE, transport, profile, window=window)
-        self.resources = Collection(RESOURCE, transport, profile, window=window)
+        written = {name: Collection(kind, transport, profile, window=window) for name, kind in KINDS.items()}
+        self._of: Mapping[str, Collection] = written
+        self.contacts = written[CONTACT.name]
+        self.devices = written[DEVICE.name]
+        self.resources = written[RESOURCE.name]
         self.workspaces = Workspaces(transport, profile, window=window)
         self.messages = Messages(transport, profile, timing=timing)
         self.callbacks = Callbacks(transport, profile)
@@ -132,7 +136,7 @@ class ServiceClient(Reader):
 
     def of(self, kind: str) -> Collection:
         """The collection of a kind, by its name (`contact`)."""
-        return {"contact": self.contacts, "device": self.devices, "resource": self.resources}[kind]
+        return self._of[kind]
 
 
 def paced(service: Service, salt: str) -> tuple[str, float]:

@@ -8,12 +8,13 @@ A `workspace` is the service's id; "" is the default workspace, and only a calle
 Bodies are plain JSON dicts. Source: docs/service.md.
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from reconciler.errors import SettingsError
+from reconciler.core.normalize import secrets_of
+from reconciler.errors import ServiceError, SettingsError
 from reconciler.model.kinds import CONTACT, DEVICE, Kind
 from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
@@ -21,6 +22,7 @@ from reconciler.service.answers import Call
 from reconciler.service.found import Done, Found, Page, Rows
 from reconciler.service.http import caches, media, refusals, urls
 from reconciler.service.http.transport import Transport
+from reconciler.service.http.withheld import withhold
 from reconciler.service.queries import Queries
 
 _NOTHING: Mapping[str, str] = {}
@@ -209,9 +211,10 @@ class Collection(ReadCollection):
         # The answer shows custom fields only when asked to; one call less than reading them afterwards.
         query = (("customFields", "true"),) if self.kind is CONTACT else ()
         call = Call("POST", path, self.kind.media, query, body=self._encoded(body))
-        found = await self._transport.call(
-            call, lambda answer: shapes.created(call, answer, self.kind.plural)
-        )
+        with self._withholding(body):
+            found = await self._transport.call(
+                call, lambda answer: shapes.created(call, answer, self.kind.plural)
+            )
         return self._ours(found)
 
     async def replace(
@@ -224,13 +227,23 @@ class Collection(ReadCollection):
         self._may("update")
         path = self._path(workspace, parent, remote_id)
         call = Call("PUT", path, self.kind.media, body=self._encoded(body))
-        return await self._transport.call(call, lambda answer: shapes.done(call, answer))
+        with self._withholding(body):
+            return await self._transport.call(call, lambda answer: shapes.done(call, answer))
 
     async def delete(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Done:
         """The entity is gone, or will be after a 202. Raises NotFound, InDoubt, Throttled."""
         self._may("delete")
         call = Call("DELETE", self._path(workspace, parent, remote_id), self.kind.media)
         return await self._transport.call(call, lambda answer: shapes.done(call, answer))
+
+    @contextmanager
+    def _withholding(self, body: Mapping[str, Any]) -> Iterator[None]:
+        """Keep the secrets of a body out of the error that sending it ends with."""
+        try:
+            yield
+        except ServiceError as error:
+            withhold(error, secrets_of(self.kind, body))
+            raise
 
     def _encoded(self, body: Mapping[str, Any]) -> bytes:
         written = self._profile.written(body) if self.kind is CONTACT else body

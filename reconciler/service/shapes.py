@@ -19,13 +19,6 @@ from reconciler.service.http import media, refusals, urls
 
 _created_statuses = (200, 201)  # facts 2 to 4: 201; 200 is read liberally. 202 promises nothing yet
 
-# A body with none of these is no entity of that kind, whatever else it is.
-_MARKS: Mapping[str, frozenset[str]] = {
-    "contact": frozenset({"firstName", "lastName", "mri"}),
-    "device": frozenset({"deviceName", "appId", "pushToken"}),
-    "resource": frozenset({"name", "scope", "mimeType"}),
-}
-
 
 def template(kind: Kind, *, named: bool, one: bool) -> str:
     """The path of a kind's collection, or of one entity in it, in a named workspace or the default one."""
@@ -51,7 +44,7 @@ def page_of(call: Call, answer: Answer, found: dict[str, Any], asked: paging.Lis
 def entity(call: Call, answer: Answer, kind: Kind, asked: str) -> Found:
     """One entity, the one that was asked for."""
     document = decoded(call, answer)
-    if media.is_error(document) or not _MARKS[kind.name] & document.keys():
+    if media.is_error(document) or document.keys().isdisjoint(kind.telling):
         raise refusals.malformed(call, f"it is no {kind.name}", status=answer.status)
     if not is_asked(document, kind.plural, asked):
         raise refusals.malformed(call, f"it is another {kind.name}", status=answer.status)

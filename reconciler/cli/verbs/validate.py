@@ -34,7 +34,7 @@ def validate(*, config: str | None, environment: str | None, without_variables: 
 def declared(addresses: Iterable[Address]) -> str:
     """Return how many entities of each kind there are: `3 contacts, 1 device, 0 resources`."""
     kinds = Counter(address.kind for address in addresses)
-    return ", ".join(count(kinds[kind], kind) for kind in KINDS)
+    return ", ".join(count(kinds[kind], kind) for kind in KINDS if kinds[kind]) or "nothing"
 
 
 def _verdict(warnings: int) -> str:

@@ -10,20 +10,18 @@ written, and is never part of an error. Source: docs/service.md, callbacks.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Literal
-from urllib.parse import quote
 
 from msgspec import structs
 
 from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.model.messages import Callback, CallbackCall
 from reconciler.model.profile import Profile
-from reconciler.model.settings import Secret
 from reconciler.service import shapes, unpaged
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
 from reconciler.service.http import urls
-from reconciler.service.http.auth import spellings_of
 from reconciler.service.http.transport import Transport
+from reconciler.service.http.withheld import withhold
 from reconciler.service.messaging import callback_shapes
 from reconciler.service.messaging.callback_shapes import calls_collection, collection
 from reconciler.service.messaging.replies import parse_reply
@@ -39,7 +37,6 @@ email_max = 64
 ids_max = 100  # calls that one request marks: their ids travel in its address
 
 _WORDED = (400, 422)  # facts 8: these say in words what is wrong with the body
-_known_part = 4  # characters of a key; an error text that holds so much of its beginning repeats it
 
 
 class ReadCallbacks:
@@ -147,24 +144,11 @@ def _body(callback: Callback) -> dict[str, object]:
 
 @contextmanager
 def _writing(callback: Callback | None = None) -> Iterator[None]:
-    """Say in an error what to do about a callback, and keep its key out where the service's words repeat it.
-
-    They were cut and escaped before, so the beginning of the key is enough to leave all of them out.
-    """
+    """Say in an error what to do about a callback, and keep its key out of it."""
     try:
         yield
     except ServiceError as error:
-        key = callback.auth.key.reveal() if callback and callback.auth else ""
-        begins = {form[:_known_part] for form in (key, quote(key, safe=""))}
-        said = f"{error} {error.code}"
-        repeats = key and (
-            any(begin in said for begin in begins) or spellings_of(Secret(key)).search(said) is not None
-        )
-        if repeats:
-            error.args = (
-                f"{error.method} {error.path} ({error.status}): the answer repeats the key and is left out.",
-            )
-            error.code = ""
+        repeats = withhold(error, (callback.auth.key.reveal(),) if callback and callback.auth else ())
         if isinstance(error, InDoubt):
             error.next = "list the callbacks and their calls before anything is sent again."
         elif error.status in _WORDED:
