@@ -14,6 +14,7 @@ from test_resume import Killed, killed
 from world import Counting, World
 
 from reconciler.core.guard import Consent
+from reconciler.core.normalize import live
 from reconciler.errors import ManifestError, UnsafePlan
 from reconciler.model.plans import Plan
 from reconciler.model.settings import WorkspaceRef
@@ -148,6 +149,19 @@ def test_a_delete_of_a_callback_always_asks(tmp_path: Path) -> None:
         world.apply(consent=Consent())
     _, run = world.apply(consent=Consent(deletes=1))
     assert run.exit_code == 0
+
+
+def test_what_the_service_leaves_out_means_what_it_does_then() -> None:
+    """Else a plan would set it again and again. Of a group, one that is shown counts alone."""
+    plain = {"name": "on-call", "url": ON_CALL["url"]}
+    presumed = {"contentType": "json", "removeHTML": "disabled", "retriesEnabled": False}
+
+    shown = live("callback", plain)
+    half = live("callback", {**plain, "callbacks": {"reply": "enabled"}})
+
+    both = {"events.reply": "enabled", "events.undeliverable": "enabled"}
+    assert shown == {**plain, **presumed, **both}
+    assert half == {**plain, **presumed, "events.reply": "enabled"}
 
 
 def test_callbacks_stand_in_a_manifest_of_the_default_workspace(tmp_path: Path) -> None:

@@ -42,10 +42,9 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
             normal = scalar_of(kind, leaf, scalar)
             if normal != "" and leaf not in row.write_only:
                 fields[leaf] = normal
-    for field in row.presumed:
-        if not any(path in fields for path in row.beside(field)):
-            fields[field.name] = field.absent
-    return fields
+    # Of a group, one that is shown counts alone: the others are off then, and not what they mean by default.
+    untold = [one for one in row.presumed if fields.keys().isdisjoint(row.beside(one))]
+    return fields | {one.name: one.absent for one in untold}
 
 
 def secrets_of(kind: Kind, body: Mapping[str, Any]) -> tuple[str, ...]:
