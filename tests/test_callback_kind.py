@@ -16,6 +16,7 @@ from world import Counting, World
 from reconciler.core.guard import Consent
 from reconciler.core.normalize import live
 from reconciler.errors import ManifestError, UnsafePlan
+from reconciler.model.changes import Update
 from reconciler.model.plans import Plan
 from reconciler.model.settings import WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
@@ -66,7 +67,8 @@ def test_a_callback_is_made_kept_changed_and_deleted(tmp_path: Path, form: str) 
     declare(world, email="night@example.com", retriesEnabled="false")
     planned, run = world.apply()
     (change,) = planned.plan.changes
-    assert [field.path for field in change.fields] == ["email", "retriesEnabled"]  # type: ignore[union-attr]
+    assert isinstance(change, Update)
+    assert [field.path for field in change.fields] == ["email", "retriesEnabled"]
     assert run.exit_code == 0, run.outcomes
     assert actions(world.plan().plan) == []
 
@@ -90,7 +92,8 @@ def test_a_new_key_is_sent_and_never_shown(tmp_path: Path, form: str) -> None:
     planned, run = world.apply()
 
     (change,) = planned.plan.changes
-    assert [field.path for field in change.fields] == ["auth.key"]  # type: ignore[union-attr]
+    assert isinstance(change, Update)
+    assert [field.path for field in change.fields] == ["auth.key"]
     assert run.exit_code == 0, run.outcomes
     assert KEY not in repr(planned.plan)
     assert KEY not in repr(run)
@@ -112,7 +115,8 @@ def test_a_change_by_somebody_else_is_drift(tmp_path: Path) -> None:
     world.behind_our_back(move)
     (change,) = world.plan().plan.changes
 
-    assert [(field.path, field.cause) for field in change.fields] == [("url", "drifted")]  # type: ignore[union-attr]
+    assert isinstance(change, Update)
+    assert [(field.path, field.cause) for field in change.fields] == [("url", "drifted")]
 
 
 def test_a_callback_that_is_there_is_adopted_by_its_name(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from report import cases
 from report.strategies import calm, creates, deletes, plans, runs, updates, verdicts
 
 from reconciler.errors import Problem
-from reconciler.model.address import contact
+from reconciler.model.address import contact, of
 from reconciler.model.changes import Cause, Create, Delete, FieldChange, Update
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
@@ -99,7 +99,7 @@ def test_a_long_plan_repeats_its_counts_where_the_reader_stands() -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_a_secret_field_is_hidden_even_if_its_mask_was_forgotten(kind: str, path: str, full: bool) -> None:  # noqa: FBT001 - a parameter of the case
     """The mask is put on when the plan is made; this is the second lock on the same door."""
-    address = {"contact": contact("ops", "jane-doe")}.get(kind, cases.PIXEL.address)
+    address = of(kind, "ops", "one", parent="jane-doe" if KINDS[kind].parent else "")
     change = Create(address, "ops.yaml:3", {path: "hunter2"})
     update = Update(address, "ops.yaml:3", "1", (FieldChange(path, "hunter1", "hunter2", "declared"),))
     plan = structs.replace(cases.EMPTY, changes=(change, update))
