@@ -30,7 +30,7 @@ def main() -> "NoReturn":
         os._exit(1)
     from reconciler.cli import mistakes  # noqa: PLC0415 - signals are to be heard before this takes its time
 
-    mistakes.hear()
+    mistakes.install_hooks()
     try:
         from reconciler.cli.main import run  # noqa: PLC0415 - the same
 

@@ -70,7 +70,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what libraries log from now on passes our output."""
-        mistakes.hear_logs()
+        mistakes.capture_logs()
         return super().invoke(ctx)
 
     def resolve_command(
@@ -144,7 +144,7 @@ def run(arguments: Sequence[str]) -> int:
         output.silence(sys.stdout)
         return 0
     except Exception as error:  # noqa: BLE001 - our own mistake is told as every other error, without its text
-        mistake = mistakes.told(error)
+        mistake = mistakes.described(error)
         output.failure(mistake, as_json=as_json)
         return mistake.exit_code
 

@@ -29,7 +29,7 @@ _NEXT = (
 )
 
 
-def told(error: BaseException) -> ProgramError:
+def described(error: BaseException) -> ProgramError:
     """Return the error that is shown for `error`: its kind and where it came up, none of its text."""
     frames = _frames(error)
     place = next((frame for frame in frames if frame.startswith("reconciler.")), "".join(frames[:1]))
@@ -42,17 +42,17 @@ def told(error: BaseException) -> ProgramError:
 
 def last_words(error: BaseException) -> bytes:
     """Return what is written where even the error cannot be printed as usual."""
-    shown = told(error)
+    shown = described(error)
     return "\n".join([str(shown), *(f"  {place}" for place in shown.places), f"  next: {_NEXT}\n"]).encode()
 
 
-def hear() -> None:
+def install_hooks() -> None:
     """Let exceptions of threads, and those that cannot be raised, be told as ours. For entry.py."""
     sys.unraisablehook = lambda found: _tell(found.exc_value)
     threading.excepthook = lambda found: _tell(found.exc_value)
 
 
-def hear_logs() -> None:
+def capture_logs() -> None:
     """Let what libraries log as a warning or worse pass our output, with their tracebacks told as ours.
 
     The event loop logs exceptions of tasks that nobody waits for, the web server those of its handlers.
@@ -76,7 +76,7 @@ def _tell(error: BaseException | None, otherwise: str = "") -> None:
         if otherwise:
             output.note(otherwise)
     elif not isinstance(error, SystemExit):
-        output.failure(told(error), as_json=False)
+        output.failure(described(error), as_json=False)
 
 
 def _kind(error: BaseException) -> str:

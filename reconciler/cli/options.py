@@ -4,13 +4,12 @@ Only their declaration belongs here. What they select or allow is decided furthe
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-formats = ("text", "json")
+Decorator = Callable[[Any], Any]
 
 
 class Count(click.IntRange):
@@ -23,10 +22,10 @@ class Count(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Decorator) -> Decorator:
     """Return one decorator for several options, shown in the order given."""
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
         return command
@@ -34,28 +33,12 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return decorate
 
 
-def settings_options(command: Command) -> Command:
-    """`config`: the settings file, or None; `environment`: the name of the section, or None."""
-    return together(
-        click.option(
-            "--config",
-            metavar="FILE",
-            help="The settings file. Default: reconciler.yaml here, or above within the git repository.",
-        ),
-        click.option(
-            "--environment",
-            "-e",
-            metavar="NAME",
-            help="The section of `environments:` in the settings to use.",
-        ),
-    )(command)
-
-
-def _format(default: str, about: str) -> Callable[[Any], Any]:
+def _format(default: str, about: str) -> Decorator:
+    """`as_json`: whether JSON is wanted."""
     return click.option(
         "--format",
         "as_json",
-        type=click.Choice(formats),
+        type=click.Choice(("text", "json")),
         default=default,
         show_default=True,
         callback=lambda _ctx, _parameter, word: word == "json",
@@ -63,95 +46,7 @@ def _format(default: str, about: str) -> Callable[[Any], Any]:
     )
 
 
-def format_option(command: Command) -> Command:
-    """`as_json`: whether JSON is wanted; text without the option."""
-    return cast("Command", _format("text", "Text for people, JSON for programs.")(command))
-
-
-def replies_format_option(command: Command) -> Command:
-    """`as_json`, for replies: JSON without the option."""
-    return cast("Command", _format("json", "One JSON line a reply, or text for people.")(command))
-
-
-def dry_run_option(command: Command) -> Command:
-    """`dry_run`: whether nothing is to be written."""
-    return click.option("--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET.")(
-        command
-    )
-
-
-def workspace_option(command: Command) -> Command:
-    """`workspace`: an alias of the settings."""
-    return click.option(
-        "--workspace",
-        default="default",
-        show_default=True,
-        metavar="ALIAS",
-        help="A workspace of the settings.",
-    )(command)
-
-
-def text_options(command: Command) -> Command:
-    """`body`: the text of a message; `body_file`: the file that holds it; each may be None."""
-    return together(
-        click.option("--body", metavar="TEXT", help="The text."),
-        click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input."),
-    )(command)
-
-
-def recipients_option(command: Command) -> Command:
-    """`allow_recipients`: how many recipients somebody agreed to."""
-    return click.option(
-        "--allow-recipients",
-        type=Count(min=0),
-        default=0,
-        metavar="N",
-        help="Allow up to N recipients where guard.recipients_max refuses.",
-    )(command)
-
-
-def yes_option(command: Command) -> Command:
-    """`yes`: whether to go on without asking."""
-    return click.option("--yes", is_flag=True, help="Do not ask; required if nobody can answer.")(command)
-
-
-def selection_options(command: Command) -> Command:
-    """`only` and `excluded`: tuples of selectors."""
-    return together(
-        click.option(
-            "--only",
-            multiple=True,
-            metavar="SELECTOR",
-            help="Only these: an address, a glob of addresses, kind:device, workspace:ops, tag:team=sre. "
-            "Repeatable.",
-        ),
-        click.option(
-            "--except",
-            "excluded",
-            multiple=True,
-            metavar="SELECTOR",
-            help="All except these; the same selectors. Repeatable.",
-        ),
-    )(command)
-
-
-def consent_options(command: Command) -> Command:
-    """`allow_deletes`, `allow_creates`, `allow_updates`: a number, or None; `reactivate`: addresses."""
-    return together(
-        _consent("deletes", "deletes"),
-        _consent("creates", "creates of entities that disappeared"),
-        _consent("updates", "updates"),
-        click.option(
-            "--reactivate",
-            multiple=True,
-            metavar="ADDRESS",
-            help="Re-enable this device, which the service disabled. Pushes to it are charged again. "
-            "Repeatable.",
-        ),
-    )(command)
-
-
-def _consent(word: str, what: str) -> Callable[[Any], Any]:
+def _consent(word: str, what: str) -> Decorator:
     return click.option(
         f"--allow-{word}",
         type=Count(min=0),
@@ -160,61 +55,106 @@ def _consent(word: str, what: str) -> Callable[[Any], Any]:
     )
 
 
-def recipients_options(command: Command) -> Command:
-    """`encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some."""
-    return together(
-        click.option(
-            "--encrypt-to",
-            multiple=True,
-            metavar="KEY",
-            help="Encrypt the file for this public key, age1... or ssh-ed25519 ..., in addition to "
-            "plan.recipients of the settings. Repeatable.",
-        ),
-        click.option(
-            "--recipients-file",
-            multiple=True,
-            metavar="FILE",
-            help="Encrypt the file for every public key in FILE, one per line. Repeatable.",
-        ),
-    )(command)
+format_option = _format("text", "Text for people, JSON for programs.")
+replies_format_option = _format("json", "One JSON line a reply, or text for people.")
 
-
-def identity_option(command: Command) -> Command:
-    """`identity`: the file with a private key, or None."""
-    return click.option(
-        "--identity",
+# `config`: the settings file, or None; `environment`: the name of the section, or None.
+settings_options = together(
+    click.option(
+        "--config",
         metavar="FILE",
-        help="The file with your private key, for an encrypted plan. Default: the file that "
-        "RECONCILER_IDENTITY names.",
-    )(command)
+        help="The settings file. Default: reconciler.yaml here, or above within the git repository.",
+    ),
+    click.option(
+        "--environment",
+        "-e",
+        metavar="NAME",
+        help="The section of `environments:` in the settings to use.",
+    ),
+)
+workspace_option = click.option(
+    "--workspace", default="default", show_default=True, metavar="ALIAS", help="A workspace of the settings."
+)
+text_options = together(
+    click.option("--body", metavar="TEXT", help="The text."),
+    click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input."),
+)
+recipients_option = click.option(
+    "--allow-recipients",
+    type=Count(min=0),
+    default=0,
+    metavar="N",
+    help="Allow up to N recipients where guard.recipients_max refuses.",
+)
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET."
+)
+yes_option = click.option("--yes", is_flag=True, help="Do not ask; required if nobody can answer.")
 
-
-def lock_option(command: Command) -> Command:
-    """`lock_timeout`: seconds to wait for a lock, or None where the settings decide."""
-    return click.option(
-        "--lock-timeout",
-        type=click.FloatRange(min=0, max=999_999),
-        metavar="SECONDS",
-        help="How long to wait while another run holds a lock. Default: lock.timeout_s of the settings, 0.",
-    )(command)
-
-
-def in_service_option(command: Command) -> Command:
-    """`in_service`: the lock in the service is meant."""
-    return click.option(
-        "--in-service",
-        is_flag=True,
-        help="The lock in the service instead of the store. Reads the secrets and asks the service.",
-    )(command)
-
-
-def full_option(command: Command) -> Command:
-    """`full`: long lists are not folded."""
-    return click.option("--full", is_flag=True, help="Do not shorten long lists.")(command)
-
-
-def detailed_option(command: Command) -> Command:
-    """`detailed_exitcode`: exit with 2 where there is something to do."""
-    return click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if changes were found.")(
-        command
-    )
+# `only` and `excluded`: tuples of selectors.
+selection_options = together(
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="SELECTOR",
+        help="Only these: an address, a glob of addresses, kind:device, workspace:ops, tag:team=sre. "
+        "Repeatable.",
+    ),
+    click.option(
+        "--except",
+        "excluded",
+        multiple=True,
+        metavar="SELECTOR",
+        help="All except these; the same selectors. Repeatable.",
+    ),
+)
+# `allow_deletes`, `allow_creates`, `allow_updates`: a number, or None; `reactivate`: addresses.
+consent_options = together(
+    _consent("deletes", "deletes"),
+    _consent("creates", "creates of entities that disappeared"),
+    _consent("updates", "updates"),
+    click.option(
+        "--reactivate",
+        multiple=True,
+        metavar="ADDRESS",
+        help="Re-enable this device, which the service disabled. Pushes to it are charged again. Repeatable.",
+    ),
+)
+# `encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some.
+recipients_options = together(
+    click.option(
+        "--encrypt-to",
+        multiple=True,
+        metavar="KEY",
+        help="Encrypt the file for this public key, age1... or ssh-ed25519 ..., in addition to "
+        "plan.recipients of the settings. Repeatable.",
+    ),
+    click.option(
+        "--recipients-file",
+        multiple=True,
+        metavar="FILE",
+        help="Encrypt the file for every public key in FILE, one per line. Repeatable.",
+    ),
+)
+identity_option = click.option(
+    "--identity",
+    metavar="FILE",
+    help="The file with your private key, for an encrypted plan. Default: the file that "
+    "RECONCILER_IDENTITY names.",
+)
+lock_option = click.option(
+    "--lock-timeout",
+    type=click.FloatRange(min=0, max=999_999),
+    metavar="SECONDS",
+    help="How long to wait while another run holds a lock. Default: lock.timeout_s of the settings, 0.",
+)
+in_service_option = click.option(
+    "--in-service",
+    is_flag=True,
+    help="The lock in the service instead of the store. Reads the secrets and asks the service.",
+)
+fail_fast_option = click.option(
+    "--fail-fast", is_flag=True, help="Start no further change after the first failure."
+)
+full_option = click.option("--full", is_flag=True, help="Do not shorten long lists.")
+detailed_option = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if changes were found.")

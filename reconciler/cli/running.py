@@ -32,8 +32,8 @@ if sys.platform != "win32":
 
 T = TypeVar("T")
 
-_IN_DOUBT = b"stopped at once: what was under way is in doubt.\n  next: reconciler resume\n"
-_UNTOLD = b"stopped before the report was told.\n  next: reconciler history\n"
+_IN_DOUBT = b"stopped at once: requests under way are in doubt.\n  next: reconciler resume\n"
+_UNTOLD = b"stopped before the report was printed.\n  next: reconciler history\n"
 
 token_bytes = 16  # 128 bits: no two runs or plans of this world share one
 

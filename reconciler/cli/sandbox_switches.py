@@ -5,11 +5,12 @@ Belongs here: their names, values and help. Not here: what they do, and their de
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+from reconciler.cli.options import together
+
 amount = click.FloatRange(0, min_open=True)
 whole = click.IntRange(1)
 
@@ -21,6 +22,7 @@ class Switch(NamedTuple):
     takes: click.ParamType[Any] | tuple[str, ...] | None
     help: str
     metavar: str | None = None
+    default: Any = None  # shown; None: that of `SandboxConfig`
 
 
 SWITCHES = (
@@ -74,26 +76,85 @@ SWITCHES = (
 )
 
 
-def switches(command: Command) -> Command:
-    """Add all switches, `--like` and `--fault` to a command. What is not given is None."""
-    for switch in reversed(SWITCHES):
-        takes = switch.takes
-        name = f"--{switch.name}" if takes is not None else f"--{switch.name}/--no-{switch.name}"
-        kind = click.Choice(takes) if isinstance(takes, tuple) else takes
-        command = click.option(name, type=kind, default=None, help=switch.help, metavar=switch.metavar)(
-            command
-        )
-    command = click.option(
-        "--fault",
-        "faults",
-        multiple=True,
-        metavar="NAME[,OPTION=VALUE]...",
-        help="Arm a fault: drop-after,method=POST,path=/contacts. Repeatable.",
-    )(command)
+default_port = 8480
+
+Workspaces = tuple[tuple[str, str | None], ...]
+
+
+def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> Workspaces:
+    """Return NAME=ID pairs; an id of None is made from the name by the sandbox."""
+    pairs = []
+    for text in written:
+        name, equals, found = text.partition("=")
+        if not name or (equals and not found):
+            raise click.BadParameter(f"{text!r} is not NAME or NAME=ID.")
+        pairs.append((name, found or None))
+    return tuple(pairs)
+
+
+SERVER = (
+    Switch(
+        "port",
+        click.IntRange(0, 65_535),
+        "Where to listen on 127.0.0.1. 0: any free port.",
+        None,
+        default_port,
+    ),
+    Switch("username", click.STRING, "The user to accept.", "U", "demo"),
+    Switch("password", click.STRING, "The password to accept.", "P", "demo"),
+    Switch("api-key", click.STRING, "The API key to accept.", "K", "demo-key"),
+    Switch("vendor", click.STRING, "The vendor word of the media types.", "WORD", "service"),
+)
+CONTENT = (
+    Switch("contacts", click.IntRange(0), "Start with N invented people in the default workspace.", "N"),
+    Switch("rows", ("brief", "full"), "How many fields of a contact a list shows.", None, "brief"),
+    Switch(
+        "default-form", ("json", "xml"), "The format for requests without an Accept header.", None, "json"
+    ),
+    Switch("latency-ms", click.FloatRange(0), "Delay every answer by N milliseconds.", "N"),
+    Switch("data", click.Path(), "Keep everything in this SQLite file. Default: in memory.", "FILE"),
+)
+
+
+def _option(switch: Switch) -> Callable[[Any], Any]:
+    takes = switch.takes
     return click.option(
+        f"--{switch.name}" if takes is not None else f"--{switch.name}/--no-{switch.name}",
+        type=click.Choice(takes) if isinstance(takes, tuple) else takes,
+        default=switch.default,
+        show_default=switch.default is not None,
+        help=switch.help,
+        metavar=switch.metavar,
+    )
+
+
+server_options = together(
+    *map(_option, SERVER),
+    click.option(
+        "--workspace",
+        "workspaces",
+        multiple=True,
+        metavar="NAME[=ID]",
+        callback=_workspaces,
+        help="A workspace beside the default one. Repeatable.",
+    ),
+    *map(_option, CONTENT),
+)
+# All switches, `--like` and `--fault`. What is not given is None.
+switches = together(
+    click.option(
         "--like",
         type=click.Choice(("specification", "recorded")),
         default="specification",
         show_default=True,
         help="Answer as the specification says, or as recorded traffic shows. Single switches go on top.",
-    )(command)
+    ),
+    click.option(
+        "--fault",
+        "faults",
+        multiple=True,
+        metavar="NAME[,OPTION=VALUE]...",
+        help="Arm a fault: drop-after,method=POST,path=/contacts. Repeatable.",
+    ),
+    *map(_option, SWITCHES),
+)

@@ -83,9 +83,9 @@ def test_a_resource_that_is_not_there_as_it_is_declared_is_not_sent_to(
     service.call("POST", "/_sandbox/resources/expire", {})
     gone = refused(staffed, service, *BULK)
 
-    assert "is not at the service as it is declared" in never
-    assert "is not at the service as it is declared" in changed
-    assert "is not at the service any more" in gone
+    assert "is not in the service as it is declared" in never
+    assert "is not in the service as it is declared" in changed
+    assert "is no longer in the service" in gone
     assert gone.count(f"reconciler apply --only {ADDRESS}") == 1
 
 
@@ -103,7 +103,7 @@ def test_a_bulk_message_that_cannot_be_meant_is_refused(staffed: Project, servic
     assert "--sms, --email or --voice" in refused(
         staffed, service, "messages", "bulk", ADDRESS, *text, code=64
     )
-    assert "no callback is called" in refused(staffed, service, *BULK, "--callback", "nobody")
+    assert "there is no callback" in refused(staffed, service, *BULK, "--callback", "nobody")
 
 
 def test_a_bulk_message_whose_answer_is_lost_is_in_doubt_and_not_sent_again(

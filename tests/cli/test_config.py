@@ -109,4 +109,4 @@ def test_a_working_folder_that_is_gone_is_an_error(run: Run, tmp_path: Path) -> 
     )
 
     assert done.returncode == 3
-    assert done.stderr == "the working directory is not there any more.\n  next: cd into the project\n"
+    assert done.stderr == "the working directory no longer exists.\n  next: cd into the project\n"

@@ -130,12 +130,12 @@ def test_a_private_key_that_others_can_read_or_replace_is_refused(mode: int, tmp
 KEYS = {
     "empty": ("", "it holds no private key."),
     "only a comment": ("# nothing\n", "it holds no private key."),
-    "a public key": (f"{PUBLIC}\n", "it holds a line that is no private key."),
-    "a key cut short": (f"{OURS}"[:-4] + "\n", "it holds a line that is no private key."),
-    "one good, one not": (f"{OURS}\nhello\n", "it holds a line that is no private key."),
+    "a public key": (f"{PUBLIC}\n", "it holds a line that is not a private key."),
+    "a key cut short": (f"{OURS}"[:-4] + "\n", "it holds a line that is not a private key."),
+    "one good, one not": (f"{OURS}\nhello\n", "it holds a line that is not a private key."),
     "an SSH key with a passphrase": (SSH_WITH_A_PASSPHRASE, "is protected by a passphrase"),
     "an SSH key that is none": (SSH_PRIVATE[:80] + "\n", "this SSH private key cannot be used."),
-    "a public SSH key": (SSH_PUBLIC, "it holds a line that is no private key."),
+    "a public SSH key": (SSH_PUBLIC, "it holds a line that is not a private key."),
     "an armoured encrypted key": ("-----BEGIN AGE ENCRYPTED FILE-----\n", "is protected by a passphrase"),
     "far too long": ("#" * 70_000, "it has over 65,536 bytes."),
 }
@@ -167,7 +167,7 @@ def test_a_key_that_is_no_file_is_refused(tmp_path: Path) -> None:
     assert "no such file or directory" in refused(locked(tmp_path), str(tmp_path / "gone"))
     assert "is a directory" in refused(locked(tmp_path), str(tmp_path))
     assert "it is not a regular file" in refused(locked(tmp_path), str(tmp_path / "pipe"))
-    assert "this is no file of private keys." in refused(locked(tmp_path), str(tmp_path / "bytes"))
+    assert "this is not a file of private keys." in refused(locked(tmp_path), str(tmp_path / "bytes"))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_what_is_no_public_key_is_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
         check_recipients([PUBLIC, text])
 
-    assert "is no public key that a plan can be encrypted to." in told(caught.value)
+    assert "is not a public key that a plan can be encrypted for." in told(caught.value)
 
 
 def test_a_file_of_recipients_has_one_on_each_line(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_bad_recipient_ends_it_before_the_service_is_asked(project: Project, s
     nowhere = project.run(service, "plan", "--encrypt-to", PUBLIC)
 
     assert (done.returncode, nowhere.returncode) == (3, 64)
-    assert "is no public key" in done.stderr
+    assert "is not a public key" in done.stderr
     assert "are about a file: give -o FILE." in nowhere.stderr
     assert not (project.folder / "plan.age").exists()
     assert service.requests() == []

@@ -68,7 +68,7 @@ def test_a_message_with_an_unknown_callback_is_not_sent(project: Project, servic
     ended = project.run(service, *ONE, *BODY, "--callback", "on-cal")
 
     assert ended.returncode == 3
-    assert "no callback is called 'on-cal'; nothing was sent." in ended.stderr
+    assert "there is no callback 'on-cal'; nothing was sent." in ended.stderr
     assert service.writes() == []
 
 

@@ -249,7 +249,7 @@ def test_a_report_that_nobody_reads_is_kept_and_said_to_be(
     run = said.partition("holds the run ")[2].partition(")")[0]
 
     assert process.returncode == 0
-    assert said.startswith("nobody read the report to its end.\n  next: reconciler history ")
+    assert said.startswith("the reader of the report stopped before its end.\n  next: reconciler history ")
     assert f'"run": "{run}"' in project.run(service, "history", "--format", "json").stdout
     assert len(service.contacts()) == 3
 
@@ -337,7 +337,7 @@ def test_a_second_signal_ends_it_though_the_main_thread_hangs(stage: str, words:
             process.kill()
 
     if words == "read":
-        doubt = "stopped at once: what was under way is in doubt.\n  next: reconciler resume\n"
+        doubt = "stopped at once: requests under way are in doubt.\n  next: reconciler resume\n"
         assert said == {"plan": STOPPED, "apply": doubt}[stage]
 
 

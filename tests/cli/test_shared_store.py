@@ -63,6 +63,6 @@ def test_two_signals_end_an_apply_whose_store_fell_silent(project: Project, serv
         code = screen.end()
 
     assert code == 130
-    doubt = "stopped at once: what was under way is in doubt.\n  next: reconciler resume\n"
+    doubt = "stopped at once: requests under way are in doubt.\n  next: reconciler resume\n"
     assert screen.seen.endswith(doubt)
     assert service.writes() == []

@@ -63,7 +63,7 @@ def test_what_a_dead_reader_did_not_take_is_told_by_the_next(
         assert ear.process.stderr is not None
         said = ear.process.stderr.read()
 
-    assert "stopped: 1 reply, 0 refused.\n  20 not told: " in said
+    assert "stopped: 1 reply, 0 refused.\n  20 not printed: " in said
     assert "standard output cannot be written: its reader has gone." in said or "broken pipe" in said
     if by == "inbox":
         assert contents(inbox(project, service)) == sent
@@ -91,7 +91,7 @@ def test_a_reader_that_sleeps_holds_up_nobody(project: Project, service: Service
         said = ear.process.stderr.read()
 
     assert 0 < len(taken) < len(sent)
-    assert f"stopped: {len(taken)} replies, 0 refused.\n  {20 - len(taken)} not told: " in said
+    assert f"stopped: {len(taken)} replies, 0 refused.\n  {20 - len(taken)} not printed: " in said
     assert taken + contents(inbox(project, service)) == sent
 
 
@@ -122,7 +122,7 @@ def test_an_output_that_fills_up_ends_the_listener(project: Project, service: Se
             said = ear.process.stderr.read()
 
     assert acknowledged[:1] == sent[:1]
-    assert f"stopped: 1 reply, 0 refused.\n  {len(acknowledged)} not told: " in said
+    assert f"stopped: 1 reply, 0 refused.\n  {len(acknowledged)} not printed: " in said
     assert "standard output cannot be written: file too large." in said
     assert path.stat().st_size == limit
     assert contents(inbox(project, service)) == acknowledged
@@ -163,7 +163,7 @@ def test_one_command_tells_from_an_inbox(project: Project, service: Service) -> 
         for words in (("inbox",), ("listen", "--port", "0", "--no-key")):
             second = project.run(service, "callbacks", *words)
             assert (second.returncode, second.stdout) == (4, "")
-            assert "are being told by another command that runs.\n  next: " in second.stderr
+            assert "are being printed by another command.\n  next: " in second.stderr
         assert contents(inbox(project, service, "--all")) == ["Yes"]
 
 
@@ -172,5 +172,8 @@ def test_there_has_to_be_an_inbox(project: Project, service: Service) -> None:
     ended = project.run(service, "callbacks", "inbox", "--inbox", "gone.db")
 
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == "there is no inbox at gone.db.\n  next: name that of the listener: --inbox FILE\n"
+    assert (
+        ended.stderr
+        == "there is no inbox at gone.db.\n  next: name the inbox of the listener: --inbox FILE\n"
+    )
     assert not (project.folder / "gone.db").exists()

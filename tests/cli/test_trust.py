@@ -128,13 +128,13 @@ def test_settings_of_somebody_else_are_not_read(project: Path) -> None:
     file = project / "reconciler.yaml"
     others = trust.Who(file.stat().st_uid + 1, frozenset({file.stat().st_uid + 1}))
 
-    found = trust.doubt(file, file.stat(), others)
+    found = trust.objection(file, file.stat(), others)
 
     assert found is not None
     assert f"it belongs to user {file.stat().st_uid}" in found.what
     assert f"{trust.VARIABLE}={project}" in found.next
     named = trust.Who(others.uid, others.owners, (project.parent,))
-    assert trust.doubt(file, file.stat(), named) is None
+    assert trust.objection(file, file.stat(), named) is None
 
 
 @pytest.mark.parametrize("way", ["flag", "variable"])
@@ -181,7 +181,7 @@ def test_a_link_of_somebody_else_is_not_followed(project: Path, chain: tuple[str
         link.symlink_to(target)
         target = link
 
-    found = trust.doubt(target, about(0o644, ours + 1), others)
+    found = trust.objection(target, about(0o644, ours + 1), others)
 
     assert found is not None
     assert found.what == f"the link {other / chain[-1]} belongs to user {ours}, and this is user {ours + 1}"

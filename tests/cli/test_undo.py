@@ -48,7 +48,7 @@ def test_an_undo_is_written_shown_and_carried_out(project: Project, service: Ser
     assert f"--allow-deletes {CREATED}" in unsafe.stderr
     assert undone.returncode == 0, undone.stderr
     assert f"{CREATED} applied" in undone.stdout
-    assert "git still holds what was undone: revert the commit as well" in undone.stderr
+    assert "git still holds what was undone: revert the commit too" in undone.stderr
     assert service.contacts() == {}
 
 
@@ -239,7 +239,7 @@ def test_an_undo_is_encrypted_for_the_same_people(project: Project, service: Ser
     undone = project.run(service, "apply", "undo.age", "--allow-deletes", "5", env=keys)
 
     assert (open_undo.returncode, before) == (64, [])
-    assert "the plan is encrypted, and its undo would not be" in open_undo.stderr
+    assert "the plan is encrypted, but its undo would not be" in open_undo.stderr
     assert done.returncode == 0
     assert (project.folder / "undo.age").read_bytes().startswith(b"age-encryption.org/v1\n")
     assert undone.returncode == 0
@@ -254,7 +254,7 @@ def test_an_undo_has_no_undo(project: Project, service: Service) -> None:
     done = project.run(service, "apply", "undo.json", "--undo", "redo.json", "--allow-deletes", "5")
 
     assert (done.returncode, service.writes()) == (64, writes)
-    assert "an undo has no undo: `reconciler apply`" in done.stderr
+    assert "an undo cannot be undone; `reconciler apply`" in done.stderr
 
 
 def test_an_undo_that_was_edited_is_refused_though_it_is_sealed(project: Project, service: Service) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from reconciler.cli import output, signals
 from reconciler.cli.callbacks.keys import key_of
-from reconciler.cli.callbacks.telling import Desk, Teller, ending, only_teller
+from reconciler.cli.callbacks.telling import ReplySink, Teller, ending, only_teller
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.receiver import server
 from reconciler.receiver.app import ReceiverConfig, Refused, create_keeper
@@ -24,8 +24,8 @@ from reconciler.receiver.events import EventFile
 from reconciler.receiver.inbox import Inbox
 from reconciler.report.lines import count
 
-_LATER = "the next listener tells them, or: reconciler callbacks inbox"
-_STOPPED = f"stopped: what was not told waits in the inbox; {_LATER}\n".encode()
+_LATER = "the next listener prints them, or: reconciler callbacks inbox"
+_STOPPED = f"stopped: what was not printed is kept in the inbox; {_LATER}\n".encode()
 
 
 def listen(
@@ -69,7 +69,7 @@ class Refusals:
         self.counted[refused.why] += 1
         if self.counted[refused.why] == 1:
             output.note(
-                f"refused with {refused.status}: {refused.what}\n  more of this kind is counted, and not told"
+                f"refused with {refused.status}: {refused.what}\n  further ones of this kind are only counted"
             )
 
 
@@ -80,8 +80,8 @@ def run(asked: Listening) -> None:
         inbox = held.enter_context(closing(Inbox.open(asked.inbox)))
         held.enter_context(only_teller(asked.inbox))
         events = held.enter_context(closing(EventFile(asked.events))) if asked.events else None
-        desk = Desk(inbox, events, asked.as_json)
-        teller = Teller(desk)
+        sink = ReplySink(inbox, events, asked.as_json)
+        teller = Teller(sink)
         listening = held.enter_context(_listening(asked.host, asked.port))
         app = create_keeper(asked.config, inbox, teller.wake, refusals.add)
         signals.react(lambda _number: ending(stop), _STOPPED, code=0)
@@ -94,16 +94,16 @@ def run(asked: Listening) -> None:
                 asked=lambda: stop.is_set() or teller.error is not None,
             )
         finally:
-            _end(teller, desk, refusals, asked=stop.is_set())
+            _end(teller, sink, refusals, asked=stop.is_set())
 
 
-def _end(teller: Teller, desk: Desk, refusals: Refusals, *, asked: bool) -> None:
+def _end(teller: Teller, sink: ReplySink, refusals: Refusals, *, asked: bool) -> None:
     """Stop telling, and say what was told. Raises what ended the teller, unless we were `asked` to end."""
     teller.stop()
-    waiting = len(desk.inbox.untold())
+    waiting = len(sink.inbox.untold())
     output.note(
-        f"stopped: {count(desk.replies, 'reply', 'replies')}, {refusals.counted.total():,} refused."
-        + (f"\n  {waiting:,} not told: {_LATER}" if waiting else "")
+        f"stopped: {count(sink.replies, 'reply', 'replies')}, {refusals.counted.total():,} refused."
+        + (f"\n  {waiting:,} not printed: {_LATER}" if waiting else "")
     )
     # Ctrl-C ends all of a pipeline: that our reader went first is no error.
     if teller.error is not None and not (asked and isinstance(teller.error, output.OutputLost)):
@@ -113,7 +113,7 @@ def _end(teller: Teller, desk: Desk, refusals: Refusals, *, asked: bool) -> None
 def _ready(where: str, asked: Listening) -> None:
     config = asked.config
     way = f"the header {config.header}" if config.how == "header" else "the query (auth=...)"
-    key = f"with its key in {way}" if config.key else "without a key: whoever reaches it is believed"
+    key = f"with its key in {way}" if config.key else "without a key: everybody who can reach it is believed"
     output.note(
         f"listening at {where}{config.path}, {key}\n"
         f"  kept in {asked.inbox}; one line a reply on standard output\n"
@@ -135,13 +135,14 @@ def _unusable(error: OSError, host: str, port: int) -> ReconcilerError:
     if error.errno == errno.EADDRINUSE:
         return FileError(
             f"the port {port} of {host} is in use.",
-            next="stop what runs there, or choose another: reconciler callbacks listen --port 0",
+            next="stop the program that uses it, or choose another: reconciler callbacks listen --port 0",
         )
     if error.errno == errno.EACCES:
         return FileError(
-            f"the port {port} needs rights that this user has not.", next="choose one above 1023: --port 8490"
+            f"the port {port} is for administrators only.",
+            next="choose one above 1023: --port 8490",
         )
     return InputError(
-        f"{host} port {port} cannot be listened on: {(error.strerror or str(error)).lower()}.",
+        f"{host} port {port} cannot be used: {(error.strerror or str(error)).lower()}.",
         next="name an address of this machine with --host",
     )

@@ -29,12 +29,12 @@ if sys.platform != "win32":
 
 _idle_s = 0.5  # seconds between two looks whether anybody still reads, while nothing is to be told
 _unread_s = 0.05  # seconds between two looks whether the reader has taken what was written
-_STOPPED = b"stopped: the last reply may be told again.\n  next: reconciler callbacks inbox\n"
+_STOPPED = b"stopped: the last reply may be printed again.\n  next: reconciler callbacks inbox\n"
 patience_s = 0.3  # seconds that a reader who sleeps gets after we were asked to stop
 
 
 @dataclass(slots=True)
-class Desk:
+class ReplySink:
     """Where replies are handed over: the event file first, then standard output.
 
     A reply counts as told when the reader of a pipe has taken its line out: what a pipe still holds when
@@ -101,8 +101,8 @@ def line_of(kept: Kept, *, as_json: bool) -> bytes:
 class Teller:
     """Tells from the inbox in a thread of its own, so that a reader who sleeps keeps nobody waiting."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, sink: ReplySink) -> None:
+        self._sink = sink
         self._news = Event()
         self._stop_at: float | None = None
         self._thread = Thread(target=self._run, name="teller", daemon=True)
@@ -126,13 +126,13 @@ class Teller:
     def _run(self) -> None:
         try:
             while self._stop_at is None:
-                self._news.wait(_unread_s if self._desk.unread else _idle_s)
+                self._news.wait(_unread_s if self._sink.unread else _idle_s)
                 self._news.clear()
                 pipe.require_reader()
-                self._desk.tell_all(self._is_late)
-                self._desk.note_read()
-            self._desk.tell_all(self._is_late)
-            self._desk.finish()
+                self._sink.tell_all(self._is_late)
+                self._sink.note_read()
+            self._sink.tell_all(self._is_late)
+            self._sink.finish()
         except Exception as error:  # noqa: BLE001 - raised by the listener, which ends: it tells nobody
             self.error = error
 
@@ -154,17 +154,17 @@ def tell_waiting(path: Path, *, as_json: bool) -> None:
     _require(path)
     stop = Event()
     with closing(Inbox.open(path)) as inbox, only_teller(path):
-        desk = Desk(inbox, None, as_json)
+        sink = ReplySink(inbox, None, as_json)
         # A signal ends it between two replies, so that none is printed and not noted.
         signals.react(lambda _number: ending(stop), _STOPPED)
-        whole = desk.tell_all(stop.is_set)
-        while desk.unread and not stop.wait(_unread_s):
+        whole = sink.tell_all(stop.is_set)
+        while sink.unread and not stop.wait(_unread_s):
             pipe.require_reader()
-            desk.note_read()
-        desk.finish()
-    told = f"{count(desk.replies, 'reply', 'replies')} told"
+            sink.note_read()
+        sink.finish()
+    told = f"{count(sink.replies, 'reply', 'replies')} printed"
     if not whole:
-        raise Interrupted(f"stopped: {told}.", next="tell the others: reconciler callbacks inbox")
+        raise Interrupted(f"stopped: {told}.", next="print the others: reconciler callbacks inbox")
     output.note(f"{told}.")
 
 
@@ -175,7 +175,7 @@ def show_all(path: Path, *, as_json: bool) -> None:
         kept, waiting = inbox.replies(), len(inbox.untold())
         for one in kept:
             pipe.deliver(line_of(one, as_json=as_json), lambda: False)
-    output.note(f"{count(len(kept), 'reply', 'replies')} kept, {waiting:,} not told.")
+    output.note(f"{count(len(kept), 'reply', 'replies')} kept, {waiting:,} not printed.")
 
 
 def ending(stop: Event) -> float:
@@ -186,7 +186,7 @@ def ending(stop: Event) -> float:
 
 def _require(path: Path) -> None:
     if not path.exists():
-        raise FileError(f"there is no inbox at {path}.", next="name that of the listener: --inbox FILE")
+        raise FileError(f"there is no inbox at {path}.", next="name the inbox of the listener: --inbox FILE")
 
 
 @contextmanager
@@ -211,7 +211,7 @@ def only_teller(inbox: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise LockHeld(
-                f"the replies of {inbox} are being told by another command that runs.",
+                f"the replies of {inbox} are being printed by another command.",
                 next="see what is there: reconciler callbacks inbox --all; or stop the other command",
             ) from None
         yield

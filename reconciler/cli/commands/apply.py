@@ -12,7 +12,7 @@ from reconciler.cli.dispatch import runs
 @options.selection_options
 @options.consent_options
 @options.yes_option
-@click.option("--fail-fast", is_flag=True, help="Start no further change after the first failure.")
+@options.fail_fast_option
 @click.option(
     "--undo",
     "undo_file",

@@ -48,17 +48,13 @@ _KEY_OPTIONS = (
 )
 
 
-def _key_options(command: options.Command) -> options.Command:
-    """`key`, `key_env`, `key_file`: texts, or None; `no_key`: true or false; `key_in`: header or query."""
-    return options.together(*_KEY_OPTIONS)(command)
-
-
-def _new_key_options(command: options.Command) -> options.Command:
-    """The same for a callback that is there: `key_in` is None where the way stays as it is."""
-    way = click.option(
-        "--key-in", type=click.Choice(("header", "query")), help="How the service is to send the key."
-    )
-    return options.together(*_KEY_OPTIONS[:-1], way)(command)
+# `key`, `key_env`, `key_file`: texts, or None; `no_key`: true or false; `key_in`: header or query.
+_key_options = options.together(*_KEY_OPTIONS)
+# The same for a callback that exists: `key_in` is None where it stays as it is.
+_new_key_options = options.together(
+    *_KEY_OPTIONS[:-1],
+    click.option("--key-in", type=click.Choice(("header", "query")), help="How the service sends the key."),
+)
 
 
 def _path(_ctx: click.Context, _parameter: click.Parameter, path: str) -> str:

@@ -8,7 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.command(short_help="Continue a run that did not finish.")
 @options.settings_options
-@click.option("--fail-fast", is_flag=True, help="Start no further change after the first failure.")
+@options.fail_fast_option
 @options.lock_option
 @options.full_option
 @options.format_option

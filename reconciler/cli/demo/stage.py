@@ -31,7 +31,7 @@ _stop_wait_s = 10  # seconds; the sandbox needs less than one
 _answer_wait_s = 10  # seconds; loopback
 
 
-class Prompter:
+class SignalRelay:
     """Remembers that a signal asked us to stop, and passes it on to the command that runs.
 
     A signal that raised wherever it arrived could leave a process behind that nobody ends: between its
@@ -70,7 +70,7 @@ class Stage:
 
     address: str
     folder: Path
-    prompter: Prompter
+    relay: SignalRelay
 
     @property
     def environ(self) -> dict[str, str]:
@@ -89,7 +89,7 @@ class Stage:
         with subprocess.Popen(  # noqa: S603 - our own program, with words from our own table
             [sys.executable, "-m", "reconciler", *arguments], cwd=self.folder, env=self.environ
         ) as process:
-            return self.prompter.wait_for(process)
+            return self.relay.wait_for(process)
 
     def change_job_title(self, mail: str, title: str) -> None:
         """Change a contact as a colleague with another program would: read it, change it, put it back."""
@@ -128,14 +128,14 @@ class Stage:
 @contextmanager
 def staged() -> Iterator[Stage]:
     """Yield a stage. The sandbox is stopped and the folder gone at the end, also after a signal."""
-    prompter = Prompter()
-    signals.react(prompter.arrived)
+    relay = SignalRelay()
+    signals.react(relay.arrived)
     try:
         with TemporaryDirectory(prefix="reconciler-demo-") as temporary:
             folder = Path(temporary) / "quickstart"
             shutil.copytree(_example("quickstart"), folder, ignore=shutil.ignore_patterns(".reconciler"))
-            with _sandbox(folder, prompter) as address:
-                yield Stage(address, folder, prompter)
+            with _sandbox(folder, relay) as address:
+                yield Stage(address, folder, relay)
     finally:
         signals.react(signals.starting)
 
@@ -149,7 +149,7 @@ def _example(name: str) -> Path:
 
 
 @contextmanager
-def _sandbox(folder: Path, prompter: Prompter) -> Iterator[str]:
+def _sandbox(folder: Path, relay: SignalRelay) -> Iterator[str]:
     """Yield the address of a sandbox on a free port; it has ended afterwards."""
     with subprocess.Popen(
         [sys.executable, "-m", "reconciler", "sandbox", "--port", "0"],
@@ -160,7 +160,7 @@ def _sandbox(folder: Path, prompter: Prompter) -> Iterator[str]:
     ) as process:
         try:
             ready = process.stdout.readline() if process.stdout else ""
-            prompter.check()
+            relay.check()
             if "http://" not in ready:
                 raise ReconcilerError(
                     "the demo's sandbox did not start.", next="see why: reconciler sandbox --port 0"

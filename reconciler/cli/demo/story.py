@@ -71,8 +71,8 @@ class Story:
         code = self._stage.run(*words.split())
         if code != ends_with:
             raise ReconcilerError(
-                f"the demo did not go as told: `reconciler {words}` ended with {code}, not {ends_with}.",
-                next="run the demo again; if it ends here once more, report what it printed",
+                f"the demo did not go as expected: `reconciler {words}` ended with {code}, not {ends_with}.",
+                next="run the demo again; if it ends here again, report what it printed",
             )
 
 

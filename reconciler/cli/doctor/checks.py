@@ -199,22 +199,22 @@ def way(around: Surroundings) -> tuple[Finding, ...]:
     layers, environ = around.read.layers, around.environ
     known = around.complete.service.network.proxy if around.complete else None
     through = network.proxy_of(layers, environ, known=known)
-    believed = network.trust_of(layers, environ)
+    trusted = network.trust_of(layers, environ)
     ignored = [name for name in _NEVER_HEEDED if environ.get(name)]
     return (
-        *_told("proxies", through.told, through.problem),
-        *_told("certificates", believed.told, believed.problem),
+        *_line("proxies", through.told, through.problem),
+        *_line("certificates", trusted.told, trusted.problem),
         *(() if not ignored else (_unheeded(ignored),)),
         *_of_the_store(around.read.settings.store, environ),
     )
 
 
-def _told(name: str, told: str, problem: Problem | None) -> tuple[Finding, ...]:
+def _line(name: str, told: str, problem: Problem | None) -> tuple[Finding, ...]:
     return (Finding(name, "ok", told),) if problem is None else mistakes(name, refused(problem))
 
 
 def _unheeded(names: list[str]) -> Finding:
-    what = f"{', '.join(names)}: set, and never in effect here"
+    what = f"{', '.join(names)}: set, but never used here"
     hint = "name certificates in service.network.ca, credentials in service.auth"
     return Finding("certificates", "warn", what, hint)
 
@@ -223,7 +223,7 @@ def _of_the_store(store: str, environ: Mapping[str, str]) -> tuple[Finding, ...]
     libpq = [name for name in _POSTGRES if environ.get(name)]
     if not libpq or not store.startswith("postgresql"):
         return ()
-    return (Finding("database", "ok", f"{', '.join(libpq)} in effect for the store"),)
+    return (Finding("database", "ok", f"{', '.join(libpq)} used for the store"),)
 
 
 def program(_around: Surroundings) -> tuple[Finding, ...]:

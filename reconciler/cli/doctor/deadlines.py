@@ -13,7 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def together(work: Mapping[str, Callable[[], T]], timeout_s: float) -> dict[str, T]:
+def run_within(work: Mapping[str, Callable[[], T]], timeout_s: float) -> dict[str, T]:
     """Return what each piece of work returned, all of them begun at once; what was late is missing.
 
     The work must not raise: what it raised would be missing too.

@@ -9,8 +9,8 @@ import click
 
 from reconciler.cli import output
 from reconciler.cli.doctor import checks, outside
-from reconciler.cli.doctor.deadlines import together
-from reconciler.cli.doctor.surroundings import Surroundings, alone, begun, broken
+from reconciler.cli.doctor.deadlines import run_within
+from reconciler.cli.doctor.surroundings import Surroundings, broken, guarded, surroundings_of
 from reconciler.model.findings import Finding
 from reconciler.report.doctor import doctor_json, doctor_lines, exit_code
 
@@ -34,7 +34,7 @@ def _found(
     config: str | None, environment: str | None, timeout_s: float, *, offline: bool
 ) -> tuple[Finding, ...]:
     """Return all findings in the order of the table: first what others need, then the rest side by side."""
-    around = begun(os.environ, config, environment, timeout_s)
+    around = surroundings_of(os.environ, config, environment, timeout_s)
     findings: tuple[Finding, ...] = ()
     for name, step in (("settings", checks.settings), ("secrets", checks.secrets)):
         around, found = _step(name, step, around)
@@ -54,19 +54,19 @@ def _found(
 def _step(name: str, step: Step, around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
     """Return what a step found, and the surroundings after it: the same where it was late or broke."""
 
-    def guarded() -> tuple[Surroundings, tuple[Finding, ...]]:
+    def tried() -> tuple[Surroundings, tuple[Finding, ...]]:
         try:
             return step(around)
-        except Exception as error:  # noqa: BLE001 - see `alone`
+        except Exception as error:  # noqa: BLE001 - see `guarded`
             return around, broken(name, error)
 
-    done = together({name: guarded}, around.timeout_s)
+    done = run_within({name: tried}, around.timeout_s)
     return done.get(name, (around, (_late(name, around.timeout_s),)))
 
 
 def _side_by_side(looks: Mapping[str, Look], around: Surroundings) -> tuple[Finding, ...]:
-    work = {name: partial(alone, name, partial(look, around)) for name, look in looks.items()}
-    done = together(work, around.timeout_s)
+    work = {name: partial(guarded, name, partial(look, around)) for name, look in looks.items()}
+    done = run_within(work, around.timeout_s)
     return tuple(one for name in looks for one in done.get(name, (_late(name, around.timeout_s),)))
 
 

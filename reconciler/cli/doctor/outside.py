@@ -1,6 +1,6 @@
 """What `reconciler doctor` looks at outside of this process: the store, and the service.
 
-Belongs here: asking them, each question alone, with nothing but reads. Not here: this machine (checks.py).
+Belongs here: asking them, each question guarded, with nothing but reads. Not here: this machine (checks.py).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from msgspec import structs
 
 from reconciler.apply.exclusion import without_service_lock
 from reconciler.cli.doctor.checks import OPEN_TO_OTHERS, mode_of
-from reconciler.cli.doctor.surroundings import Surroundings, alone, unchecked
+from reconciler.cli.doctor.surroundings import Surroundings, guarded, unchecked
 from reconciler.cli.settings.network import read_network
 from reconciler.cli.settings.reading import Read
 from reconciler.cli.verbs.storing import now, open_store
@@ -62,13 +62,13 @@ def store(around: Surroundings) -> tuple[Finding, ...]:
         looks: tuple[Callable[[Store], tuple[Finding, ...]], ...]
         looks = (_lock, partial(_service_lock, settings), _last_run, _twins, _history)
         named = zip(_OF_THE_STORE, looks, strict=True)
-        rest = [one for name, look in named for one in alone(name, partial(look, found))]
+        rest = [one for name, look in named for one in guarded(name, partial(look, found))]
         return *_place(found, settings), *rest
 
 
 def _place(store: Store, settings: Settings) -> Iterator[Finding]:
     if store.shared:
-        yield Finding("store", "ok", "PostgreSQL, shared by everybody who uses it")
+        yield Finding("store", "ok", "PostgreSQL, shared by all its users")
         return
     path = Path(settings.store.removeprefix("sqlite:///"))
     shown = path.relative_to(settings.root) if path.is_relative_to(settings.root) else path
@@ -121,18 +121,18 @@ def _last_run(store: Store) -> tuple[Finding, ...]:
     if running is not None and not left:
         return (Finding("last run", "ok", f"under way: {running.how_far}"),)
     if not left:
-        return (Finding("last run", "ok", "nothing is left open"),)
+        return (Finding("last run", "ok", "every run has finished"),)
     open_ = sum(1 for one in left for entry in one.entries if entry.open)
     doubts = f"{count(open_, 'change')} in doubt"
     what = f"{count(len(left), 'run')} not finished, {doubts}; the last began {left[-1].started_at}"
-    return (Finding("last run", "warn", what, "reconciler resume   (looks first; nothing is sent twice)"),)
+    return (Finding("last run", "warn", what, "reconciler resume   (checks first; nothing is sent twice)"),)
 
 
 def _twins(store: Store) -> tuple[Finding, ...]:
     """Say what the last run saw that looked. Looking anew takes many calls; a plan does, and names both."""
     looked = store.last_look()
     if looked is None:
-        return (Finding("twins", "ok", "no run has looked for them yet"),)
+        return (Finding("twins", "ok", "no run has checked for them yet"),)
     twice, ambiguous = (looked.seen.get(word, 0) for word in ("twice", "ambiguous"))
     by = f"run {looked.run}, which ended {looked.ended_at}"
     if not twice and not ambiguous:
@@ -142,7 +142,7 @@ def _twins(store: Store) -> tuple[Finding, ...]:
         f"{count(ambiguous, 'entity', 'entities')} ambiguous" if ambiguous else "",
     )
     what = f"{', '.join(filter(None, parts))}; seen by {by}"
-    return (Finding("twins", "warn", what, "reconciler plan   (looks again, and names both)"),)
+    return (Finding("twins", "warn", what, "reconciler plan   (checks again, and names both)"),)
 
 
 def _history(store: Store) -> tuple[Finding, ...]:
@@ -178,7 +178,7 @@ def _knocked(read: Read, around: Surroundings) -> Finding:
     except OSError as error:
         what = f"{stop} takes no connection: {(error.strerror or 'no answer in time').lower()}"
         return Finding("service", "fail", what, "check service.base_url, and the way there")
-    return Finding("service", "ok", f"{stop} takes connections; nothing was asked")
+    return Finding("service", "ok", f"{stop} takes connections; no request was sent")
 
 
 async def _asked(settings: Settings, timeout_s: float) -> tuple[Finding, ...]:

@@ -43,7 +43,7 @@ class Surroundings:
         )
 
 
-def begun(
+def surroundings_of(
     environ: Mapping[str, str], config: str | None, environment: str | None, timeout_s: float
 ) -> Surroundings:
     """Return where the looks start. A working folder that is gone is told with the settings."""
@@ -69,7 +69,7 @@ def mistakes(name: str, error: ReconcilerError) -> tuple[Finding, ...]:
     return shown or (Finding(name, "fail", str(error), error.next),)
 
 
-def alone(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
+def guarded(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
     """Return what a look finds; whatever breaks it becomes a line, so that it hides no other look."""
     try:
         return look()
@@ -82,8 +82,8 @@ def broken(name: str, error: Exception) -> tuple[Finding, ...]:
     told = _first_known(error)
     if told is not None:
         return mistakes(name, told)
-    what = f"this could not be looked at ({type(error).__name__})"
-    return (Finding(name, "fail", what, "run the command that needs it; it tells more"),)
+    what = f"this could not be checked ({type(error).__name__})"
+    return (Finding(name, "fail", what, "run the command that needs it to see more"),)
 
 
 def _first_known(error: BaseException) -> ReconcilerError | None:

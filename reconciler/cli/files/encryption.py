@@ -49,7 +49,7 @@ def _recipient(text: str) -> Key:
         return x25519.Recipient.from_str(text) if text.startswith("age1") else ssh.Recipient.from_str(text)
     except (RecipientError, ValueError):
         raise InputError(
-            f"{shown} is no public key that a plan can be encrypted to.",
+            f"{shown} is not a public key that a plan can be encrypted for.",
             next="give age1... (age-keygen -y KEY) or the line of an SSH key, ssh-ed25519 AAAA...",
         ) from None
 
@@ -108,7 +108,7 @@ def _identity(path: Path, line: str) -> Key:
         return x25519.Identity.from_str(line)
     except (IdentityError, ValueError):  # its text may quote the key
         raise InputError(
-            f"{path}: it holds a line that is no private key.",
+            f"{path}: it holds a line that is not a private key.",
             next="name the file that age-keygen wrote (AGE-SECRET-KEY-1...), or an SSH private key",
         ) from None
 
@@ -126,7 +126,7 @@ def _ssh_identity(path: Path, data: bytes) -> Key:
 
 def _locked(path: Path) -> InputError:
     return InputError(
-        f"{path}: this private key is protected by a passphrase, and nobody is asked for it here.",
+        f"{path}: this private key is protected by a passphrase, and the command cannot ask for it.",
         next="give a key without one, readable by you alone; for CI, one made for CI",
     )
 
@@ -135,7 +135,7 @@ def _lines(path: Path, data: bytes, what: str) -> tuple[str, ...]:
     try:
         lines = [line.strip() for line in data.decode().splitlines()]
     except UnicodeDecodeError:
-        raise InputError(f"{path}: this is no file of {what}.", next="name the right file") from None
+        raise InputError(f"{path}: this is not a file of {what}.", next="name the right file") from None
     found = tuple(line for line in lines if line and not line.startswith("#"))
     if len(found) > keys_max:
         raise InputError(f"{path}: it holds over {keys_max:,} {what}.", next="name the right file")

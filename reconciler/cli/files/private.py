@@ -25,8 +25,8 @@ _NEXT = {
     "EFBIG": "write it where files may be larger; the file that was there before is untouched",
     "ENOENT": "make the folder first",
     "ENOTDIR": "name a place inside a folder",
-    "EACCES": "get the right to write there, or name another place",
-    "EPERM": "get the right to write there, or name another place",
+    "EACCES": "get permission to write there, or name another place",
+    "EPERM": "get permission to write there, or name another place",
     "EROFS": "name a place that can be written",
     "EISDIR": "name a file",
 }
@@ -133,9 +133,9 @@ def read_file(path: Path, *, most: int = read_max, private: bool = False) -> byt
 def _from(path: Path, verb: str, error: OSError) -> FileError:
     reason = (error.strerror or type(error).__name__).lower()
     name = errno.errorcode.get(error.errno or 0, "")
-    hint = _NEXT.get(name, "look at the folder and its rights")
+    hint = _NEXT.get(name, "check the folder and its permissions")
     if verb == "read" and name in ("ENOENT", "EACCES"):
-        hint = "check the name" if name == "ENOENT" else "get the right to read it"
+        hint = "check the name" if name == "ENOENT" else "get permission to read it"
     return _file_error(path, verb, reason, hint)
 
 

@@ -72,7 +72,7 @@ def _message(given: dict[str, Any]) -> Message:
     """Take the message out of the options. Raises UsageError, FileError, InputError."""
     columns = {name: given.pop(name) or "" for name in ("sms", "email", "voice")}
     if not any(columns.values()):
-        raise click.UsageError("name a column that addresses somebody: --sms, --email or --voice.")
+        raise click.UsageError("name a column with recipients: --sms, --email or --voice.")
     text = text_of(given, needed=True)
     return Message(
         to=(),
@@ -109,7 +109,7 @@ def _declared(settings: Settings, address: str) -> Entity:
     if address not in known:
         otherwise = "name one as resource/WORKSPACE/NAME, as it is in the manifests"
         raise UnknownAddress(
-            f"{address[:200]} is no resource of the manifests; nothing was sent.",
+            f"{address[:200]} is not a resource of the manifests; nothing was sent.",
             next=did_you_mean(address, known, otherwise),
         )
     return known[address]
@@ -122,7 +122,7 @@ def _applied(settings: Settings, entity: Entity, workspace: str) -> str:
     record = records.get(entity.address)
     if record is None or record.sent.get("content") != entity.fields.get("content"):
         raise InputError(
-            f"{entity.address} is not at the service as it is declared; nothing was sent.",
+            f"{entity.address} is not in the service as it is declared; nothing was sent.",
             next=_apply(entity.address),
         )
     return record.remote_id
@@ -136,7 +136,7 @@ async def _require_live(reader: Reader, entity: Entity, remote_id: str, workspac
         found = None
     if found is None or found.body.get("name") != entity.fields.get("name"):
         raise InputError(
-            f"{entity.address} is not at the service any more; nothing was sent.", next=_apply(entity.address)
+            f"{entity.address} is no longer in the service; nothing was sent.", next=_apply(entity.address)
         )
 
 

@@ -60,7 +60,7 @@ def send(
     """Send one message, or show whom it would reach; with `wait` follow it for `timeout` seconds."""
     found = written(given)
     if wait and (found.at is not None or dry_run):
-        raise click.UsageError("--wait goes with a message that is sent now.")
+        raise click.UsageError("--wait needs a message that is sent now: not with --dry-run or --at.")
     if dry_run:
         return show_draft(given, found, allowed=allow_recipients, as_json=as_json)
     return _send(given, found, allowed=allow_recipients, wait_s=timeout if wait else None, as_json=as_json)
@@ -108,13 +108,13 @@ def written(given: dict[str, Any]) -> Written:
 def _require(found: Written) -> None:
     """Raise UsageError where something is missing that every message has."""
     if not found.to:
-        raise click.UsageError("name who gets the message: --to, or `to` of a message file.")
+        raise click.UsageError("name the recipients: --to, or `to` of a message file.")
     if not found.subject:
         raise click.UsageError("give the subject: --subject, or `subject` of a message file.")
     if found.body is None and not any(name in found.more for name in _CONTENTS):
         raise click.UsageError("give the text: --body, --body-file, or a part of a message file.")
     if found.parameters and not found.callback:
-        raise click.UsageError("--param needs --callback: without one, parameters come back to nobody.")
+        raise click.UsageError("--param needs --callback: without one, parameters are not returned.")
 
 
 def text_of(given: dict[str, Any], *, needed: bool = False) -> str | None:
@@ -213,7 +213,7 @@ def _workspace(named: str | None, meant: recipients.Meant) -> str:
     if named is None or others:
         wanted = f"--workspace {named}" if named else "one message"
         raise InputError(
-            f"the contacts are of {', '.join(theirs)}, which does not fit {wanted}; nothing was sent.",
+            f"the contacts are in {', '.join(theirs)}, which does not match {wanted}; nothing was sent.",
             next="send a message in each workspace: --workspace ALIAS, with its own recipients",
         )
     return named
@@ -225,9 +225,9 @@ async def require_callback(reader: Reader, name: str) -> None:
         return
     known = [one.name for one in await reader.callbacks.list()]
     if name not in known:
-        otherwise = "make it first: reconciler callbacks create"
+        otherwise = "create it first: reconciler callbacks create"
         raise InputError(
-            f"no callback is called {name!r}; nothing was sent.", next=did_you_mean(name, known, otherwise)
+            f"there is no callback {name!r}; nothing was sent.", next=did_you_mean(name, known, otherwise)
         )
 
 
@@ -261,7 +261,7 @@ def _send(
 ) -> int:
     """Send the message once, follow it for `wait_s` where that is asked for, and return the exit code."""
 
-    async def send_it(client: ServiceClient, settings: Settings, signals: Signals) -> Ended:
+    async def send_it(client: ServiceClient, settings: Settings, signals: Signals) -> SendResult:
         ready = await outgoing(client, settings, found, allowed=allowed)
         where = await workspace_id(client, settings, ready.workspace)
         if ready.people:  # how many a tag stands for is not to be seen in the command line
@@ -295,7 +295,7 @@ def look_at(sent: Sent, alias: str, verb: str = "responses") -> str:
     return f"reconciler messages {verb} {sent.message_id}{where}"
 
 
-Ended = tuple[Outgoing, Sent, Followed | None]
+SendResult = tuple[Outgoing, Sent, Followed | None]
 
 
 def _accepted(sent: Sent, ready: Outgoing) -> None:

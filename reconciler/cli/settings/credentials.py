@@ -119,7 +119,7 @@ def _from_file(path: Path, name: str, who: trust.Who) -> bytes:
         raise SecretRefused(f"{name} cannot be read: {reason.lower()}", hint) from error
     if found is None:
         raise SecretRefused(f"{name} is not a regular file", hint)
-    if isinstance(found, trust.Doubt):
+    if isinstance(found, trust.Objection):
         raise SecretRefused(f"{name} is not used: {found.what}", found.next)
     return found
 
@@ -137,7 +137,7 @@ def _from_command(source: Source, root: Path, environ: Mapping[str, str], timeou
     """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
     words = source.arguments
     by_hand = (
-        "run the command by hand to see what it says; from here it gets PATH, HOME, LANG, LC_* and those "
+        "run the command by hand to see what it prints; from here it gets PATH, HOME, LANG, LC_* and the "
         "`variables` that the settings name for it"
     )
     _check_program(words[0], root)
@@ -174,7 +174,7 @@ def _check_program(name: str, root: Path) -> None:
     found = None
     if "/" in name:
         with suppress(OSError):  # it is not there: starting it will tell
-            found = trust.program_doubt(root / name)
+            found = trust.program_objection(root / name)
     if found is not None:
         raise SecretRefused(f"the command {name} is not run: {found.what}", found.next)
 
@@ -192,7 +192,7 @@ def _text(data: bytes, source: Source) -> str:
 
 def _fit(text: str, source: Source) -> str:
     if not text:
-        raise SecretRefused(f"{source} is empty", "an empty secret is never meant: set it")
+        raise SecretRefused(f"{source} is empty", "set it")
     found = _CONTROL.search(text)
     if found is not None:
         where = "a line break" if found[0] in "\r\n" else f"the control character U+{ord(found[0]):04X}"

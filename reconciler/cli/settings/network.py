@@ -25,7 +25,7 @@ ca_bytes_max = 16 * 1024 * 1024  # of a file of certificates; those of a whole s
 _FILE, _FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
-class Way(Struct, frozen=True):
+class ProxyChoice(Struct, frozen=True):
     """Which proxy is used. `told` says so, and who decided, for people; `problem` why none can be."""
 
     told: str
@@ -33,8 +33,8 @@ class Way(Struct, frozen=True):
     problem: Problem | None = None
 
 
-class Believed(Struct, frozen=True):
-    """Which certificates are believed. `told` says so, and who decided; `problem` why they cannot be."""
+class TrustChoice(Struct, frozen=True):
+    """Which certificates are trusted. `told` says so, and who decided; `problem` why they cannot be."""
 
     told: str
     trust: Trust = Trust()
@@ -43,9 +43,9 @@ class Believed(Struct, frozen=True):
 
 def read_network(layers: Layers, environ: Mapping[str, str]) -> tuple[Network, tuple[Problem, ...]]:
     """Return the way to the service, or what is wrong with it. Reads the files that it names."""
-    way, believed = proxy_of(layers, environ), trust_of(layers, environ)
-    problems = tuple(one.problem for one in (way, believed) if one.problem is not None)
-    return Network(way.proxy, believed.trust), problems
+    way, trusted = proxy_of(layers, environ), trust_of(layers, environ)
+    problems = tuple(one.problem for one in (way, trusted) if one.problem is not None)
+    return Network(way.proxy, trusted.trust), problems
 
 
 def written_problems(layers: Layers) -> tuple[Problem, ...]:
@@ -63,7 +63,7 @@ def written_problems(layers: Layers) -> tuple[Problem, ...]:
     return (value.problem(what, hint),)
 
 
-def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None = None) -> Way:
+def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None = None) -> ProxyChoice:
     """Return which proxy the settings want, or the environment where they leave it to it.
 
     `known` is the one that was read before from a secret's place, which is then not asked again: a command
@@ -71,48 +71,48 @@ def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None 
     """
     value = layers.values[tuple(PROXY.split("."))]
     if value.raw == "none":
-        return Way(f"none: directly ({_place(value)})")
+        return ProxyChoice(f"none: directly ({_place(value)})")
     if value.raw == "env":
         return _from_environment(layers, environ)
     if isinstance(value.raw, str):
         return _given(layers, value, value.raw)
     if known is not None:
-        return Way(_told(known, _place(value)), known)
+        return ProxyChoice(_told(known, _place(value)), known)
     try:
         text = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ).reveal()
     except credentials.SecretRefused as refusal:
-        return Way("", problem=value.problem(f"{refusal}.", refusal.next))
+        return ProxyChoice("", problem=value.problem(f"{refusal}.", refusal.next))
     return _given(layers, value, text)
 
 
-def _given(layers: Layers, value: Value, text: str) -> Way:
+def _given(layers: Layers, value: Value, text: str) -> ProxyChoice:
     """Return the proxy of the settings. It is used for this machine too, and never for plain http."""
     base_url = layers.values["service", "base_url"].raw
     try:
         proxy = proxies.parse(text, PROXY)
     except urls.Unusable as error:
-        return Way("", problem=value.problem(str(error), error.next))
+        return ProxyChoice("", problem=value.problem(str(error), error.next))
     if base_url is not None and urls.base(base_url).scheme != "https":
         what = "service.base_url is plain http, and a proxy would read the credentials."
-        return Way("", problem=value.problem(what, "write https for service.base_url, or none here"))
-    return Way(_told(proxy, _place(value)), proxy)
+        return ProxyChoice("", problem=value.problem(what, "write https for service.base_url, or none here"))
+    return ProxyChoice(_told(proxy, _place(value)), proxy)
 
 
-def _from_environment(layers: Layers, environ: Mapping[str, str]) -> Way:
+def _from_environment(layers: Layers, environ: Mapping[str, str]) -> ProxyChoice:
     base_url = layers.values["service", "base_url"].raw
     if base_url is None:
-        return Way("none: service.base_url is not set")
+        return ProxyChoice("none: service.base_url is not set")
     choice = proxies.chosen(urls.base(base_url), environ)
     if not choice.text:
         why = f"{choice.why}; {choice.variable} is not in effect" if choice.why else "no variable names one"
-        return Way(f"none: directly ({why})")
+        return ProxyChoice(f"none: directly ({why})")
     try:
         proxy = proxies.parse(choice.text, choice.variable, scheme="http")
     except urls.Unusable as error:
         hint = f"{error.next}; or set {PROXY}"
         place = f"environment {choice.variable}"
-        return Way("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint))
-    return Way(_told(proxy, choice.variable), proxy)
+        return ProxyChoice("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint))
+    return ProxyChoice(_told(proxy, choice.variable), proxy)
 
 
 def _told(proxy: Proxy, source: str) -> str:
@@ -124,7 +124,7 @@ def _place(value: Value) -> str:
     return f"{value.name}, {value.origin}"
 
 
-def trust_of(layers: Layers, environ: Mapping[str, str]) -> Believed:
+def trust_of(layers: Layers, environ: Mapping[str, str]) -> TrustChoice:
     """Return which certificates the settings want, or the environment where they leave it to it.
 
     Variables are looked at only for https, and there SSL_CERT_FILE and SSL_CERT_DIR, together, stand for all.
@@ -133,15 +133,15 @@ def trust_of(layers: Layers, environ: Mapping[str, str]) -> Believed:
     if value.raw != "env":
         found = _file(layers.root / value.raw, value.raw, who)
         if isinstance(found, tuple):
-            return Believed("", problem=value.problem(*found))
-        return Believed(f"{found.told} ({_place(value)})", found.trust)
+            return TrustChoice("", problem=value.problem(*found))
+        return TrustChoice(f"{found.told} ({_place(value)})", found.trust)
     base_url = layers.values["service", "base_url"].raw
     if base_url is not None and urls.base(base_url).scheme != "https":
-        return Believed("not asked for: service.base_url is plain http, on this machine")
+        return TrustChoice("not asked for: service.base_url is plain http, on this machine")
     return _variables(environ, who)
 
 
-def _variables(environ: Mapping[str, str], who: trust.Who) -> Believed:
+def _variables(environ: Mapping[str, str], who: trust.Who) -> TrustChoice:
     file, folders = environ.get(_FILE, ""), environ.get(_FOLDERS, "")
     told, certificates = [], ""
     if file:
@@ -157,16 +157,16 @@ def _variables(environ: Mapping[str, str], who: trust.Who) -> Believed:
             return _refused(_FOLDERS, *unfit)
         told.append(f"the folder {one} ({_FOLDERS})")
     if not told:
-        return Believed("those of this system (no setting or variable names others)")
-    return Believed(f"{' and '.join(told)}, and no others", Trust(certificates, named))
+        return TrustChoice("those of this system (no setting or variable names others)")
+    return TrustChoice(f"{' and '.join(told)}, and no others", Trust(certificates, named))
 
 
-def _refused(name: str, what: str, hint: str) -> Believed:
+def _refused(name: str, what: str, hint: str) -> TrustChoice:
     problem = Problem(f"environment {name}", 0, 0, f"{CA}: {what}", f"{hint}; or set {CA}")
-    return Believed("", problem=problem)
+    return TrustChoice("", problem=problem)
 
 
-def _file(path: Path, shown: str, who: trust.Who) -> Believed | tuple[str, str]:
+def _file(path: Path, shown: str, who: trust.Who) -> TrustChoice | tuple[str, str]:
     """Return the certificates of a file that nobody else could have written, or why not and what to do."""
     hint = f"put the certificates that prove the service into {shown}, in the form PEM"
     try:
@@ -175,15 +175,15 @@ def _file(path: Path, shown: str, who: trust.Who) -> Believed | tuple[str, str]:
         return f"{shown} cannot be read: {_reason(error)}.", hint
     if data is None:
         return f"{shown} is not a regular file.", hint
-    if isinstance(data, trust.Doubt):
-        return f"{shown} is not used: {data.what}. It decides who gets the credentials.", data.next
+    if isinstance(data, trust.Objection):
+        return f"{shown} is not used: {data.what}. It decides who receives the credentials.", data.next
     if len(data) > ca_bytes_max:
         return f"{shown} has over {ca_bytes_max // 1024 // 1024} MiB.", hint
     try:
         text, number = tls.certificates(data)
     except tls.NoCertificates as error:
         return f"{shown} {error}.", hint
-    return Believed(f"{number} of {shown}", Trust(text))
+    return TrustChoice(f"{number} of {shown}", Trust(text))
 
 
 def _folder(path: Path, shown: str, who: trust.Who) -> tuple[str, str] | None:
@@ -191,13 +191,13 @@ def _folder(path: Path, shown: str, who: trust.Who) -> tuple[str, str] | None:
     hint = "name a folder of certificates under their hashes (openssl rehash)"
     try:
         if not path.is_dir():
-            return f"{shown} is no folder.", hint
-        found = trust.folder_doubt(path, who)
+            return f"{shown} is not a folder.", hint
+        found = trust.folder_objection(path, who)
     except (OSError, ValueError) as error:
         return f"{shown} cannot be read: {_reason(error)}.", hint
     if found is None:
         return None
-    return f"{shown} is not used: {found.what}. It decides who gets the credentials.", found.next
+    return f"{shown} is not used: {found.what}. It decides who receives the credentials.", found.next
 
 
 def _reason(error: Exception) -> str:

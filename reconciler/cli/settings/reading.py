@@ -90,9 +90,7 @@ def working_folder() -> Path:
     try:
         return Path.cwd()
     except OSError as error:
-        raise SettingsError(
-            "the working directory is not there any more.", next="cd into the project"
-        ) from error
+        raise SettingsError("the working directory no longer exists.", next="cd into the project") from error
 
 
 def _value(layers: Layers, name: str) -> Value:
@@ -241,11 +239,11 @@ def _secret(layers: Layers, name: str, environ: Mapping[str, str]) -> Secret | P
 def _unfit(name: str, text: str) -> tuple[str, str] | None:
     """Return why a secret cannot travel where it has to, without the secret."""
     if name.endswith(".username") and ":" in text:
-        return "a user name with a colon cannot be sent with the Basic scheme.", "check which value is meant"
+        return "a user name with a colon cannot be sent with the Basic scheme.", "check the value"
     if name.endswith(".api_key") and not re.fullmatch(r"[!-~]+", text, re.ASCII):
         return (
             "the key holds a space or a letter outside ASCII; headers cannot carry it.",
-            "check for a slip in copying",
+            "copy it again",
         )
     return None
 

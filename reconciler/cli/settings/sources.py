@@ -117,7 +117,7 @@ def _believed(file: Path, shown: str, who: trust.Who) -> bytes:
         raise SettingsError(
             f"{shown}: the settings cannot be read: it is not a regular file.", next="name a file"
         )
-    if isinstance(found, trust.Doubt):
+    if isinstance(found, trust.Objection):
         raise SettingsError(
             f"{shown}: these settings are not read: {found.what}. "
             "Settings decide where the credentials go and which command is run to get them.",

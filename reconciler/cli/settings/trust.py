@@ -36,7 +36,7 @@ class Who(Struct, frozen=True):
     folders: tuple[Path, ...] = ()
 
 
-class Doubt(Struct, frozen=True):
+class Objection(Struct, frozen=True):
     """Why a file is not believed, as the rest of a sentence about it; what to do about {path} in {folder}."""
 
     what: str
@@ -53,7 +53,7 @@ def this_user(environ: Mapping[str, str]) -> Who:
     return Who(uid, frozenset({uid, _ROOT} | sudo), folders)
 
 
-def doubt(path: Path, about: os.stat_result, who: Who) -> Doubt | None:
+def objection(path: Path, about: os.stat_result, who: Who) -> Objection | None:
     """Return why the file at `path` is not believed, or None. `about` is what its open descriptor says.
 
     Both its folder and, where it is a link, the link and the folder that it leads to are looked at.
@@ -74,7 +74,7 @@ def doubt(path: Path, about: os.stat_result, who: Who) -> Doubt | None:
     return None
 
 
-def _of_links(path: Path, who: Who) -> Doubt | None:
+def _of_links(path: Path, who: Who) -> Objection | None:
     """Judge the links that lead from `path` to the file, each by its owner: they decide which file is read.
 
     In a sticky folder somebody else can make one, and not every system refuses to follow it.
@@ -84,12 +84,12 @@ def _of_links(path: Path, who: Who) -> Doubt | None:
         if not stat.S_ISLNK(about.st_mode):
             return None
         if about.st_uid not in who.owners:
-            return Doubt(
+            return Objection(
                 f"the link {path} belongs to user {about.st_uid}, and this is user {who.uid}",
                 f"rm {path}; or name the file itself",
             )
         path = path.parent / path.readlink()
-    return Doubt(f"over {_links_max} links lead to it", f"name the file itself, not {path}")
+    return Objection(f"over {_links_max} links lead to it", f"name the file itself, not {path}")
 
 
 def is_ours(path: Path, who: Who) -> bool:
@@ -101,7 +101,7 @@ def is_ours(path: Path, who: Who) -> bool:
     return os.name != "posix" or about.st_uid in who.owners or _is_named(path.parent.resolve(), who)
 
 
-def folder_doubt(folder: Path, who: Who) -> Doubt | None:
+def folder_objection(folder: Path, who: Who) -> Objection | None:
     """Return why what lies in a folder is not believed, or None. Raises OSError."""
     real = folder.resolve()
     if os.name != "posix" or _is_named(real, who):
@@ -110,7 +110,7 @@ def folder_doubt(folder: Path, who: Who) -> Doubt | None:
     return _filled(found, real, real) if found else None
 
 
-def read(path: Path, who: Who, most: int = -1) -> bytes | Doubt | None:
+def read(path: Path, who: Who, most: int = -1) -> bytes | Objection | None:
     """Return the first `most` bytes of a file, or why it is not believed; None where it is no regular file.
 
     What is judged is what is read: the descriptor, whatever its name leads to a moment later. Raises OSError,
@@ -121,28 +121,28 @@ def read(path: Path, who: Who, most: int = -1) -> bytes | Doubt | None:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
             return None
-        return doubt(path, about, who) or file.read(most)
+        return objection(path, about, who) or file.read(most)
 
 
-def of_file(about: os.stat_result, who: Who, is_private: Callable[[int, int], bool]) -> Doubt | None:
+def of_file(about: os.stat_result, who: Who, is_private: Callable[[int, int], bool]) -> Objection | None:
     """Judge a file by its owner and mode. `is_private` says whether a user is alone in a group."""
     if about.st_uid not in who.owners:
         return _of_another(about, who, "it")
     mode = stat.S_IMODE(about.st_mode)
     if mode & stat.S_IWOTH:
-        return Doubt(f"everybody on this machine may write it (mode {mode:04o})", _advice("go-w"))
+        return Objection(f"everybody on this machine may write it (mode {mode:04o})", _advice("go-w"))
     if mode & stat.S_IWGRP and not is_private(about.st_gid, about.st_uid):
-        return Doubt(f"its group may write it (mode {mode:04o})", _advice("g-w"))
+        return Objection(f"its group may write it (mode {mode:04o})", _advice("g-w"))
     return None
 
 
-def of_folder(about: os.stat_result, who: Who) -> Doubt | None:
+def of_folder(about: os.stat_result, who: Who) -> Objection | None:
     """Judge the folder that a file is in, where others could put another file in its place."""
     if about.st_uid not in who.owners:
         return _of_another(about, who, "its folder")
     mode = stat.S_IMODE(about.st_mode)
     if _anybody_may_replace(mode):
-        return Doubt(
+        return Objection(
             f"everybody on this machine may put another file in its place (mode {mode:04o} of its folder)",
             _advice("o-w"),
         )
@@ -159,7 +159,7 @@ def others_may_write(path: Path) -> bool:
     return os.name == "posix" and of_file(about, whose, _is_private) is not None
 
 
-def program_doubt(path: Path) -> Doubt | None:
+def program_objection(path: Path) -> Objection | None:
     """Return why a program that the settings name by a path is not run, or None. Raises OSError.
 
     Only what everybody may write is refused: programs belong to whoever administers them.
@@ -169,7 +169,7 @@ def program_doubt(path: Path) -> Doubt | None:
     real = path.resolve()
     mode, above = real.stat().st_mode, real.parent.stat().st_mode
     if mode & stat.S_IWOTH or _anybody_may_replace(above):
-        return Doubt(
+        return Objection(
             "everybody on this machine may write it or its folder", f"chmod o-w {real} {real.parent}"
         )
     return None
@@ -184,13 +184,13 @@ def _advice(change: str) -> str:
     return f"chmod {change} {{path}}; where that changes nothing, set {VARIABLE}={{folder}}"
 
 
-def _of_another(about: os.stat_result, who: Who, what: str) -> Doubt:
+def _of_another(about: os.stat_result, who: Who, what: str) -> Objection:
     advice = f"chown {who.uid} {{path}}; where you trust user {about.st_uid}, set {VARIABLE}={{folder}}"
-    return Doubt(f"{what} belongs to user {about.st_uid}, and this is user {who.uid}", advice)
+    return Objection(f"{what} belongs to user {about.st_uid}, and this is user {who.uid}", advice)
 
 
-def _filled(found: Doubt, path: Path, folder: Path) -> Doubt:
-    return Doubt(found.what, found.next.format(path=path, folder=folder))
+def _filled(found: Objection, path: Path, folder: Path) -> Objection:
+    return Objection(found.what, found.next.format(path=path, folder=folder))
 
 
 def _is_named(folder: Path, who: Who) -> bool:

@@ -26,7 +26,7 @@ from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 
-_STILL_IN_GIT = "git still holds what was undone: revert the commit as well, or the next apply does it again."
+_STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
 
 
 def apply(
@@ -106,19 +106,21 @@ def _check_commit(context: Context, environ: Mapping[str, str]) -> None:
         commit = context.commit.removesuffix(DIRTY)
         raise Refused(
             f"tracked files differ from commit {commit}, and this is CI (the variable CI is set): what would "
-            "be applied is in no commit. Nothing was sent.",
+            "be applied is not in any commit. Nothing was sent.",
             next="see which: git status; let no earlier step of the job change tracked files, or commit what "
-            "is meant; if it is to be applied all the same: --allow-dirty",
+            "is intended; to apply it anyway: --allow-dirty",
         )
 
 
 def _require_undo(saved: Plan | None, file: Path | None, recipients: tuple[str, ...]) -> None:
     """Raise UsageError where an undo cannot be had, or would be readable by more people than the plan was."""
     if saved is not None and saved.options.undo_of:
-        raise click.UsageError("an undo has no undo: `reconciler apply` without it does again what git says.")
+        raise click.UsageError(
+            "an undo cannot be undone; `reconciler apply` without FILE applies the manifests."
+        )
     if file is not None and not recipients and is_encrypted(read_file(file)):
         raise click.UsageError(
-            "the plan is encrypted, and its undo would not be: give --encrypt-to, or set plan.recipients."
+            "the plan is encrypted, but its undo would not be: give --encrypt-to, or set plan.recipients."
         )
 
 
@@ -140,7 +142,7 @@ class Undo:
             return True
         plan = self._plan
         if plan is None or not (plan.changes or plan.gone):
-            why = "nothing was applied" if plan is None or not plan.skips else "nothing of it can be set back"
+            why = "nothing was applied" if plan is None or not plan.skips else "no change of it can be undone"
             output.note(f"{self._path} was not written: {why}.")
             return True
         try:

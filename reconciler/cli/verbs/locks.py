@@ -49,7 +49,7 @@ def unlock(*, lock_id: str | None, in_service: bool, as_json: bool, **given: Any
     if lock_id is None:
         raise click.UsageError(
             "unlock takes the lock from a run that may be writing. See whose it is with "
-            "`reconciler lock`; if that run is gone for good, give its id: --force ID."
+            "`reconciler lock`; if that run has died, give its id: --force ID."
         )
     if in_service:
         settings, was_there = _asked(given, lambda held: held.force(lock_id))

@@ -77,11 +77,12 @@ def _unusable(error: OSError, port: int) -> ReconcilerError:
     if error.errno == errno.EADDRINUSE:
         return FileError(
             f"the port {port} of 127.0.0.1 is in use.",
-            next="stop what runs there, or choose another: reconciler sandbox --port 0",
+            next="stop the program that uses it, or choose another: reconciler sandbox --port 0",
         )
     if error.errno == errno.EACCES:
         return FileError(
-            f"the port {port} needs rights that this user has not.", next="choose one above 1023: --port 8480"
+            f"the port {port} is for administrators only.",
+            next="choose one above 1023: --port 8480",
         )
     return InputError(
         f"the sandbox cannot start: {(error.strerror or str(error)).lower()}.", next="try --port 0"

@@ -32,14 +32,14 @@ class Screen:
         """Say that an earlier run did not finish: looking for what it left in doubt may take a while."""
         self._bars.clear()
         output.note_lines(unfinished_lines(runs))
-        output.note("what is in doubt is looked for first; nothing is sent twice.")
+        output.note("changes in doubt are settled first; nothing is sent twice.")
         self._bars.advance("settling", 0, None)
 
     def doubtful(self, why: str) -> None:
         """Say that the store may lack what was sent lately: that takes a while to be sure of."""
         self._bars.clear()
         output.note(f"{why}.")
-        output.note("what was sent since may be missing from it: waiting until nothing of that can land.")
+        output.note("requests sent since may be missing from it: waiting until none can still arrive.")
         self._bars.advance("settling", 0, None)
 
     def beyond(self, changes: tuple[Change, ...]) -> None:
@@ -95,7 +95,7 @@ def report(run: Run, *, full: bool, as_json: bool) -> int:
     try:
         read = output.json(run_json(run)) if as_json else output.lines(run_lines(run, full=full))
     except output.OutputLost as error:
-        raise output.OutputLost(f"the report is lost: {error}", next=kept) from error
+        raise output.OutputLost(f"the report could not be printed: {error}", next=kept) from error
     if not read:
-        output.note(f"nobody read the report to its end.\n  next: {kept}")
+        output.note(f"the reader of the report stopped before its end.\n  next: {kept}")
     return run.exit_code
