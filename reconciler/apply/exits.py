@@ -64,10 +64,8 @@ def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
 
 
 def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice, ...]) -> Run:
-    """Return the run with its notices; exit code 5 where somebody is ambiguous and all else went well.
-
-    Not 6: there is nothing that another apply could go on with. A person has to look at the service.
-    """
+    """Return the run with its notices; exit code 5 where somebody is ambiguous and all else went well."""
+    # Not 6: there is nothing that another apply could go on with. A person has to look at the service.
     run = structs.replace(run, notices=(*ambiguous, *notices))
     names = {notice.subject for notice in ambiguous}
     others = (outcome for outcome in run.outcomes if outcome.address not in names)
@@ -76,10 +74,8 @@ def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice,
 
 
 def cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
-    """Return what is known of a run that was cut off from outside: what has not ended was not attempted.
-
-    What was under way is in doubt by the journal, whatever stands here.
-    """
+    """Return what is known of a run that was cut off from outside: what has not ended was not attempted."""
+    # What was under way is in doubt by the journal, whatever stands here.
     ended = {outcome.address: outcome for outcome in heard}
     outcomes = (
         ended.get(change.address) or Outcome(change.address, action(change), "not attempted")
