@@ -72,6 +72,23 @@ def test_a_message_with_an_unknown_callback_is_not_sent(project: Project, servic
     assert service.writes() == []
 
 
+def test_a_callback_may_be_named_by_its_address_in_the_manifests(project: Project, service: Service) -> None:
+    """In the manifests it has a name of ours; messages need the service's."""
+    project.manifest.with_name("callbacks.yaml").write_text(
+        "version: 1\nworkspace: default\ncallbacks:\n  on-call:\n    name: Night shift\n"
+        "    url: https://replies.example.com/\n    auth: {type: httpheader, key: a-key-of-nobody}\n"
+    )
+
+    ended = project.run(service, *ONE, *BODY, "--callback", "callback/default/on-cal")
+    unmade = project.run(service, *ONE, *BODY, "--callback", "callback/default/on-call")
+
+    assert (ended.returncode, unmade.returncode) == (3, 3)
+    assert "callback/default/on-cal is no callback of the manifests; nothing was sent." in ended.stderr
+    assert "did you mean callback/default/on-call?" in ended.stderr
+    assert "there is no callback 'Night shift'; nothing was sent." in unmade.stderr
+    assert service.writes() == []
+
+
 MISTAKES: dict[str, tuple[tuple[str, ...], int]] = {
     "no recipient": (("messages", "send", "--subject", "x", *BODY), 64),
     "no subject": (("messages", "send", "--to", JANE, *BODY), 64),

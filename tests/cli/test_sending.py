@@ -329,7 +329,7 @@ def test_people_of_two_workspaces_are_two_messages(project: Project, service: Se
     said = refused(project, service, "--to", JANE_AT, "--to", "contact/ops/max-roe", *TEXT)
     other = refused(project, service, "--to", "contact/ops/max-roe", "--workspace", "default", *TEXT)
 
-    assert "the contacts are of default, ops" in said
+    assert "the contacts are in default, ops" in said
     assert "the contacts are of ops" in other
 
 

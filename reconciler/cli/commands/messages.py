@@ -60,7 +60,12 @@ def _parameters(_ctx: click.Context, _parameter: click.Parameter, written: tuple
     metavar="TIME",
     help="Send it then: an ISO 8601 time with its zone, as 2026-03-02T22:00+11:00. Default: now.",
 )
-@click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
+@click.option(
+    "--callback",
+    default="",
+    metavar="NAME",
+    help="Where replies are sent: a callback's name or address.",
+)
 @click.option(
     "--param",
     "parameters",
@@ -237,7 +242,12 @@ def responses() -> None:
 @click.option("--voice", metavar="COLUMN", help="The column with numbers to call.")
 @click.option("--subject", required=True, metavar="TEXT", help="The subject.")
 @options.text_options
-@click.option("--callback", default="", metavar="NAME", help="The callback that replies are sent to.")
+@click.option(
+    "--callback",
+    default="",
+    metavar="NAME",
+    help="Where replies are sent: a callback's name or address.",
+)
 @click.option("--dry-run", is_flag=True, help="Count the recipients, and send nothing.")
 @options.recipients_option
 @options.settings_options

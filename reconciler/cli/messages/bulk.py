@@ -13,7 +13,7 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from reconciler.cli.messages.sending import look_at, require_callback, send_once, text_of
+from reconciler.cli.messages.sending import callback_name, look_at, send_once, text_of
 from reconciler.cli.running import Signals
 from reconciler.cli.verbs.calling import reading, show, workspace_id, writing
 from reconciler.cli.verbs.storing import open_store
@@ -97,10 +97,10 @@ async def _draft(
     alias = entity.address.workspace
     where = await workspace_id(reader, settings, alias)
     remote_id = _applied(settings, entity, where)
-    await require_callback(reader, message.callback_id)
+    callback = await callback_name(reader, settings, message.callback_id)
     await _require_live(reader, entity, remote_id, where)
     resource = structs.replace(columns, resource_id=remote_id)
-    return Draft(structs.replace(message, resource=resource), alias, len(people)), where
+    return Draft(structs.replace(message, resource=resource, callback_id=callback), alias, len(people)), where
 
 
 def _declared(settings: Settings, address: str) -> Entity:

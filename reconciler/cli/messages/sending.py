@@ -25,6 +25,7 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.errors import FileError, InputError
 from reconciler.manifest.outgoing import TIME_HINT, Written, mistakes, moment, read_message
 from reconciler.model.documents import Place
+from reconciler.model.kinds import CALLBACK
 from reconciler.model.messages import Message, Schedule, Sent
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate
@@ -161,7 +162,7 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
         raise mistakes(*meant.problems)
     alias = _workspace(found.workspace, meant)
     recipients.check_count(len(meant.people) + len(meant.plain), settings.guard.recipients_max, allowed)
-    await require_callback(reader, found.callback or "")
+    callback = await callback_name(reader, settings, found.callback or "")
     people: tuple[Person, ...] = ()
     if desired is not None and meant.people:
         channels = _channels(found)
@@ -171,15 +172,15 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
     known = frozenset[str]().union(*(one.keys for one in people))
     # Somebody whose number stands beside the address is one person, and gets one message.
     plain = [one for one in meant.plain if recipients.key_of(one) not in known]
-    return Outgoing(_message(found, (*(one.to for one in people), *plain), schedule), alias, people)
+    return Outgoing(_message(found, callback, (*(one.to for one in people), *plain), schedule), alias, people)
 
 
-def _message(found: Written, to: tuple[str, ...], schedule: Schedule | None) -> Message:
+def _message(found: Written, callback: str, to: tuple[str, ...], schedule: Schedule | None) -> Message:
     return Message(
         to=tuple(dict.fromkeys(to)),
         subject=found.subject or "",
         body=found.body or "",
-        callback_id=found.callback or "",
+        callback_id=callback,
         callback_parameters=found.parameters,
         more=found.more,
         schedule=schedule,
@@ -219,16 +220,33 @@ def _workspace(named: str | None, meant: recipients.Meant) -> str:
     return named
 
 
-async def require_callback(reader: Reader, name: str) -> None:
-    """Return where the account has the callback. Raises InputError: replies would come back to nobody."""
-    if not name:
-        return
+async def callback_name(reader: Reader, settings: Settings, given: str) -> str:
+    """Return the name at the service of a callback, which is given by it or by its address in the manifests.
+
+    Raises InputError where there is none: replies would come back to nobody.
+    """
+    if not given:
+        return ""
+    name = _declared_name(settings, given) if given.startswith(f"{CALLBACK.name}/") else given
     known = [one.name for one in await reader.callbacks.list()]
     if name not in known:
-        otherwise = "create it first: reconciler callbacks create"
+        otherwise = "apply the manifest that declares it, or make one: reconciler callbacks create"
         raise InputError(
             f"there is no callback {name!r}; nothing was sent.", next=did_you_mean(name, known, otherwise)
         )
+    return name
+
+
+def _declared_name(settings: Settings, address: str) -> str:
+    declared = validate(settings, os.environ, all_values=False).entities
+    known = {str(one): entity for one, entity in declared.items() if one.kind == CALLBACK.name}
+    if address not in known:
+        otherwise = "name one as callback/default/NAME, as it is in the manifests"
+        raise InputError(
+            f"{address[:200]} is no callback of the manifests; nothing was sent.",
+            next=did_you_mean(address, known, otherwise),
+        )
+    return str(known[address].fields["name"])
 
 
 def about(ready: Outgoing) -> dict[str, object]:
