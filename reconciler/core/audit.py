@@ -17,6 +17,7 @@ from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Head
 from reconciler.model.encoding import decode, encode
 
+# Part of what entry 1 is tied to, so that no digest made for another purpose passes for a beginning.
 _CHAIN = "reconciler audit: chain"
 
 _UNTIED = Head(0, "")
@@ -87,6 +88,8 @@ def verify(
     anchored = anchor is None
     for entry in entries:
         what = _fault(entry, held)
+        # A chain that was written anew from some entry on holds in itself, and not even its length has to
+        # differ: only a head that was kept elsewhere tells (tests/core/test_audit.py).
         if not what and anchor is not None and entry.number == anchor.number:
             anchored = isinstance(entry, AuditEntry) and entry.hash == anchor.hash
             what = "" if anchored else "it is not the entry that was noted elsewhere: history was rewritten"
@@ -94,6 +97,7 @@ def verify(
             number = held.number + 1
             return _verification(held, number, f"entry {number} does not hold: {what}.")
         held = Head(entry.number, entry.hash)
+    # A cut end looks like an earlier evening: without a head there is nothing that could tell.
     if anchored or anchor is None:
         return _verification(held)
     number = held.number + 1
@@ -110,17 +114,21 @@ def fault_before(entry: AuditEntry | Damaged, held: Head) -> str:
         return entry.what
     if entry.number != held.number:
         return "another one is missing after it"
+    # Both: the stored hash is the one that the later entry is tied to, and it fits what stands here.
     return "" if entry.hash == held.hash == _hash(entry) else "it is not as it was written"
 
 
 def entity_hash(salt: str, address: Address) -> str:
     """Return 32 hexadecimal digits that stand for an address; only who has the salt can tell which."""
+    # Keyed: names can be guessed, so a plain hash would be found by trying them (docs/security.md).
     return keyed(salt, "audit entity", address)
 
 
 def _fault(entry: AuditEntry | Damaged, held: Head) -> str:
     """Return what is wrong with the entry after `held`, as a clause; "" for nothing."""
     number = held.number + 1
+    # The number first: that an entry is missing is what has to be told, not what the one in its place looks
+    # like.
     if entry.number != number:
         return f"entry {entry.number} stands in its place"
     if isinstance(entry, Damaged):

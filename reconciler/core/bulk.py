@@ -38,9 +38,12 @@ def addressed(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[
             )
     for channel, column in columns.items():
         _require_form(rows, channel, column)
+    # Which column wins where several are filled is an assumption (docs/service.md, messages). Counting makes
+    # the same one, or the number that is agreed to is not the number that is reached.
     firsts = (
         next((cell for name in columns.values() if (cell := row.get(name, "").strip())), "") for row in rows
     )
+    # The same address twice is one recipient.
     found = tuple(dict.fromkeys(one for one in firsts if one))
     if not found:
         raise InputError(
@@ -53,6 +56,8 @@ def addressed(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[
 def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
     """Raise InputError where no cell of the column is what the channel needs: another column is meant."""
     cells = [cell for row in rows if (cell := row.get(column, "").strip())]
+    # One cell that fits is enough. The others are the service's to judge: for one wrong number nobody else
+    # has to go without the message. Without any, a wrong column would be accepted and reach nobody.
     if cells and not any(fits(cell, channel) for cell in cells):
         _, what = CHANNELS[channel]
         raise InputError(
@@ -62,6 +67,8 @@ def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
 
 
 def _rows(data: bytes, mime_type: str) -> list[Row]:
+    # Spreadsheets write a byte order mark in front, which would become a part of the first title. `from
+    # None`: readers quote cells, and those are people's data.
     try:
         rows = _csv(data.decode("utf-8-sig")) if mime_type == "text/csv" else _json(data, mime_type)
     except (UnicodeDecodeError, csv.Error, msgspec.MsgspecError, RecursionError):
@@ -81,6 +88,7 @@ def _csv(text: str) -> list[Row]:
     header = [name.strip() for name in next(records, [])]
     rows: list[Row] = []
     for cells in records:
+        # Cells beyond the heading belong to no column: `zip` would drop them without a word.
         if len(cells) > len(header):
             raise csv.Error("a row is longer than the heading")
         if any(cells):

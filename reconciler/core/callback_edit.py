@@ -30,6 +30,7 @@ def edited(live: Callback, edit: CallbackEdit) -> Callback:
     Raises InputError where the live key is not shown and none is given.
     """
     plain = {name: value for name in _PLAIN if (value := getattr(edit, name)) is not None}
+    # `replace`: a PUT leaves nothing but what it holds, fields that have no name here included (rule A4).
     return structs.replace(live, auth=_auth(live, edit), **plain)
 
 
@@ -37,6 +38,7 @@ def _auth(live: Callback, edit: CallbackEdit) -> CallbackAuth | None:
     if edit.no_key:
         return None
     key = edit.key or (live.auth.key if live.auth and shows_key(live) else None)
+    # A mask written back in the place of the key, or none, and our receiver refuses every reply from then on.
     if key is None:
         raise InputError(
             "the service does not show a key of this callback, and an update writes all of it: one that "
@@ -65,6 +67,7 @@ def _differences(before: Callback, after: Callback) -> Iterator[FieldEdit]:
             yield FieldEdit(name, shown(old), shown(new))
     if _way(before) != _way(after):
         yield FieldEdit("auth", _way(before), _way(after))
+    # Compared, and never shown: there is no form of a key that is safe on a terminal or in a log.
     if _key(before) != _key(after) and after.auth is not None:
         yield FieldEdit("key", "(secret)" if shows_key(before) else "(not shown)", "(another secret)")
 
@@ -72,6 +75,7 @@ def _differences(before: Callback, after: Callback) -> Iterator[FieldEdit]:
 def untaken(wanted: Callback, found: Callback) -> tuple[str, ...]:
     """Return the fields that do not read back as they were sent; a key counts where it is shown."""
     fields = [one.field for one in differences(wanted, found)]
+    # A key that the service keeps to itself cannot read back, and is no evidence against the write.
     unseen = {"key"} if found.auth is not None and not shows_key(found) else set()
     return tuple(field for field in fields if field not in unseen)
 
@@ -109,9 +113,11 @@ def chosen(
             f"the callback has no call {missing[0][:64]}; nothing was written.",
             next=did_you_mean(missing[0], known, _CALLS),
         )
+    # All or none: one unknown id makes the service refuse the whole call (tests/core/test_callback_edit.py).
     return tuple(known[one] for one in dict.fromkeys(call_ids))
 
 
 def to_mark(calls: Sequence[CallbackCall], status: str) -> tuple[CallbackCall, ...]:
     """Return those that have another status."""
+    # A write that changes nothing is a bug here too (planning rule D5).
     return tuple(one for one in calls if one.status != status)

@@ -126,6 +126,8 @@ def identified(group: Group, rules: Rules) -> Iterator[Problem]:
 def unique(group: Group, rules: Rules) -> Iterator[Problem]:
     """No two entities of a scope have the same identity."""
     keys = {
+        # The service takes two resources of one name; we do not, whatever the settings call the identity
+        # (docs/service.md, resources).
         name: dict.fromkeys((*rules.identity.of(name), *((path,) for path in kind.unique)))
         for name, kind in KINDS.items()
     }
@@ -187,6 +189,7 @@ def options(group: Group, _rules: Rules) -> Iterator[Problem]:
             if not path.startswith(_OPTIONS) or not value or value is True:
                 continue
             text = str(value)
+            # `WorkMobilePhone1`, as the service spells it (docs/service.md, contacts).
             named = text[:1].lower() + text[1:]
             if not fields.get(named) and not one.document.unsure(named):
                 there = [name[:1].upper() + name[1:] for name in fields if "." not in name and fields[name]]
@@ -230,6 +233,7 @@ def renames(group: Group, _rules: Rules) -> Iterator[Problem]:
 def spellings(group: Group, _rules: Rules) -> Iterator[Problem]:
     """Values that the service knows by a few words are one of them, also when a cell says them."""
     for one in group.values():
+        # Cells of a roster do not pass through the schema, which holds the same words for files.
         for path, words in KINDS[one.document.kind].folds.items():
             value = one.entity.fields.get(path)
             if value == "" and path in KINDS[one.document.kind].required:
@@ -258,17 +262,17 @@ def lock_names(group: Group, _rules: Rules) -> Iterator[Problem]:
 
 
 CHECKS: tuple[Check, ...] = (
-    required,
-    identified,
-    unique,
-    device_limit,
-    push_tokens,
-    options,
-    custom,
-    renames,
-    spellings,
-    media_types,
-    lock_names,
+    required,  # docs/service.md, devices and resources: all of these, or 422
+    identified,  # rule M2: after a lost store it would be made a second time
+    unique,  # rule M2, which would take two of them for one
+    device_limit,  # docs/service.md, devices: 3 of one app by default, 10 at most
+    push_tokens,  # docs/planning.md, S: pushes to either would reach one phone
+    options,  # docs/service.md, contacts: an option names a field
+    custom,  # rule X5; docs/service.md, lists: `custom_<name>` is a query
+    renames,  # rule M6: a record is carried to one name
+    spellings,  # docs/service.md, devices and resources
+    media_types,  # docs/service.md, resources: 422 for another type
+    lock_names,  # core/ticket.py: a run removes tickets that it takes for dead
 )
 
 

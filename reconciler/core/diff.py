@@ -89,12 +89,18 @@ class _Comparison:
         """Decide one declared field (rule D2; D3 for what cannot be read back)."""
         known = path in self.sent
         as_sent = known and self._as_sent(path, value)
+        # D3: the service never shows it, so the record alone decides; without one it is sent once and said to
+        # be.
         if path in self.kind.write_only:
             cause: Cause = "declared" if known else "unknown"
             return None if as_sent or (value == "" and not known) else self._change(path, value, cause)
+        # A PUT that leaves a sticky field out keeps it (docs/service.md, contacts), so clearing would never
+        # end (D5).
         if value == self.live.get(path, "") or (value == "" and path in self.kind.sticky):
             return None
         if not known:
+            # After a lost store every contact with a zone would be written once, to change nothing
+            # (tests/core/test_zones.py).
             shown = path == zones.PATH and zones.shows(value, self.live.get(path, ""))
             return None if shown else self._change(path, value, "declared")
         match (as_sent, self.moved(path)):
@@ -137,6 +143,7 @@ def _status(
     """Decide a status that the service sets too: what it disabled stays so until asked otherwise (D4)."""
     path, value = wanted
     now = state.live.get(path, "")
+    # Enabled again, it costs: its pushes are charged (docs/service.md, devices). So it takes a wish by name.
     if (now, value) != revives:
         return state.field(path, value), None
     if reactivate:
@@ -152,6 +159,8 @@ def _status(
 def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) -> Iterator[str]:
     """Yield what we once sent, that the manifest does not speak of any more and that can be cleared."""
     for path in sorted(recorded.sent if recorded else ()):
+        # Neither kind can be cleared: a sticky field stays when a PUT leaves it out, and of one that is never
+        # shown nobody knows whether it still is what we sent.
         if (
             path not in desired.fields
             and path not in kind.sticky | kind.write_only
@@ -161,6 +170,8 @@ def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) ->
 
 
 def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldChange | None, Skip | None]:
+    # Gone already, or a flag that shows false because its channel keeps another option: clearing that again
+    # and again would never end (D5).
     if path not in state.live or cleared(state.kind.name, path, "", state.live[path]):
         return None, None
     if not state.moved(path):
@@ -175,10 +186,12 @@ def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldCha
 
 def ignored(desired: Entity, path: str) -> bool:
     """Whether `meta.ignore` names the path, or what it belongs to."""
+    # With the dot: `role` must not silence `role1` (tests/core/test_diff.py).
     return any(path == other or path.startswith(f"{other}.") for other in desired.controls.ignore)
 
 
 def paths(desired: Iterable[Entity], recorded: Mapping[str, RecordedEntity]) -> frozenset[str]:
     """Return every path that `diff` will look at for these entities: what a read has to bring."""
+    # A list that brings less than this makes unread fields look empty, and the plan would fill them.
     wanted = {path for entity in desired for path in entity.fields}
     return frozenset(wanted.union(*(record.sent for record in recorded.values())))

@@ -16,6 +16,8 @@ def manifest_digest(desired: Desired, salt: str) -> str:
 
     Keyed by the plan's salt, so that one plan's digest says nothing of another's.
     """
+    # Normal form: a space or another spelling is no other wish. Masked: the digest stands in plan files, and
+    # nobody may try words on it.
     entities = {
         address: (
             masked(address.kind, declared(address.kind, entity.fields), salt),
@@ -24,12 +26,16 @@ def manifest_digest(desired: Desired, salt: str) -> str:
         )
         for address, entity in desired.entities.items()
     }
+    # A scope counts though it is empty: `contacts: {}` and no `contacts:` are two wishes (S1). Sorted: a set
+    # has another order in the next process (law 3).
     return _digest((salt, entities, sorted(str(scope) for scope in desired.scopes)))
 
 
 def fingerprint(plan: Plan) -> str:
     """Return the digest of what the plan would do, and to what, before-values included (rule A1)."""
     changes = tuple(placeless(change) for change in plan.changes)
+    # Only what is done. What a plan tells beside it (notices, skips, counts) is compared with a saved plan
+    # too, but after this and by itself (`seal.outdated`): the refusal then says which of the two it was.
     return _digest(
         (
             plan.version,

@@ -28,8 +28,11 @@ def finished(
     moment: Moment,
 ) -> Plan:
     """Return the plan that these parts are, in its order, with its fingerprint. Raises ManifestError (M4)."""
+    # One live entity behind two names: each would undo what is written for the other, in every run.
     if total.contested:
         raise _declared_twice(total, desired)
+    # Sorted here and nowhere before: parts come in any order (law 10), and the bytes of the plan must not
+    # show which (law 3).
     changes = ordered(total.changes)
     plan = Plan(
         target=target,
@@ -52,6 +55,7 @@ def finished(
         created_at=moment.now,
         expires_at=moment.expires,
     )
+    # Made last, over everything else (rule A1).
     return structs.replace(plan, fingerprint=fingerprint(plan))
 
 
@@ -85,6 +89,8 @@ def _selected(across: Shared, notices: Iterable[Notice], desired: Desired) -> It
     for notice in notices:
         address = parse(notice.subject)
         entity = desired.entities.get(address) if address else None
+        # What is declared no longer has no tags (docs/planning.md, Selection); what is no address, like the
+        # store, concerns every run.
         if entity is not None:
             selected = across.selects(entity)
         else:

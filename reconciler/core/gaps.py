@@ -15,4 +15,6 @@ def gap_of(seconds: Sequence[float], looked_again: int = 0) -> Gap | None:
 
 
 def _ms(ordered: Sequence[float], share: float) -> float:
+    # Nearest rank: a gap that was measured, never one between two. The limit that it is read against is 50 ms
+    # (rule A9).
     return round(ordered[math.ceil(share * len(ordered)) - 1] * 1000, 1)

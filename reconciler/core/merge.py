@@ -35,6 +35,8 @@ def update_body(
     not declare is cleared. A device's status is the one just read, unless the change says otherwise.
     """
     kind = KINDS[change.address.kind]
+    # All the rest stays, nested and unknown fields too: a PUT removes what it leaves out (docs/service.md,
+    # contacts).
     base = {key: value for key, value in fresh.items() if key not in kind.server_owned}
     values: dict[str, Scalar] = {field.path: _value(entity, field) for field in change.fields}
     for path in (field.name for field in kind.fields if field.type == "zone"):
@@ -60,11 +62,13 @@ def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
         key = row.wire.get(head, head)
         if row.type_of(head) == "content":
             assert entity.content is not None, f"{entity.address}: {head} is declared but was not loaded"  # noqa: S101 - our own mistake
+            # docs/service.md, resources: base64 with padding. Its lines may break; these do not.
             body[key] = base64.b64encode(entity.content.data).decode("ascii")
         elif below and row.structured.get(head) in _PARTS:
             body[key] = _PARTS[row.structured[head]](body.get(key), below, value)
             if not body[key] and row.structured[head] == "group":
                 del body[key]
+        # Absent is how the service is told to remove a field (S2).
         elif value == "":
             body.pop(key, None)
         else:
@@ -77,8 +81,10 @@ def _custom(fields: object, name: str, value: Scalar) -> list[Body]:
     found = rows(fields)
     if value == "":
         return [row for row in found if custom_name(row) != name]
+    # Of a known field the value alone: its display name is the service's.
     if any(custom_name(row) == name for row in found):
         return [{**row, "fieldValue": value} if custom_name(row) == name else row for row in found]
+    # A name that is new to a contact is sent as all three (docs/service.md, contacts, A).
     return [*found, {"fieldName": name, "fieldValue": value, "searchKey": f"custom_{name}"}]
 
 
@@ -115,6 +121,7 @@ def _with(row: Body, key: str, value: Scalar) -> Body:
 
 
 def _is(row: Body, channel: str) -> bool:
+    # A second row beside `SMS` would say two things about one channel (tests/core/test_merge.py).
     return str(row.get("channel", "")).casefold() == channel
 
 

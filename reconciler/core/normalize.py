@@ -21,7 +21,11 @@ SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
 SLOW = f"{SECRET}scrypt:"
 WITHHELD = f"{SECRET}withheld"
 
+# Text goes in and a truth comes out (docs/service.md, contacts): compared as they stand, every channel would
+# be written with every run.
 _TRUTH: Mapping[str, Scalar] = {"true": True, "false": False}
+# Times of change have whole seconds, so an edit within the second of our look shows the same time. Two,
+# because the machines behind one address are taken to agree to a second only (docs/service.md, caches).
 _SETTLED = timedelta(seconds=2)
 
 
@@ -36,6 +40,7 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
     fields: dict[str, Scalar] = {}
     for key, value in body.items():
         path = ours.get(key, key)
+        # D3: what is never shown, or not to be relied upon where it is, is compared by its record.
         if path in row.server_owned or path in row.write_only:
             continue
         for leaf, scalar in _LEAVES.get(row.structured.get(path, "text"), _scalar)(path, value):
@@ -77,6 +82,7 @@ def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     text = value.strip() if value.isascii() else normalized("NFC", value).strip()
     if flag:
         return _TRUTH.get(text.casefold(), text)
+    # A table of known spellings and no guess: a status that nobody has heard of stays as it is.
     folds = KINDS[kind].folds.get(path)
     return folds.get(text.casefold(), text) if folds else text
 
@@ -130,6 +136,8 @@ def mask(value: Scalar, salt: str) -> Scalar:
     """
     if not isinstance(value, str) or not value:
         return value
+    # 64 bits: enough to tell equal from changed within one plan or store, and no more than that is asked of
+    # it.
     return SECRET + hmac.new(salt.encode(), value.encode(), hashlib.sha256).hexdigest()[:16]
 
 
@@ -137,12 +145,14 @@ def slow_mask(value: Scalar, salt: str) -> Scalar:
     """Return `secret:scrypt:` and 32 hexadecimal digits that take milliseconds to compute; "" as it is."""
     if not isinstance(value, str) or not value:
         return value
+    # Over the fast mask: what waits in memory to be computed or compared (proofs.Part) is no word in clear.
     return f"{SLOW}{stretched(str(mask(value, salt)), salt)}"
 
 
 def identity_key(path: str, value: Scalar) -> str:
     """Return the text under which two values of an identity field are the same (planning rule M2)."""
     text = normalized("NFC", str(value)).strip()
+    # M2: of e-mail addresses alone. Jane and JANE in a name field may be two people.
     return text.casefold() if "EmailAddress" in path else text
 
 
@@ -163,12 +173,14 @@ def instant(text: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
+    # Two clocks cannot be compared by guessing in which zone one of them hangs.
     return moment if moment.tzinfo else None
 
 
 def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
     if isinstance(value, (str, bool)):
         yield path, value
+    # A manifest holds text. A number that counted as nothing would be written again with every run.
     elif isinstance(value, (int, float)):
         yield path, str(value)
 
@@ -203,12 +215,14 @@ _LEAVES: Mapping[FieldType, Callable[[str, object], Iterator[tuple[str, Scalar]]
 
 def rows(value: object) -> list[dict[str, Any]]:
     """Return the objects of a list; a bare object, as some answers write a list of one, is that one."""
+    # Samples of the service show lists of one without their brackets; dropped, a PUT would clear them.
     items = value if isinstance(value, list) else [value]
     return [item for item in items if isinstance(item, dict)]
 
 
 def custom_name(field: Mapping[str, Any]) -> str:
     """Return the name by which manifests know a custom field: its search key without `custom_`."""
+    # The vendor may change the display name; the search key is what queries use (docs/service.md, contacts).
     key = field.get("searchKey")
     if isinstance(key, str) and key.startswith("custom_"):
         return key.removeprefix("custom_")

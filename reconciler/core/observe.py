@@ -16,6 +16,7 @@ def observed(
     `workspace` is the alias; `seen` the service's clock at the answer (ISO 8601), "" where unknown;
     `parent_id` the remote id of a device's contact.
     """
+    # Live data of any shape is data, never a crash: a time that is no text is no time.
     modified = body.get("lastModifiedTime")
     return LiveEntity(
         kind=kind,
@@ -25,5 +26,7 @@ def observed(
         parent_id=parent_id,
         modified=modified if isinstance(modified, str) else "",
         seen=seen,
+        # A body without the list says nothing of devices. Read as "none", each would seem gone and be made
+        # again.
         devices_known=any(isinstance(body.get(child.plural), list) for child in children(kind)),
     )

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from reconciler.model.changes import Change, Delete
 from reconciler.model.kinds import KINDS
 
+# One more than twice the last wave, so that deletes count down after everything that is made: what goes away
+# last can be looked at longest (A5; tests/core/test_order.py).
 _LAST = 2 * max(kind.wave for kind in KINDS.values()) + 1
 
 
@@ -20,6 +22,7 @@ def wave(change: Change) -> int:
 
 def ordered(changes: Iterable[Change]) -> tuple[Change, ...]:
     """Return the changes by wave, then by address: the order in which a plan holds them."""
+    # Ties by address: the same changes are the same bytes, however they were found (law 3).
     return tuple(sorted(changes, key=lambda change: (wave(change), change.address)))
 
 

@@ -50,6 +50,7 @@ def partition(
     pairs: dict[tuple[str, int], set[tuple[str, str]]] = {}
     wanted: dict[tuple[str, int], set[str]] = {}
     for address, text, digits in _values(entities, recorded):
+        # crc32 deals evenly and is the same in every process, as `hash` is not; nothing secret hangs on it.
         key = address.workspace, crc32(digits.encode()) % parts
         pairs.setdefault(key, set()).add((text, digits))
         if address in asked:
@@ -63,6 +64,7 @@ def partition(
 
 def learn(part: Part, proof: str, salt: str) -> None:
     """Know the slow digests of what is asked for in a part: by its proof where it fits, else one by one."""
+    # For one value a proof costs as much as the digest itself (`--only`), so it is not looked at.
     if len(part.asked) > 1 and proof and stretch.proof(part.pairs, salt) == proof:
         stretch.tell(part.pairs, salt)
     else:
@@ -78,6 +80,8 @@ def proofs(
     No digest is computed for it, but a proof is, unless it was just compared.
     """
     salt = recorded.salt
+    # Of a failed update the store holds the digest of before: a proof over that would say that the new value
+    # had been sent (tests/core/test_proofs.py).
     return {
         key: stretch.proof(part.pairs, salt)
         for key, part in partition(entities, recorded, parts=parts).items()
@@ -98,11 +102,14 @@ def texts(entity: Entity, salt: str) -> tuple[str, ...]:
 def _values(entities: Mapping[Address, Entity], recorded: Recorded) -> Iterator[tuple[Address, str, str]]:
     former = former_names(entities.values())
     for address, entity in entities.items():
+        # Under the former name too (M6), or all of a renamed roster would be compared one by one.
         record = recorded.entities.get(address) or recorded.entities.get(former.get(address, address))
         if record is None:
             continue
         for path, text in _texts(entity, recorded.salt):
             known = record.sent.get(path)
+            # What `meta.ignore` names is used on create alone: people change a first password, and whoever
+            # declares it cannot know the new one.
             if isinstance(known, str) and known.startswith(SLOW) and not ignored(entity, path):
                 yield address, text, known.removeprefix(SLOW)
 

@@ -18,17 +18,20 @@ from reconciler.errors import Problem, Refused
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import CONTACT, KINDS
 from reconciler.model.snapshots import Desired
 
+# 15 digits are the most that a number has (E.164); the shortest, of three, are short codes.
 _NUMBER = re.compile(r"\+?[0-9]{3,15}", re.ASCII)
 _PUNCTUATION = re.compile(r"[\s().-]", re.ASCII)
 _MAIL = re.compile(r"[^@]+@[^@\s]+")  # an MRI has this form as well
+# Every kind, not only contacts: `device/...` is a mistake to be told here, and no MRI to be sent.
 _OURS = ("tag:", *(f"{kind}/" for kind in KINDS))
 _SHOWN = 5  # tags of one message
 _HINTS = 20  # mistakes with the nearest name; each is compared with all names
 _FORMS = "write a number, an e-mail address, an MRI, contact/WORKSPACE/NAME or tag:KEY=VALUE"
 
+# By name and not by type: that a field holds a phone number does not say that a text message reaches it.
 _MOBILES = ("workMobilePhone1", "workMobilePhone2", "personalMobilePhone1", "otherMobile")
 _PHONES = (*_MOBILES, "workPhone1", "workPhone2", "personalPhone1", "personalPhone2", "otherPhone1")
 _MAILS = ("workEmailAddress1", "workEmailAddress2", "personalEmailAddress1", "personalEmailAddress2")
@@ -76,6 +79,8 @@ def meant(written: Sequence[tuple[str, Place]], desired: Desired | None, workspa
         if isinstance(found, Refusal):
             problems.append(place.problem(found.what, found.next))
         else:
+            # Each at the first place that names it: at most one message arrives, however often it stands
+            # there.
             people |= {one: people.get(one, place) for one in found}
     return Meant(people, tuple(plain.values()), tuple(problems))
 
@@ -92,7 +97,8 @@ class _Known:
 
     def __init__(self, desired: Desired | None, workspace: str | None) -> None:
         entities = desired.entities.values() if desired else ()
-        contacts = [one for one in entities if one.address.kind == "contact"]
+        # Contacts alone have the numbers and addresses that a message reaches (docs/service.md, messages).
+        contacts = [one for one in entities if one.address.kind == CONTACT.name]
         self._workspace = workspace
         self._hints = _HINTS
         self._addresses = {one.address for one in contacts}
@@ -107,7 +113,7 @@ class _Known:
         if found in self._addresses:
             return [found]
         kind = text.partition("/")[0]
-        if kind in KINDS and kind != "contact":
+        if kind in KINDS and kind != CONTACT.name:
             return Refusal(f"{text}: a {kind} cannot be written to.", "name its contact, or a number")
         near = self._near(text, map(str, self._addresses), "compare it with the manifests")
         return Refusal(f"{text}: the manifests declare no such contact.", near)
@@ -122,6 +128,8 @@ class _Known:
         return Refusal(f"{text}: no contact{where} carries this tag.", near)
 
     def _near(self, text: str, known: Iterable[str], otherwise: str) -> str:
+        # Each wrong name is compared with all others: a file of wrong ones would take minutes
+        # (tests/core/test_recipients.py).
         self._hints -= 1
         return did_you_mean(text, known if self._hints >= 0 else (), otherwise)
 
@@ -141,6 +149,7 @@ def _wrong(text: str) -> tuple[str, str] | None:
 
 def key_of(text: str) -> str:
     """Return what two spellings of one number or e-mail address have in common."""
+    # People write one number in many ways. It is one phone, and one recipient.
     digits = _PUNCTUATION.sub("", text)
     return digits.removeprefix("+") if _NUMBER.fullmatch(digits) else text.strip().casefold()
 
@@ -152,6 +161,7 @@ def keys(fields: Fields) -> frozenset[str]:
 
 def unreached(fields: Fields, channels: Iterable[str]) -> str:
     """Return what a contact lacks for every one of these channels, or "" where one of them reaches it."""
+    # Without any of these channels: whom such a message reaches only the service knows.
     wanted = [CHANNELS[channel] for channel in channels]
     if not wanted or any(fields.get(path) for paths, _ in wanted for path in paths):
         return ""
@@ -160,6 +170,7 @@ def unreached(fields: Fields, channels: Iterable[str]) -> str:
 
 def check_count(count: int, most: int, allowed: int) -> None:
     """Raise Refused where a message would reach more people than `most`, and nobody agreed to so many."""
+    # Consent is a number, as it is for changes (G3): one that is too small lifts nothing.
     if count > max(most, allowed):
         raise Refused(
             f"the message would reach {count:,} recipients (the limit is {most:,}); nothing was sent.",

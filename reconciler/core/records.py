@@ -24,6 +24,8 @@ def record_of(
     when the entity is `created`; later it keeps what `before` says of it. A `lent` path is not remembered.
     """
     kind = entity.address.kind
+    # Used on create and left to whoever changes it: a later record must not claim that we sent it, or what
+    # stands there would be drift (D2).
     left = () if created else [path for path in entity.fields if ignored(entity, path)]
     fields = {path: value for path, value in entity.fields.items() if path not in left}
     sent = remembered(kind, declared(kind, fields), salt)
@@ -61,6 +63,8 @@ def traced(record: RecordedEntity, before: RecordedEntity | None, *, adopted: st
         return structs.replace(record, adopted=adopted)
     if before.remote_id == record.remote_id:
         return structs.replace(record, adopted=before.adopted, earlier=before.earlier)
+    # T2: what we made and lost sight of is a duplicate of ours when it shows again. The ids of adopted
+    # entities prove nothing of the kind.
     made = (*before.earlier, *(() if before.adopted else (before.remote_id,)))
     earlier = tuple(one for one in made if one != record.remote_id)[-earlier_max:]
     ours = record.remote_id in made
@@ -88,6 +92,7 @@ def proven(
         for path, value in record.sent.items()
         if path in taken
         or same(kind, path, value, record.shown.get(path, ""))
+        # Known already as the service's way to write this value.
         or (old.get(path) == value and shown_before.get(path) == record.shown.get(path))
     }
     shown = {path: value for path, value in record.shown.items() if path in kept}
@@ -130,6 +135,7 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
         if row is not None:
             record = record_of(entity, row, salt=recorded.salt, before=before)
             record = traced(record, before, adopted=plan.created_at)
+            # Or the second apply would write to the store, if not to the service (D5).
             if record != before:
                 yield record
 
@@ -141,6 +147,7 @@ def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) 
     shows of a value that did not change, are refreshed on the way and are no work of their own.
     """
     record = record_of(entity, row, salt=salt, before=before)
+    # X2: protection that is not recorded ends with its entry, so it is worth an apply.
     if record.protected != before.protected:
         word: Kept = "protected" if record.protected else "no longer protected"
         yield RecordChange(record.address, word)
@@ -151,5 +158,9 @@ def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) 
 
 
 def _settled(plan: Plan) -> set[Address]:
+    # What is ambiguous or not ours is not acted on, in the store neither (M3). These two reasons are no such
+    # thing: a disabled device goes on being told (D4), what was taken over is told once and forgotten (D2).
     left_alone = {skip.address for skip in plan.skips if skip.reason not in {"disabled", "taken over"}}
+    # A change is recorded by its own step: a crash between record and call must not leave a record of what
+    # never was.
     return left_alone | {change.address for change in plan.changes}

@@ -65,12 +65,14 @@ def recover(unfinished: Unfinished) -> Recovery:
     What the run wrote down and did not attempt was never sent either. Order: the plan's, then whatever
     the plan does not hold, as it was written down.
     """
+    # Also what the plan does not hold: one of another version cannot be read, and its requests left.
     entries = {entry.intent.address: entry for entry in unfinished.entries}
     changes = unfinished.plan.changes if unfinished.plan else ()
     addresses = dict.fromkeys([*(change.address for change in changes), *entries])
     settled, in_doubt, never_sent = [], [], []
     for address in addresses:
         entry = entries.get(address)
+        # Rule A3: the intent is on disk before its request leaves. Without one nothing was sent.
         if entry is None or entry.ending == "not attempted":
             never_sent.append(address)
         elif entry.open:
@@ -90,11 +92,14 @@ def wait_s(
     intents do not shorten the wait: another machine's clock wrote them, or this one's before it was set.
     `missing`: there may be intents that nobody knows of any more.
     """
+    # Monotonic time alone: no clock that was set, here or elsewhere, may shorten it
+    # (tests/core/test_recover.py). From the lock on, for until then the run before could go on sending.
     return max(0.0, settle_s - locked_for_s) if missing or any(True for _ in intents) else 0.0
 
 
 def doubtful(why: str) -> Notice:
     """Return what a plan says that was made with a store which may lack what was sent lately."""
+    # A notice and no error: a plan writes nothing, and what it says is planned again by the apply that waits.
     return Notice(
         "store",
         "store",
@@ -110,8 +115,10 @@ def remaining_changes(old: Plan, fresh: Plan) -> Remaining:
     only recorded (adoptions, renames, what is gone) stays: nothing is sent for it. A device whose contact
     would have to be made beyond the old plan is beyond it too.
     """
+    # The whole change, values before it included: somebody agreed to that, and nobody to another one (A9).
     held = {change.address: placeless(change) for change in old.changes}
     outside = {change.address for change in fresh.changes if held.get(change.address) != placeless(change)}
+    # What belongs to one of these would be sent below an id that there is not.
     homeless = {
         change.address for change in fresh.changes if isinstance(change, Create) and change.address in outside
     }

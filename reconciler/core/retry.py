@@ -125,6 +125,7 @@ def decide(
     wait. A write that may have arrived is never sent again.
     Source: docs/planning.md, A8 and A10.
     """
+    # A repeat of what may have arrived makes a second contact: no wait, budget or deadline bends that cell.
     meaning = A8[failure][method]
     if meaning is Meaning.DOUBT:
         return Doubt()
@@ -135,6 +136,8 @@ def decide(
 
 def wait_s(attempt: int, chance: float, asked_s: float = 0.0) -> float:
     """Seconds until the next try: the service's wish, capped, and a random share of the backoff on top."""
+    # Full jitter: programs that failed together must not come back together, after a wish of the service
+    # either.
     upper_s = min(backoff_max_s, backoff_first_s * 2.0 ** (attempt - 1))
     return min(max(asked_s, 0.0), retry_after_max_s) + min(max(chance, 0.0), 1.0) * upper_s
 
@@ -170,6 +173,7 @@ def _again(attempt: int, budget: Budget, wait: float, left_s: float) -> Retry | 
         return GiveUp(f"tried {attempt} times")
     if not budget.allows:
         return GiveUp("not tried again: too many calls of this run failed already")
+    # The deadline wins: a service that asks for a minute does not make a call of thirty seconds last for one.
     if wait >= left_s:
         return GiveUp("not tried again: the call's time is over")
     return Retry(wait)

@@ -37,6 +37,7 @@ def sealed(plan: Plan, program: str) -> bytes:
     return encode(structs.replace(file, seal=seal), indent=2)
 
 
+# The fields of a plan without those that only its file has.
 _FIELDS = frozenset(Plan.__struct_fields__)
 
 
@@ -47,6 +48,7 @@ def opened(file: PlanFile) -> Plan:
 
 def kept(plan: Plan) -> Plan:
     """Return the plan without what is told when it is made and not kept."""
+    # Both move by themselves: a stranger more, or a list that took another way, must not make a plan stale.
     reads = {Read(read.scope, "", 0, 0, -1, read.complete) for read in plan.reads}
     return structs.replace(plan, unmanaged={}, reads=tuple(sorted(reads, key=structs.astuple)))
 
@@ -59,6 +61,7 @@ def outdated(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) ->
     """
     if late := expired(saved, now, hours=hours):
         return late
+    # That something else would be done is worse than that something else is shown, so it is told first.
     if saved.fingerprint != fresh.fingerprint:
         return "the plan is stale: what would be done now is not what it says."
     if shown_by(saved) != shown_by(fresh):
@@ -75,14 +78,17 @@ def expired(saved: Plan, now: datetime, *, hours: float) -> str:
     made, until = instant(saved.created_at), instant(saved.expires_at)
     if made is None or until is None:
         return "the plan does not say when it was made and until when it holds."
+    # A date proves nothing (docs/security.md): only what no honest clock could have written is refused.
     if made > now + timedelta(seconds=skew_s):
         return f"the plan says that it was made at {_text(made)}, which is still to come."
+    # The shorter of the two: a later end that somebody writes into the file prolongs nothing.
     end = min(until, made + timedelta(hours=hours))
     return f"the plan expired at {_text(end)}." if end <= now else ""
 
 
 def shown_by(plan: Plan) -> bytes:
     """Return everything that a saved plan shows, but for its times."""
+    # Two plans always differ in their times, and the fingerprint has a sentence of its own (`outdated`).
     return encode(structs.replace(kept(plan), created_at="", expires_at="", fingerprint=""))
 
 

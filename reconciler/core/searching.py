@@ -62,6 +62,7 @@ def checked(
     def name(given: str, where: str) -> str:
         field = _CUSTOM + given.removeprefix(_CUSTOM_ASKED) if given.startswith(_CUSTOM_ASKED) else given
         field = aliases.get(field, field)
+        # Shown only: with an option as its filter, the service would compare the texts of all of them.
         allowed = known | shown if where == "--field" else known
         if field not in allowed and not (field.startswith(_CUSTOM) and len(field) > len(_CUSTOM)):
             problems.append(_problem(given, where, allowed, shown))
@@ -72,9 +73,10 @@ def checked(
         field = name(given, _FILTER)
         if field in filters:
             problems.append(Problem(_FILTER, 0, 0, f"{given} is given twice.", "give each field once"))
-        filters[field] = str(normalize.scalar_of("contact", field, text))
+        filters[field] = str(normalize.scalar_of(CONTACT.name, field, text))
     columns = tuple(dict.fromkeys((*ALWAYS, *(name(one, "--field") for one in query.shown))))
     sort = tuple(dict.fromkeys(name(one, "--sort") for one in query.sort))
+    # All at once: a service ignores a filter that it does not know, and answers everybody.
     if problems:
         raise InputError("nothing was searched.", problems=tuple(problems))
     return ContactQuery(filters, columns, sort, query.descending, query.limit)
@@ -86,6 +88,7 @@ def _problem(given: str, where: str, known: frozenset[str], shown: frozenset[str
         return Problem(where, 0, 0, what, "name another field")
     if given in shown:
         return Problem(where, 0, 0, f"{given} cannot be searched or sorted by.", f"show it: --field {given}")
+    # The name is shown and never the text: what somebody searches for may be a secret.
     close = nearest(given, known)
     hint = f"did you mean {close}?" if close else _OTHERWISE
     return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint)
@@ -121,7 +124,7 @@ def _wants(query: ContactQuery, prefix: str) -> bool:
 def values(body: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return what a contact's body says, flat and normalized; nothing that is write-only."""
     read_only = {key: value for key in READ_ONLY if isinstance(value := body.get(key), str) and value}
-    return {**normalize.live("contact", body), **read_only}
+    return {**normalize.live(CONTACT.name, body), **read_only}
 
 
 def tells(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:
@@ -132,6 +135,7 @@ def tells(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:
     """
     if wanted(query) <= BRIEF:
         return True
+    # A service that heeds one wish need not heed another; who is shown too briefly is read alone.
     heeded = any(WITNESS in body for body in bodies)
     custom = not wants_custom(query) or any(CONTACT.wire["custom"] in body for body in bodies)
     options = not _wants(query, _OPTIONS) or any(body.get("messagingoptions") for body in bodies)

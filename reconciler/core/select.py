@@ -30,6 +30,7 @@ class Selection(Struct, frozen=True):
     def takes(self, address: Address, tags: Tags) -> bool:
         """Whether the run is about this address. `tags` are empty for what is no longer declared."""
         wanted = not self.only or any(_fits(text, address, tags) for text in self.only)
+        # Exceptions win (docs/planning.md, Selection): who holds something back has to be able to rely on it.
         return wanted and not any(_fits(text, address, tags) for text in self.excluded)
 
 
@@ -58,6 +59,8 @@ def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[D
     if not (selection.only or selection.excluded):
         return desired, recorded
     chosen = {a for a, tags in known(desired, recorded).items() if selection.takes(a, tags)}
+    # No list of devices is known: they are read from the document of their contact (docs/service.md,
+    # devices).
     chosen |= {address.above for address in chosen if address.above}
     scopes = {Scope.of(address) for address in chosen}
     entities = {a: e for a, e in desired.entities.items() if a in chosen}
@@ -72,6 +75,7 @@ def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[D
 def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:
     """Return every address that is declared or recorded, with its tags (none once it left the manifest)."""
     nothing: Tags = {}
+    # No tags for what left the manifest, so that a tag never selects a delete (docs/planning.md, Selection).
     return {
         **dict.fromkeys(recorded.entities, nothing),
         **{address: entity.controls.tags for address, entity in desired.entities.items()},
@@ -90,6 +94,7 @@ def _selectors(wrong: str, addresses: Mapping[Address, Tags]) -> set[str]:
 
 def _form(text: str) -> str | None:
     head, colon, rest = text.partition(":")
+    # A word that begins no address is a mistake in typing: as an exception it would hold nothing back.
     if not colon:
         return "address" if text.partition("/")[0].rstrip("*?") in {*KINDS, ""} or "*" in text else None
     if head == "tag":
@@ -108,6 +113,7 @@ def _fits(text: str, address: Address, tags: Tags) -> bool:
             key, _, value = rest.partition("=")
             return tags.get(key) == value
         case "address":
+            # `fnmatch` would heed letter case or not, as the machine's file system does.
             return fnmatchcase(address, text)
         case _:
             return False

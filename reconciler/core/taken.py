@@ -21,6 +21,7 @@ from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import FieldResult
 
+# By name: fields that only a deployment has (`fields.contacts`) have no row, so no type.
 _PHONE_PATH = re.compile(r"Phone|Mobile|Fax")
 _PHONE = re.compile(r"(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)", re.ASCII)
 _NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
@@ -63,6 +64,7 @@ def reading(
     results = {
         path: _result(kind, path, value, shown.get(path, ""), before) for path, value in readable.items()
     }
+    # Leaving a sticky field out clears nothing, so that it still shows is no refusal (docs/planning.md, S).
     kept = {
         path: one for path, one in results.items() if not (one and path in row.sticky and one.sent is None)
     }
@@ -70,6 +72,7 @@ def reading(
     rewritten = tuple(_masked(kind, one, salt) for one in kept.values() if one and one.taken)
     taken = readable.keys() - {one.path for one in refused}
     hidden = sent.keys() & row.write_only
+    # A PUT that did nothing visible did not set the password either (tests/core/test_taken.py).
     if hidden and touched and (taken or not readable):
         taken |= hidden
     elif hidden:
@@ -85,6 +88,7 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     """
     if sent == shown or cleared(kind, path, sent, shown):
         return True
+    # No value is another spelling of none: once learnt, it would stand there for ever, in silence.
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
         return False
     if KINDS[kind].type_of(path) == "zone":
@@ -110,6 +114,7 @@ def identity(
     One field that differs is another entity. `hidden`: an identity field that was sent is not shown.
     """
     wanted = {path: str(sent[path]) for key in keys for path in key if sent.get(path)}
+    # One that differs is enough: an answer that shows somebody else makes no stranger ours (rule A3).
     if any(not same(kind, path, value, shown.get(path, value)) for path, value in wanted.items()):
         return "other"
     return "same" if wanted and wanted.keys() <= shown.keys() else "hidden"
@@ -149,6 +154,7 @@ def _same_phone(sent: str, shown: str) -> bool:
     if one is None or other is None:
         return False
     digits, theirs = (_NOT_A_DIGIT.sub("", found[2]) for found in (one, other))
+    # Another digit, or another country, calls somebody else. No country code begins with 0.
     plus_alike = one[1] == other[1] or (len(digits) >= _international_digits and digits[0] != "0")
     return digits == theirs and plus_alike
 

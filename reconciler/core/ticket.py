@@ -57,7 +57,7 @@ spread_s = 6
 look_s = 4  # between two looks at the list while a ticket waits: with a round trip, less than `spread_s`
 
 nonce_length = 12  # of 32 hexadecimal digits: 48 bits
-_holder_length = 40
+_holder_length = 40  # characters; with the longest stack the whole name has 210, and 255 fit
 _MOMENT = "%Y%m%dt%H%M%Sz"
 
 # In lower case, and without characters that a service might rewrite in the name of a file.
@@ -98,11 +98,14 @@ def reserved(name: object) -> bool:
 
 def read(name: str) -> Ticket | None:
     """Return the ticket that a resource's name is, or None for any other name."""
+    # A service may change the letter case of a file's name, or put spaces around it
+    # (tests/core/test_ticket.py).
     found = _NAME.fullmatch(name.strip().casefold())
     if found is None:
         return None
     try:
         made, until = _seconds(found["made"]), _seconds(found["until"])
+    # Names can be edited by hand, so a moment may be one that no calendar has.
     except ValueError:
         return None
     return Ticket(found["stack"], made, until, found["nonce"], found["run"], found["holder"])
@@ -114,6 +117,7 @@ def drawn(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: 
     `token` is random text, `run` a UUID.
     """
     nonce = sha256(token.encode()).hexdigest()[:nonce_length]
+    # The name of a machine becomes part of a file's name: nothing stays that a service might rewrite.
     shown = re.sub(r"[^a-z0-9]+", "-", holder.casefold()).strip("-")[:_holder_length] or "somebody"
     return Ticket(stack, told, told + ceil(lease_s), nonce, run.casefold(), shown)
 
@@ -143,6 +147,7 @@ def moment(seconds: int) -> str:
 
 def due(mine: Ticket, born_by: int, window_s: float) -> int:
     """Return the moment of the service's clock from which on a list decides over `mine`."""
+    # Rounded up: the service's clock is known in whole seconds, and early is the wrong side.
     return max(mine.made + spread_s, born_by) + ceil(window_s)
 
 
@@ -180,6 +185,7 @@ def ahead(
         and alive(one, told, window_s)
     ]
     punctual = born_by - mine.made <= spread_s
+    # Rule 2: a later ticket may have decided by a list that did not show this one yet.
     before = others if not punctual else [one for one in others if one.order < mine.order]
     return min(before, key=lambda one: one.order, default=None)
 

@@ -17,6 +17,7 @@ def meant(alias: str, ref: WorkspaceRef, live: Sequence[Workspace]) -> Workspace
     `live` are all that the service has. Raises SettingsError where none fits, or several do.
     """
     fits = [one for one in live if _fits(ref, one)]
+    # S4: an id copied from another account, or a name given twice, is refused before anything else.
     if len(fits) == 1:
         return structs.replace(fits[0], alias=alias)
     wanted = " and ".join(f"{key} {value!r}" for key, value in (("id", ref.id), ("name", ref.name)) if value)
@@ -30,6 +31,7 @@ def meant(alias: str, ref: WorkspaceRef, live: Sequence[Workspace]) -> Workspace
 
 def alias_of(found: Workspace, aliases: Mapping[str, WorkspaceRef]) -> str:
     """Return the first alias that may mean a workspace of the service; "" for none."""
+    # `default` has neither id nor name, so every workspace would fit it.
     named = (alias for alias, ref in aliases.items() if alias != "default" and _fits(ref, found))
     return next(named, "")
 

@@ -62,11 +62,16 @@ def writable(shown: Scalar, entity: Entity, before: RecordedEntity | None) -> Sc
     """
     declared = entity.fields.get(PATH, "")
     sent: Fields = before.sent if before else {}
+    # The name that we sent comes first: the service may keep more of it than it shows
+    # (tests/core/test_zones.py).
     if before and declared and declared == sent.get(PATH) and shown == before.shown.get(PATH):
         return declared
+    # An offset that is sent back reads as "0" (docs/service.md, contacts): everybody a PUT touches would move
+    # to London.
     return NAMES.get(str(shown), shown)
 
 
 def shows(declared: Scalar, shown: Scalar) -> bool:
     """Whether the service may show `shown` for the declared name: an offset that it has in a year."""
+    # Any offset of the year: nobody says whether the one of today or that of winter is shown.
     return str(shown) in offsets(str(declared))

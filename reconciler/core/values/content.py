@@ -59,6 +59,7 @@ def check_name(name: str, media: str) -> Finding | None:
 
 def check_content(media: str, data: bytes) -> Finding | None:
     """Return why bytes are not of a type, or probably not; None for types that nobody here knows."""
+    # Whatever is stored without a look fails where it is read, later (tests/core/test_values.py).
     mark = next((of for start, of in _MARKS if data.startswith(start)), "")
     if media in _MARKED:
         return None if mark == media else Finding(f"is not {media}: {_seen(mark)}", _HINT, impossible=True)
@@ -73,6 +74,7 @@ def check_content(media: str, data: bytes) -> Finding | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return _undecodable(media, data, error)
+    # Spreadsheets write one into CSV, and read it there.
     if text.startswith("\ufeff") and reader is not _csv:
         return Finding(
             "begins with a byte order mark, which many readers take for a mistake", "save it without"
@@ -87,6 +89,7 @@ def _seen(mark: str) -> str:
 def _undecodable(media: str, data: bytes, error: UnicodeDecodeError) -> Finding | None:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) and media.endswith("xml"):
         return None  # XML names its encoding itself
+    # No text in UTF-8 or in an encoding of one byte holds it: this is UTF-16, or no text at all.
     if b"\0" in data:
         return Finding(f"is not {media}: it holds bytes that are no text", _HINT, impossible=True)
     line = data.count(b"\n", 0, error.start) + 1
@@ -99,6 +102,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def _json(media: str, text: str) -> Finding | None:
     try:
+        # NaN and Infinity are Python's own words: other readers refuse them.
         json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         why, at = f"{error.msg[:1].lower()}{error.msg[1:]}", f"line {error.lineno}, column {error.colno}"
@@ -112,6 +116,7 @@ def _json(media: str, text: str) -> Finding | None:
 
 def _xml(media: str, text: str) -> Finding | None:
     """Read XML without any entity but the five that are always there; a DTD is neither read nor judged."""
+    # It stops at a document type: no entity is ever resolved, and no small file grows to gigabytes.
     parser: Any = expat.ParserCreate("utf-8")
     declared: list[str] = []
 
@@ -137,6 +142,7 @@ class _Doctype(Exception):
 
 def _csv(media: str, text: str) -> Finding | None:
     start = text.lstrip()[:1]
+    # A reader of CSV takes either for a table, so nothing but a look tells.
     if start in ("{", "[") and _json(media, text) is None:
         return Finding(f"is not {media}: it is JSON", _HINT, impossible=True)
     if start == "<" and _xml(media, text) is None:
@@ -153,6 +159,7 @@ def _csv(media: str, text: str) -> Finding | None:
 
 def _uneven(text: str) -> Finding | None:
     widths = []
+    # Spreadsheets write semicolons where the comma is the decimal sign.
     for delimiter in ",;\t":
         rows = csv.reader(_LINE_ENDS.split(text), delimiter=delimiter, strict=True)
         widths = [len(row) for row in rows if row]

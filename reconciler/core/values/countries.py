@@ -14,6 +14,7 @@ def check(text: str) -> Finding | None:
     """Return why a text is probably no country, or None."""
     if region(text):
         return None
+    # The service takes any text, so this is a warning unless the settings say otherwise.
     near = nearest(text, NAMES.values())
     guess = f"did you mean {near}?" if near else ""
     return Finding(

@@ -22,7 +22,7 @@ _FICTION = re.compile(
     r"\+44(?:7700900|1632960|20794600|1134960|3069990|8081570|9098790)\d{3}|\+44(?:20|1\d\d)79460\d{3}"
 )
 _PLAIN = re.compile(r"\+[1-9][0-9]{6,14}")
-_SEPARATORS = str.maketrans("", "", " -().")
+_SEPARATORS = str.maketrans("", "", " -().")  # what people put between digits
 _DIGITS = re.compile(r"[^0-9]")
 _LETTERS = re.compile(r"[A-WYZa-wyz]{2,}")  # x begins an extension
 _EXTENSION = re.compile(r"(?:;ext=|ext\.?|extension|x|#)\s*[0-9]+$", re.IGNORECASE)
@@ -47,6 +47,7 @@ class Plans:
         A national form is read in `region`, where that is a country whose numbers begin with 0.
         """
         text = text.translate(_SEPARATORS)
+        # A 0 in front stands for the country at home; abroad its code takes that place.
         if text.startswith("0") and region:
             if region not in self._codes:
                 self._codes[region] = _code_after_zero(region)
@@ -77,6 +78,7 @@ def _plan(head: str) -> tuple[int, re.Pattern[str]] | None:
     code = next((head[:size] for size in (1, 2, 3) if int(head[:size]) in COUNTRY_CODE_TO_REGION_CODE), "")
     region = COUNTRY_CODE_TO_REGION_CODE[int(code)][0] if code else ""
     plan = PhoneMetadata.metadata_for_region(region) if region else None
+    # Countries that share a code may be told apart by leading digits, as +7 is: those are for the library.
     if plan is None or plan.leading_digits or plan.general_desc is None:
         return None
     kinds = (plan.fixed_line, plan.mobile, plan.toll_free, plan.shared_cost, plan.voip, plan.uan)
@@ -107,6 +109,7 @@ def check(text: str, *, area: str, region: str, region_from: str) -> Finding | N
     found = damage(text)
     if found:
         return found
+    # The second is the full-width plus of East Asian keyboards, which the library takes as well.
     national = not text.startswith(("+", "\uff0b"))
     whole = f"{area} {text}".strip() if national else text
     if whole.startswith(("+", "\uff0b")):
@@ -115,6 +118,7 @@ def check(text: str, *, area: str, region: str, region_from: str) -> Finding | N
         number = phonenumbers.parse(whole, region if national and region else None)
     except phonenumbers.NumberParseException as error:
         if national and not region and error.error_type == error.INVALID_COUNTRY_CODE:
+            # A country that we could not understand may well have this number.
             return None if region_from else _of_no_country(whole)
         return _unreadable(error, national=national)
     return _dialled(number, whole, national=national, region=region, region_from=region_from)
@@ -127,6 +131,7 @@ def _of_no_country(whole: str) -> Finding:
         number = phonenumbers.parse(f"+{_DIGITS.sub('', whole)}")
     except phonenumbers.NumberParseException:
         number = None
+    # With a 0 in front it is a national number; a country code begins with none.
     if number is not None and phonenumbers.is_valid_number(number) and not whole.startswith("0"):
         guess = f"it is understood as {_written(number)}"
         return Finding("has no + in front of its country code", _FORM, guess=guess)
@@ -155,6 +160,7 @@ def _dialled(
     by = f" (from {region_from})" if national and region else ""
     guess = f"it is understood as {written}{by}"
     country = _country(number, region if national else "")
+    # Dialled from elsewhere it reaches nobody, or somebody else.
     if reason == reasons.IS_POSSIBLE_LOCAL_ONLY:
         return Finding("has no area code, so it can be dialled from nearby only", _FORM, guess=guess)
     if reason == reasons.INVALID_COUNTRY_CODE:
@@ -165,8 +171,10 @@ def _dialled(
         )
         return Finding(f"is {size} for a number of {country}", _FORM, impossible=True, guess=guess)
     plain = f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
+    # A warning and no mistake: plans grow, and a range that the library does not know yet may ring.
     if not phonenumbers.is_valid_number(number) and not _FICTION.fullmatch(plain):
         return Finding(f"is in no range of numbers that {country} uses", "check its digits", guess=guess)
+    # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
     if _LETTERS.search(_EXTENSION.sub("", whole)):
         return Finding("holds letters", _FORM, guess=guess)
     if national and _lost_zero(number, whole):

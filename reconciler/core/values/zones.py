@@ -19,6 +19,7 @@ def check(text: str) -> Finding | None:
     if text in names():
         return None
     found = _OFFSET.fullmatch(text)
+    # Written for a zone it reads back as "0": the service makes London of it and says nothing.
     if found:
         sign, hours, minutes = found.groups()
         shown = f"{sign}{hours}" + (f":{minutes}" if minutes and minutes != "00" else "")
@@ -26,6 +27,7 @@ def check(text: str) -> Finding | None:
         guess = f"{name} has this offset all year" if name else ""
         hint = "write the name of a zone, such as Australia/Melbourne"
         return Finding("is an offset, which the service does not take", hint, impossible=True, guess=guess)
+    # Names alone, from the database that the plan uses too: the same on every machine.
     near = nearest(text, names())
     guess = f"did you mean {near}?" if near else ""
     hint = "write a name of the time zone database, such as Australia/Melbourne"
