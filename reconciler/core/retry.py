@@ -46,37 +46,26 @@ class Meaning(Enum):
     ERROR = "error"
 
 
-_ROW_SENT_BY_GET = {
-    "POST": Meaning.ERROR,
-    "PUT": Meaning.ERROR,
-    "DELETE": Meaning.ERROR,
-    "GET": Meaning.ERROR,
-}
+def _alike(read: Meaning, write: Meaning) -> Mapping[str, Meaning]:
+    """Return the row of a failure that means the same for every method that writes."""
+    return {"GET": read, "POST": write, "PUT": write, "DELETE": write}
+
 
 # Whether a 404 is "absent", an error or "already gone", and whether a refusal stops the run, is told
 # by the class of the error; here it is one cell, because none of them is sent again.
 A8: Mapping[Failure, Mapping[str, Meaning]] = {
-    Failure.NEVER_SENT: {
-        "GET": Meaning.RETRY,
-        "POST": Meaning.RETRY,
-        "PUT": Meaning.RETRY,
-        "DELETE": Meaning.RETRY,
-    },
+    Failure.NEVER_SENT: _alike(Meaning.RETRY, Meaning.RETRY),
+    # One cell each, for each is a promise of its own that a planted defect breaks (tests/sabotage).
     Failure.LOST: {
         "GET": Meaning.RETRY,
         "POST": Meaning.DOUBT,
         "PUT": Meaning.DOUBT,
         "DELETE": Meaning.DOUBT,
     },
-    Failure.THROTTLED: {
-        "GET": Meaning.RETRY,
-        "POST": Meaning.LOOK,
-        "PUT": Meaning.LOOK,
-        "DELETE": Meaning.LOOK,
-    },
-    Failure.STOPPED: _ROW_SENT_BY_GET,
-    Failure.ABSENT: _ROW_SENT_BY_GET,
-    Failure.REFUSED: _ROW_SENT_BY_GET,
+    Failure.THROTTLED: _alike(Meaning.RETRY, Meaning.LOOK),
+    Failure.STOPPED: _alike(Meaning.ERROR, Meaning.ERROR),
+    Failure.ABSENT: _alike(Meaning.ERROR, Meaning.ERROR),
+    Failure.REFUSED: _alike(Meaning.ERROR, Meaning.ERROR),
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from reconciler.model.contacts import ContactsFound
 from reconciler.model.documents import Scalar
+from reconciler.model.kinds import CONTACT
 from reconciler.report.lines import Line, count, line
 from reconciler.report.tables import table
 
@@ -18,10 +19,10 @@ def contact_lines(found: ContactsFound, columns: Sequence[str], workspace: str) 
         (one.contact_id, one.address, *(_cell(one.fields.get(name, "")) for name in columns))
         for one in found.contacts
     ]
-    summary = count(len(rows), "contact") if rows else f"no contact of workspace {workspace} fits"
+    summary = count(len(rows), CONTACT.name) if rows else f"no contact of workspace {workspace} fits"
     if found.more:
         summary += "; there may be more: raise --limit"
-    lines = table(("contact", "address", *columns), rows, summary, last=0)
+    lines = table((CONTACT.name, "address", *columns), rows, summary, last=0)
     if not found.trouble:
         return lines
     return (*lines, line(("! ", "warn"), f"somebody may be missing: {found.trouble}."))
@@ -30,7 +31,7 @@ def contact_lines(found: ContactsFound, columns: Sequence[str], workspace: str) 
 def contact_values(found: ContactsFound) -> dict[str, object]:
     """Return the same for the JSON form; a field that a contact has not is left out."""
     return {
-        "contacts": [
+        CONTACT.plural: [
             {"contact_id": one.contact_id, "address": one.address or None, "fields": one.fields}
             for one in found.contacts
         ],

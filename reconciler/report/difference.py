@@ -16,7 +16,7 @@ from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.plans import Plan
 from reconciler.report.inert import inert
-from reconciler.report.lines import BLANK, Line, count, fold, line, pad, width
+from reconciler.report.lines import ACTIONS, BLANK, Line, count, fold, line, pad, width
 from reconciler.report.values import MASK, short_fingerprint, shown, value_max
 
 _address_max = 64  # columns
@@ -91,19 +91,19 @@ def _unmasked(form: Any) -> Any:
 def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
     """Yield what else the fingerprint covers and is not as it was."""
     for name, said in (
-        ("target", "The service, the stack or a workspace is another one."),
-        ("options", "The selection or another option is another one."),
+        ("target", "The service, the stack or a workspace is different."),
+        ("options", "The selection or another option is different."),
         ("manifest_digest", "The manifests were edited since."),
         ("adoptions", "Other entities would be adopted."),
         ("gone", "Other entities would be forgotten."),
         ("records", "Other records would be kept."),
         ("renames", "Other entities would be renamed."),
-        ("skips", "Something else is left alone, or for another reason."),
+        ("skips", "Other entities are left alone, or for other reasons."),
         ("unchanged", _unchanged(before, after)),
-        ("outside", "The number of recorded entities that no manifest speaks of has changed."),
+        ("outside", "The number of recorded entities that no manifest declares has changed."),
         ("owned", "The number of entities that were ours before has changed."),
-        ("notices", "The notices are not the same."),
-        ("reads", "Something else was read, or not completely."),
+        ("notices", "The notices are different."),
+        ("reads", "Other scopes were read, or not as completely."),
     ):
         if getattr(before, name) != getattr(after, name):
             yield line("  ", said)
@@ -129,21 +129,16 @@ def _places(plan: Plan) -> dict[Address, str]:
 def _change(
     address: Address, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, at: int, *, full: bool
 ) -> list[Line]:
-    name = pad(address, at)
-    if old is None and new is not None:
-        return [line(("+ ", "create"), (name, "create"), "   ", (f"{new['action']} is new", "dim"))]
-    if new is None and old is not None:
-        return [
-            line(
-                ("- ", "delete"), (name, "delete"), "   ", (f"{old['action']} is not planned any more", "dim")
-            )
-        ]
-    assert old is not None and new is not None  # noqa: S101, PT018 - our own mistake, not a user's: the caller passes one at least
-    if old["action"] != new["action"]:
-        about = f"{old['action']} before, {new['action']} now"
-        return [line(("~ ", "update"), (name, "update"), "   ", (about, "dim"))]
-    head = line(("~ ", "update"), (name, "update"), "   ", (new["action"], "dim"))
-    return [head, *_inside(address.kind, old, new, full=full)]
+    was, now = (form["action"] if form else "" for form in (old, new))
+    if not was:
+        style, about = "create", f"{now} is new"
+    elif not now:
+        style, about = "delete", f"{was} is no longer planned"
+    else:
+        style, about = "update", now if was == now else f"{was} before, {now} now"
+    sign, colour = ACTIONS[style]
+    head = line((f"{sign} ", colour), (pad(address, at), colour), "   ", (about, "dim"))
+    return [head, *(_inside(address.kind, old, new, full=full) if old and new and was == now else ())]
 
 
 def _inside(kind: str, old: Mapping[str, Any], new: Mapping[str, Any], *, full: bool) -> list[Line]:

@@ -4,7 +4,7 @@ Belongs here: which parts of a plan are drift, and how they are shown. Not here:
 planning did (docs/planning.md, D2), nor what would repair it, which is the plan itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -33,7 +33,7 @@ _address_max = 64  # columns
 
 
 class Drift(Struct, frozen=True):
-    """One entity that changed behind our back.
+    """One entity that others changed.
 
     `fields` read as time does: before is what we left, after is what is live now. For the cause
     *both* what we left is not in the plan, and before is None. `what` is a sentence where there are
@@ -58,7 +58,7 @@ def drifts(plan: Plan) -> tuple[Drift, ...]:
 def _drifts(plan: Plan) -> Iterator[Drift]:
     for change in plan.changes:
         if isinstance(change, Create) and change.cause == "gone":
-            yield Drift(change.address, "gone", what="we made it, and it is not there any more")
+            yield Drift(change.address, "gone", what="it was recorded, and no longer exists")
         if isinstance(change, Update):
             yield from _fields(change)
         if isinstance(change, Delete) and change.cause == "duplicate":
@@ -68,29 +68,28 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
         if notice.kind == "twin" and (address := parse(notice.subject)):
             yield Drift(address, "twin", what=f"{notice.what}  next: {notice.next}")
     for address in plan.gone:
-        yield Drift(address, "gone", what="is not there any more, and no longer declared either")
+        yield Drift(address, "gone", what="no longer exists, and is no longer declared")
     for skip in plan.skips:
         if skip.reason in {"taken over", "ambiguous"}:
             yield Drift(skip.address, skip.reason, what=skip.what)
 
 
+# What is said beside the fields. What we left stands in the plan only where the manifest still says it.
+_SAID: Mapping[Literal["drifted", "both"], str] = {
+    "drifted": "",
+    "both": "the manifest changed too; the value of the last apply is not known here",
+}
+
+
 def _fields(change: Update) -> Iterator[Drift]:
-    drifted = tuple(
-        FieldChange(field.path, field.after, field.before, field.cause)
-        for field in change.fields
-        if field.cause == "drifted"
-    )
-    both = tuple(
-        FieldChange(field.path, None, field.before, field.cause)
-        for field in change.fields
-        if field.cause == "both"
-    )
-    if drifted:
-        yield Drift(change.address, "drifted", drifted)
-    if both:
-        yield Drift(
-            change.address, "both", both, "the manifest has changed too; what we had left is not known here"
+    for cause, said in _SAID.items():
+        fields = tuple(
+            FieldChange(one.path, one.after if cause == "drifted" else None, one.before, cause)
+            for one in change.fields
+            if one.cause == cause
         )
+        if fields:
+            yield Drift(change.address, cause, fields, said)
 
 
 def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
@@ -102,7 +101,10 @@ def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     ]
     told = [*notice_lines(others, full=full), *outside_lines(plan.outside)]
     if not found:
-        return (line(("No drift: live is as we left it.", "bold")), *([BLANK, *told] if told else []))
+        return (
+            line(("No drift: everything is as the last apply left it.", "bold")),
+            *([BLANK, *told] if told else []),
+        )
     listed, rest = fold(found, full=full)
     tables = [_rows(drift, full=full) for drift in listed]
     shared = columns([row for table in tables for row in table], full=full)
@@ -127,5 +129,6 @@ def _rows(drift: Drift, *, full: bool) -> list[Row]:
 def _counts(found: tuple[Drift, ...]) -> Line:
     entities = len({drift.address for drift in found})
     return line(
-        (count(entities, "entity", "entities") + " changed behind our back", "bold"), "   left → live now"
+        (count(entities, "entity", "entities") + " changed since the last apply", "bold"),
+        "   applied → live now",
     )

@@ -107,7 +107,11 @@ def create_lines(
             Shown(value) if value else shown(kind, path, change.fields[path], limit=0 if full else value_max)
         )
         lines.append(line(" " * _indent, pad(path, columns), "  ", _styled(about)))
-    left = len(change.fields) - len(paths) - (not full and "content" in paths and "mimeType" in change.fields)
+    left = (
+        len(change.fields)
+        - len(paths)
+        - (not full and KINDS[kind].content in paths and "mimeType" in change.fields)
+    )
     if left > 0:
         lines.append(line((" " * _indent + f"… and {count(left, 'more field')}", "dim")))
     return lines
@@ -123,7 +127,7 @@ def _important(kind: str, fields: Fields) -> list[str]:
 def _content(change: Create, sizes: Mapping[Address, int], contents: Mapping[Address, str]) -> str:
     """Return `manifests/sites.csv, 12.4 KiB, text/csv`; the digest where nobody told the size."""
     octets = sizes.get(change.address)
-    digest = str(change.fields["content"])
+    digest = str(change.fields[KINDS[change.address.kind].content])
     first = short_digest(digest) if octets is None else size(octets)
     return ", ".join(
         filter(None, [inert(contents.get(change.address, "")), first, str(change.fields.get("mimeType", ""))])

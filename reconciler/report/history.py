@@ -15,7 +15,7 @@ from msgspec import structs
 from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Head
 from reconciler.model.running import Running
-from reconciler.report.lines import BLANK, Line, Style, count, fold, line, pad, sentence
+from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
 from reconciler.report.messages import report_json
 from reconciler.report.values import short_fingerprint
 
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from reconciler.core.audit import Verification
     from reconciler.store.lock import Holder
 
-_SIGNS: Mapping[str, tuple[str, Style]] = {
-    "create": ("+", "create"),
-    "update": ("~", "update"),
-    "delete": ("-", "delete"),
-}
 _UNENDED = "not ended"
 _head_columns = 50
 _commit_digits = 10  # what `git log --oneline` shows in large repositories
@@ -134,7 +129,7 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
     """Return the line of what happened between begin and end; none for these two."""
     match entry.event:
         case "changed":
-            sign, style = _SIGNS.get(entry.action, ("·", ""))
+            sign, style = ACTIONS.get(entry.action, ("·", ""))
             what = _entity(entry, addresses)
             return line(
                 "  ",

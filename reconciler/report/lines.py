@@ -33,6 +33,12 @@ Line = tuple[Span, ...]
 
 BLANK: Line = ()
 
+ACTIONS: Mapping[str, tuple[str, Style]] = {
+    "create": ("+", "create"),
+    "update": ("~", "update"),
+    "delete": ("-", "delete"),
+}
+
 _PIECES = re.compile(r" +|[^ ]+")
 
 
@@ -142,7 +148,7 @@ def notice_lines(notices: Sequence[Notice], *, full: bool) -> list[Line]:
 def outside_lines(outside: Mapping[str, int]) -> list[Line]:
     """Say what is ours where no manifest speaks of its kind; an empty `contacts: {}` would mean deletes."""
     return [
-        line((f"{scope}: {number:,} recorded, and no manifest speaks of them; left as they are", "warn"))
+        line((f"{scope}: {number:,} recorded, and no manifest declares them; left unchanged", "warn"))
         for scope, number in outside.items()
     ]
 

@@ -3,11 +3,11 @@
 Not here: deciding outcomes or exit codes (apply/, docs/planning.md).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from reconciler.model.outcomes import FieldResult, Gap, Outcome, Result, Run
-from reconciler.report.lines import BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
+from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
 from reconciler.report.values import short_fingerprint, shown
 
 # Worst first: what a person has to look at stands on top.
@@ -19,12 +19,6 @@ _RESULTS: tuple[tuple[Result, str, Style], ...] = (
     ("not attempted", "·", "warn"),
     ("applied", "", ""),
 )
-
-_ACTIONS: Mapping[str, tuple[str, Style]] = {
-    "create": ("+", "create"),
-    "update": ("~", "update"),
-    "delete": ("-", "delete"),
-}
 
 # What a run that is not done asks for. Every step here looks before it writes, so none does a thing twice.
 _NEXT = {
@@ -118,7 +112,7 @@ def _alike(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
 
 
 def _headed(outcome: Outcome, at: int, sign: str, style: Style) -> Line:
-    mark, colour = (sign, style) if sign else _ACTIONS.get(outcome.action, (" ", ""))
+    mark, colour = (sign, style) if sign else ACTIONS.get(outcome.action, (" ", ""))
     ended = outcome.action if outcome.result == "applied" else f"{outcome.action}, {outcome.result}"
     return line((f"{mark} ", colour), (pad(outcome.address, at), colour), "   ", (ended, "dim"))
 
@@ -150,5 +144,5 @@ def _said(run: Run) -> str:
         kept = f"; {count(run.records, 'record')} kept" if run.records else ""
         return f"Nothing had to be written{kept}."
     if applied == planned:
-        return f"{count(applied, 'change')} applied: live is as planned."
+        return f"{count(applied, 'change')} applied: the service now matches the plan."
     return f"{applied:,} of {count(planned, 'change')} applied."

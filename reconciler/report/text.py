@@ -11,6 +11,7 @@ from typing import assert_never
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.changes import Create, Delete, Update
+from reconciler.model.kinds import children
 from reconciler.model.plans import Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.drift import drift_lines
@@ -141,7 +142,8 @@ def _deletes(plan: Plan, *, full: bool) -> list[Line]:
         lines.append(_headline("-", "delete", change.address, why, at))
         lines += [line("    ", change.keeps, " stays")] if change.keeps else []
         lines += [line("    ", (_origin(change), "delete"))] if change.adopted else []
-        lines += [line("    and its device ", (name, "delete")) for name in change.takes]
+        below = " or ".join(child.name for child in children(change.address.kind))
+        lines += [line(f"    and its {below} ", (name, "delete")) for name in change.takes]
         lines += delete_lines(change.before, change.address.kind) if full else []
     return [*lines, *rest]
 
@@ -179,7 +181,7 @@ def _creates(plan: Plan, *, full: bool, sizes: Mapping[Address, int]) -> list[Li
     at = _address_columns([change.address for change in listed])
     lines: list[Line] = []
     for change in listed:
-        why = "was there, is gone" if change.cause == "gone" else change.cause
+        why = "gone from the service" if change.cause == "gone" else change.cause
         about = change.place if change.cause == "declared" else ", ".join(filter(None, [change.place, why]))
         lines.append(_headline("+", "create", change.address, about, at))
         lines += create_lines(change, full=full, sizes=sizes, contents=plan.contents)
@@ -260,7 +262,11 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
     elif plan.to_keep:
         said = f"{count(plan.to_keep, 'record')} to keep; apply needed.  next: {next_step}"
     else:
-        said = "Nothing to undo." if plan.options.undo_of else "Nothing to do: live is as declared."
+        said = (
+            "Nothing to undo."
+            if plan.options.undo_of
+            else "Nothing to do: the service matches the manifests."
+        )
     code = short_fingerprint(plan.fingerprint)
     return line((said, "bold"), ("   fingerprint " + code if code else "", "dim"))
 

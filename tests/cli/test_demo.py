@@ -57,14 +57,14 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
     story = [
         "5 creates",
         "5 applied",
-        "Nothing to do: live is as declared.",
+        "Nothing to do: the service matches the manifests.",
         "contact/default/jane-doe   drifted",
         "Night Watch",
         "~ contact/default/jane-doe   update",
         "- contact/default/ada-king   delete",
         "the plan is refused; nothing was written.",
         "--allow-deletes 2",
-        "Nothing to do: live is as declared.",
+        "Nothing to do: the service matches the manifests.",
         "next: README.md",
     ]
     at = 0

@@ -218,7 +218,10 @@ def test_drift_leaves_out_what_git_wants() -> None:
     assert "jobTitle" not in text
     assert "staff-import" not in text
     assert "old-hand" not in text
-    assert plain(drift_lines(structs.replace(cases.LONG, gone=()))) == "No drift: live is as we left it.\n"
+    assert (
+        plain(drift_lines(structs.replace(cases.LONG, gone=())))
+        == "No drift: everything is as the last apply left it.\n"
+    )
 
 
 @calm

@@ -5,8 +5,9 @@ beside this one. A value that stands in `defaults`, or in a roster's template, i
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.core.crosscheck import PRIVATE_TYPES, Declared, Group
 from reconciler.core.values import content, countries, phones, spreadsheets, zones
@@ -57,25 +58,16 @@ class _Check:
     def __init__(self, checks: Checks) -> None:
         self.problems: list[Problem] = []
         self.notices: list[Notice] = []
-        self._levels: Mapping[str, Level] = {
-            "phones": checks.phones,
-            "emails": checks.emails,
-            "zones": checks.zones,
-            "countries": checks.countries,
-            "content": checks.content,
-            "spreadsheets": checks.spreadsheets,
-        }
-        self._region = checks.region
+        self._checks = checks
         self._emails = Emails()
         self._plans = phones.Plans()
         # Kept by text, for many entities have the same: of an unknown one the nearest name is searched once.
-        self._zones: dict[str, Finding | None] = {}
-        self._countries: dict[str, Finding | None] = {}
+        zone, country = cache(zones.check), cache(countries.check)
         self._judges: Mapping[str, Callable[[str, str, Declared], Finding | None]] = {
             "phones": self._phone,
             "emails": lambda _path, text, _one: self._emails.check(text),
-            "zones": self._zone,
-            "countries": self._named_country,
+            "zones": lambda _path, text, _one: zone(text),
+            "countries": lambda _path, text, _one: country(text),
             "spreadsheets": lambda _path, text, _one: spreadsheets.damage(text),
         }
         self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
@@ -88,23 +80,18 @@ class _Check:
             if not isinstance(value, str) or not value or path in secret:
                 continue
             check = fields.get(path, "spreadsheets")
-            if self._levels[check] == "off":
+            if self._level(check) == "off":
                 continue
             finding = self._judges[check](path, value.strip(), one)
             if finding is not None:
-                self._report(one, path, value, finding, self._levels[check])
-        if one.entity.content is not None and self._levels["content"] != "off":
+                self._report(one, path, value, finding, self._level(check))
+        if one.entity.content is not None and self._checks.content != "off":
             self._content(one)
 
-    def _zone(self, _path: str, text: str, _one: Declared) -> Finding | None:
-        if text not in self._zones:
-            self._zones[text] = zones.check(text)
-        return self._zones[text]
-
-    def _named_country(self, _path: str, text: str, _one: Declared) -> Finding | None:
-        if text not in self._countries:
-            self._countries[text] = countries.check(text)
-        return self._countries[text]
+    def _level(self, check: str) -> Level:
+        # Each check is named like its setting (model/settings.py, Checks).
+        level: Level = getattr(self._checks, check)
+        return level
 
     def _phone(self, path: str, text: str, one: Declared) -> Finding | None:
         # Twenty times quicker than to parse the number, and yes only where the library says so too.
@@ -125,11 +112,11 @@ class _Check:
             text = str(one.entity.fields.get(field, ""))
             if text or one.document.unsure(field):
                 return countries.region(text), field
-        return self._region, "checks.region" if self._region else ""
+        return self._checks.region, "checks.region" if self._checks.region else ""
 
     def _content(self, one: Declared) -> None:
         fields, payload = one.entity.fields, one.entity.content
-        media, level = str(fields.get("mimeType", "")), self._levels["content"]
+        media, level = str(fields.get("mimeType", "")), self._checks.content
         # The cross check has told it: bytes that may not be there at all need no second sentence.
         refused = fields.get("scope") == "private" and media not in PRIVATE_TYPES  # said already
         if payload is None or not media or refused:
@@ -146,16 +133,11 @@ class _Check:
         named = f"{path} (column {column!r})" if column else path
         # A value of the environment is judged and never shown, nor what it might have meant.
         if one.hides(path):
-            self._say(
-                one,
-                path,
-                f"{named} {finding.what}",
-                Finding(finding.what, finding.hint, finding.impossible),
-                level,
-            )
-            return
-        cut = value if len(value) <= _SHOWN_MAX else value[: _SHOWN_MAX - 1] + "…"
-        self._say(one, path, f"{named} {cut!r} {finding.what}", finding, level)
+            finding = structs.replace(finding, guess="")
+        else:
+            cut = value if len(value) <= _SHOWN_MAX else value[: _SHOWN_MAX - 1] + "…"
+            named += f" {cut!r}"
+        self._say(one, path, f"{named} {finding.what}", finding, level)
 
     def _say(self, one: Declared, path: str, what: str, finding: Finding, level: Level) -> None:
         place, shared = one.source(path)
