@@ -18,7 +18,7 @@ from reconciler.cli import mistakes, output
 from reconciler.cli.signals import interrupted, wants_json
 from reconciler.errors import Interrupted, ReconcilerError
 
-# Name, and the line in `reconciler --help`: shown without importing the module, so it stands here.
+# Name, and the line in `reconciler --help`: shown without importing the module, so it is written here.
 COMMANDS = {
     "validate": "Check settings and manifests offline, all problems at once.",
     "plan": "Show what apply would do, and why.",
@@ -66,6 +66,7 @@ class Commands(click.Group):
             return super().get_command(ctx, cmd_name)
         module = import_module(f"reconciler.cli.commands.{cmd_name}")
         command: click.Command = module.command
+        command.short_help = COMMANDS[cmd_name]
         return command
 
     def invoke(self, ctx: click.Context) -> object:

@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Carry out a plan.")
+@click.command()
 @click.argument("file", required=False)
 @options.settings_options
 @options.selection_options

@@ -11,7 +11,7 @@ default_port = 8490
 default_inbox = ".reconciler/inbox.db"
 
 
-@click.group(name="callbacks", no_args_is_help=False, short_help="Receive replies; manage where they go.")
+@click.group(name="callbacks", no_args_is_help=False)
 def command() -> None:
     """Receive replies, and tell the service where to send them.
 

@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Show every setting and where it comes from.")
+@click.command()
 @options.settings_options
 @options.format_option
 @runs("verbs.config:config")

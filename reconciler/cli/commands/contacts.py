@@ -9,7 +9,7 @@ limit_default = 100
 limit_max = 100_000
 
 
-@click.group(name="contacts", no_args_is_help=False, short_help="Search the contacts of the service.")
+@click.group(name="contacts", no_args_is_help=False)
 def command() -> None:
     """Search the contacts that the service has now. Nothing is written.
 

@@ -5,7 +5,7 @@ import click
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="See the program at work in half a minute, offline.")
+@click.command()
 @runs("demo.story:demo")
 def command() -> None:
     """See the program at work in half a minute, offline: plan, apply, drift, repair, prune, and a refusal.

@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Check settings, secrets, store and service.")
+@click.command()
 @options.settings_options
 @click.option("--offline", is_flag=True, help="Skip the service.")
 @click.option(

@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Show what others changed since the last apply.")
+@click.command()
 @options.settings_options
 @options.selection_options
 @options.full_option

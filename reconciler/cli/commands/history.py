@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Show who applied what, when, from which commit.")
+@click.command()
 @options.settings_options
 @click.option("--run", metavar="ID", help="Only this run, with each of its changes.")
 @click.option("--of", "address", metavar="ADDRESS", help="Only the changes of this entity.")

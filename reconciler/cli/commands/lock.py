@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Show who holds the lock of this stack.")
+@click.command()
 @options.settings_options
 @options.in_service_option
 @options.format_option

@@ -13,7 +13,7 @@ wait_default_s = 300.0
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-@click.group(name="messages", no_args_is_help=False, short_help="Send messages and follow their delivery.")
+@click.group(name="messages", no_args_is_help=False)
 def command() -> None:
     """Send a message, and see its status and the replies.
 

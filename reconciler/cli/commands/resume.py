@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Continue a run that did not finish.")
+@click.command()
 @options.settings_options
 @options.fail_fast_option
 @options.lock_option

@@ -6,7 +6,7 @@ from reconciler.cli.dispatch import runs
 from reconciler.cli.sandbox_switches import server_options, switches
 
 
-@click.command(short_help="Run the whole service on this machine.")
+@click.command()
 @server_options
 @switches
 @runs("verbs.sandbox:sandbox")

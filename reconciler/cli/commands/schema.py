@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="List or print the shipped JSON Schemas.")
+@click.command()
 @click.argument("name", required=False)
 @options.format_option
 @runs("verbs.schema:schema")

@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Show a saved plan.")
+@click.command()
 @click.argument("file")
 @options.identity_option
 @options.full_option

@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Release the lock of a run that has died.")
+@click.command()
 @options.settings_options
 @click.option("--force", "lock_id", metavar="ID", help="The id that `reconciler lock` shows.")
 @options.in_service_option

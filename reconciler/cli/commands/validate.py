@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.command(short_help="Check settings and manifests offline, all problems at once.")
+@click.command()
 @options.settings_options
 @options.format_option
 @click.option(

@@ -6,7 +6,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import runs
 
 
-@click.group(name="workspaces", no_args_is_help=False, short_help="List the workspaces of the account.")
+@click.group(name="workspaces", no_args_is_help=False)
 def command() -> None:
     """See which workspaces the account has, and their aliases in the settings.
 

@@ -23,6 +23,7 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
+from reconciler.model.kinds import RESOURCE
 from reconciler.model.messages import BulkResource, Message, Sent
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
@@ -105,7 +106,7 @@ async def _draft(
 
 def _declared(settings: Settings, address: str) -> Entity:
     desired = validate(settings, os.environ)
-    known = {str(one): entity for one, entity in desired.entities.items() if one.kind == "resource"}
+    known = {str(one): entity for one, entity in desired.entities.items() if one.kind == RESOURCE.name}
     if address not in known:
         otherwise = "name one as resource/WORKSPACE/NAME, as it is in the manifests"
         raise UnknownAddress(

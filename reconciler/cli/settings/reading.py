@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -82,7 +82,8 @@ def read_settings(
         problems += wrong
     if problems or isinstance(profile, Problem):
         raise refused(*problems)
-    return Read(_settings(layers, secrets, network, profile, private_files(layers, environ)), layers)
+    meant = _service(layers, secrets, network, profile)
+    return Read(_settings(layers, meant, private_files(layers, environ)), layers)
 
 
 def working_folder() -> Path:
@@ -256,57 +257,57 @@ def _identity(layers: Layers) -> dict[str, tuple[str, ...]]:
     return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
 
 
-def _settings(
-    layers: Layers,
-    secrets: Mapping[str, Secret],
-    network: Network,
-    profile: Profile,
-    private: tuple[str, ...],
-) -> Settings:
-    def one(name: str, kind: type[T]) -> T:
-        return msgspec.convert(_value(layers, name).raw, kind, strict=False)
+def _one(layers: Layers, name: str, kind: type[T]) -> T:
+    return msgspec.convert(_value(layers, name).raw, kind, strict=False)
 
-    def struct(prefix: str, kind: type[T]) -> T:
-        below: dict[str, Any] = {
-            path[-1]: value.raw
-            for path, value in layers.values.items()
-            if ".".join(path[:-1]) == prefix and value.raw is not None
-        }
-        return msgspec.convert(below, kind, strict=False)
 
-    auth = Auth(
-        username=secrets["service.auth.username"],
-        password=secrets["service.auth.password"],
-        api_key=secrets["service.auth.api_key"],
-        send_key=_value(layers, "service.auth.send_key").raw,
+def _struct(layers: Layers, prefix: str, kind: type[T]) -> T:
+    """Return the settings below `prefix` as one value; what is not set has the default of `kind`."""
+    below = {
+        path[-1]: value.raw
+        for path, value in layers.values.items()
+        if ".".join(path[:-1]) == prefix and value.raw is not None
+    }
+    return msgspec.convert(below, kind, strict=False)
+
+
+def _service(layers: Layers, secrets: Mapping[str, Secret], network: Network, profile: Profile) -> Service:
+    return Service(
+        base_url=(_value(layers, "service.base_url").raw or "").rstrip("/"),
+        auth=Auth(
+            username=secrets["service.auth.username"],
+            password=secrets["service.auth.password"],
+            api_key=secrets["service.auth.api_key"],
+            send_key=_value(layers, "service.auth.send_key").raw,
+        ),
+        profile=profile,
+        format=_value(layers, "service.format").raw,
+        schedule_zone=_value(layers, "service.schedule_zone").raw or "",
+        limits=_struct(layers, "service.limits", Limits),
+        network=network,
     )
-    root = layers.root
+
+
+def _settings(layers: Layers, service: Service, private: tuple[str, ...]) -> Settings:
+    root, words = layers.root, tuple[str, ...]
     return Settings(
         root=str(root),
-        manifests=tuple(str(root / path) for path in one("manifests", tuple[str, ...])),
-        service=Service(
-            base_url=(_value(layers, "service.base_url").raw or "").rstrip("/"),
-            auth=auth,
-            profile=profile,
-            format=_value(layers, "service.format").raw,
-            schedule_zone=_value(layers, "service.schedule_zone").raw or "",
-            limits=struct("service.limits", Limits),
-            network=network,
-        ),
+        manifests=tuple(str(root / path) for path in _one(layers, "manifests", words)),
+        service=service,
         workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspaces(layers)},
         store=_store(layers),
-        stack=one("stack", str),
+        stack=_one(layers, "stack", str),
         environment=layers.environment,
         identity=Identity(_identity(layers)),
         mark=_mark(layers),
         adopt=_value(layers, "adopt").raw,
-        guard=struct("guard", GuardLimits),
-        lock=struct("lock", LockSettings),
-        variables=one("variables", tuple[str, ...]),
-        contact_fields=one("fields.contacts", tuple[str, ...]),
-        device_limit=one("device_limit", int),
-        checks=struct("checks", Checks),
-        plan_expires_h=one("plan_expires_h", float),
+        guard=_struct(layers, "guard", GuardLimits),
+        lock=_struct(layers, "lock", LockSettings),
+        variables=_one(layers, "variables", words),
+        contact_fields=_one(layers, "fields.contacts", words),
+        device_limit=_one(layers, "device_limit", int),
+        checks=_struct(layers, "checks", Checks),
+        plan_expires_h=_one(layers, "plan_expires_h", float),
         private_files=private,
-        plan_recipients=one("plan.recipients", tuple[str, ...]),
+        plan_recipients=_one(layers, "plan.recipients", words),
     )

@@ -20,6 +20,7 @@ from reconciler.errors import NotFound, StoreError
 from reconciler.manifest.ignores import known_fields
 from reconciler.model.contacts import ContactQuery, ContactRow, ContactsFound
 from reconciler.model.documents import Scalar
+from reconciler.model.kinds import CONTACT
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.contacts import contact_lines, contact_values
@@ -64,7 +65,7 @@ def checked_query(settings: Settings, asked: ContactQuery) -> ContactQuery:
         for names in (profile.field_names, profile.search_names)
         for ours, theirs in names.items()
     }
-    declarable = known_fields({})["contact"].union(settings.contact_fields)
+    declarable = known_fields({})[CONTACT.name].union(settings.contact_fields)
     known, shown = searching.searchable(declarable), searching.shown_only(declarable)
     return searching.checked(asked, known, aliases, shown)
 
@@ -82,7 +83,7 @@ def with_addresses(
     except StoreError as error:
         output.note(f"addresses are not shown: {error}\n  next: {error.next}")
         return found
-    known = {one.remote_id: address for address, one in records.items() if address.kind == "contact"}
+    known = {one.remote_id: address for address, one in records.items() if address.kind == CONTACT.name}
     rows = tuple(structs.replace(row, address=known.get(row.contact_id, "")) for row in found.contacts)
     return structs.replace(found, contacts=rows)
 
