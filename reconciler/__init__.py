@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from reconciler.service.http.timing import Timing
     from reconciler.service.messaging.messages import Progress
     from reconciler.service.messaging.replies import parse_reply
+    from reconciler.service.queries import Query
 
 __version__ = "0.1.0"
 
@@ -80,6 +81,7 @@ __all__ = [
     "Page",
     "Permanent",
     "Progress",
+    "Query",
     "ReceiverConfig",
     "ReconcilerError",
     "Rejected",
@@ -123,6 +125,7 @@ _HOMES = {
     "service.client": "ServiceClient",
     "service.found": "Found Page Rows",
     "service.http.timing": "Timing",
+    "service.queries": "Query",
     "service.messaging.messages": "Progress",
     "service.messaging.replies": "parse_reply",
 }

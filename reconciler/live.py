@@ -26,6 +26,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page, remote_id
+from reconciler.service.queries import Query
 
 # A field of every whole contact that brief rows lack: a row that shows it has honoured `fields=`.
 WITNESS = "mri"
@@ -109,7 +110,7 @@ class _ScopeReader:
     def __init__(self, reader: Reader, wanted: Wanted, concurrency: int) -> None:
         self.wanted = wanted
         self.kind = KINDS[wanted.scope.kind]
-        self.collection: ReadCollection = reader.of(self.kind.name)
+        self.collection: ReadCollection = reader[self.kind.name]
         self.concurrency = concurrency
         self.calls = 0
         self.complete = True
@@ -130,7 +131,7 @@ class _ScopeReader:
     async def read(self) -> tuple[list[LiveEntity], Read]:
         """Return the rows that matter, devices among them, and how they were read."""
         self.calls += 1
-        first = await self.collection.page(workspace=self.wanted.workspace, fields=self.fields)
+        first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
         rows = await self._recognized(first) if direct else await self._scan(first)
         shown = {row.remote_id for row in rows}
@@ -270,15 +271,11 @@ class _ScopeReader:
 
     async def _first_page(self, filters: Mapping[str, str]) -> Page:
         self.calls += 1
-        return await self.collection.page(
-            workspace=self.wanted.workspace, filters=filters, fields=self.fields
-        )
+        return await self.collection.page(Query(filters, self.fields), workspace=self.wanted.workspace)
 
     async def _pages(self, filters: Mapping[str, str], first: Page | None = None) -> AsyncIterator[Page]:
-        walk = self.collection.pages(
-            first, workspace=self.wanted.workspace, filters=filters, fields=self.fields
-        )
-        async for page in walk:
+        query = Query(filters, self.fields)
+        async for page in self.collection.pages(query, first, workspace=self.wanted.workspace):
             self.calls += page is not first
             self.complete = self.complete and not page.trouble
             yield page

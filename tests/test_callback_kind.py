@@ -107,8 +107,8 @@ def test_a_change_by_somebody_else_is_drift(tmp_path: Path) -> None:
     world.apply()
 
     async def move(client: Any) -> None:
-        (found,) = await client.of("callback").list()
-        await client.of("callback").replace(
+        (found,) = await client["callback"].list()
+        await client["callback"].replace(
             found.remote_id, {**found.body, "url": "https://elsewhere.example.com/"}
         )
 
@@ -123,7 +123,7 @@ def test_a_callback_that_is_there_is_adopted_by_its_name(tmp_path: Path) -> None
     world = world_of(tmp_path)
 
     async def make(client: Any) -> None:
-        await client.of("callback").create(
+        await client["callback"].create(
             {"name": "on-call", "url": ON_CALL["url"], "auth": {"type": "queryparam", "key": KEY}}
         )
 

@@ -13,6 +13,7 @@ from reconciler.errors import UnsafePlan
 from reconciler.model.changes import Delete
 from reconciler.model.settings import GuardLimits
 from reconciler.report.text import plain, plan_lines
+from reconciler.service.queries import Query
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
 SAM = {"firstName": "Sam", "lastName": "Lee", "workEmailAddress1": "sam.lee@example.com"}
@@ -66,7 +67,7 @@ def test_every_kind_of_record_counts_once(tmp_path: Path) -> None:
     made_by_hand(world, {"firstName": "Ann", "workEmailAddress1": "ann@example.com"})
 
     async def remove_kim(client: Any) -> None:
-        (kim,) = await client.contacts.search({"workEmailAddress1": "kim@example.com"}, workspace="")
+        (kim,) = await client.contacts.search(Query({"workEmailAddress1": "kim@example.com"}), workspace="")
         await client.contacts.delete(kim.remote_id, workspace="")
 
     world.behind_our_back(remove_kim)

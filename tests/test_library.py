@@ -42,6 +42,7 @@ from reconciler import (
     parse_reply,
 )
 from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.service.queries import Query
 
 PAGE = Path(__file__).parents[1] / "docs" / "library.md"
 WRITTEN = "http://127.0.0.1:8480"
@@ -256,7 +257,7 @@ def test_the_whole_service_is_at_hand(form: Literal["json", "xml"]) -> None:
             body = {"firstName": "Jane", "lastName": "Doe", "workMobilePhone1": "+61491570156"}
             jane = await client.contacts.create(body, workspace=workspace.id)
             assert isinstance(jane, Found)
-            [found] = await client.contacts.search({"firstName": "Jane"}, workspace=workspace.id)
+            [found] = await client.contacts.search(Query({"firstName": "Jane"}), workspace=workspace.id)
             assert found.remote_id == jane.remote_id
             sent = await client.messages.send(Message(("+61491570156",), "s", "b"), workspace=workspace.id)
             assert isinstance(sent, Sent)

@@ -23,6 +23,7 @@ from reconciler.core.recover import Unfinished, recover
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options
+from reconciler.service.queries import Query
 from reconciler.store.database import Store
 
 T = TypeVar("T")
@@ -420,7 +421,7 @@ def test_two_like_what_was_sent_end_as_a_conflict_and_say_so(tmp_path: Path) -> 
     assert world.plan().unfinished == ()
 
     async def away(client: Any) -> None:
-        rows = await client.contacts.search({"workEmailAddress1": "ada@example.com"})
+        rows = await client.contacts.search(Query({"workEmailAddress1": "ada@example.com"}))
         await client.contacts.delete(rows[1].remote_id)
 
     world.behind_our_back(away)

@@ -21,6 +21,7 @@ from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS, children
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
+from reconciler.service.queries import Query
 
 PLAN_AGAIN = "plan again, and review what it shows"
 names_max = 5  # names of fields in one sentence
@@ -157,7 +158,8 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
 async def _search(run: Session, address: Address, filters: Mapping[str, str]) -> tuple[Found, ...]:
     # A row that does not show what it was found by would have to be looked at whole.
     plain = tuple(path for path in filters if "." not in path) if KINDS[address.kind].brief else ()
-    rows = await run.collection(address).search(filters, workspace=run.workspace(address), fields=plain)
+    query = Query(filters, plain)
+    rows = await run.collection(address).search(query, workspace=run.workspace(address))
     if not rows.complete:
         # A row that slid to another page may be the one: made anew, it would be there twice.
         what = f"whether it exists cannot be told ({rows.trouble})."

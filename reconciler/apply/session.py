@@ -111,7 +111,7 @@ class Session:
 
     def collection(self, address: Address) -> Collection:
         """The collection that an address belongs to."""
-        return self.context.client.of(address.kind)
+        return self.context.client[address.kind]
 
     def workspace(self, address: Address) -> str:
         """The service's id of an address's workspace."""

@@ -14,7 +14,10 @@ Form = Literal["json", "xml"]  # of bodies on the wire
 
 
 class BadBody(ValueError):
-    """A body that cannot be used; the text says why and quotes nothing of it."""
+    """A body that cannot be used; the text says why and quotes nothing of it.
+
+    Whoever knows the call turns it into Malformed (http/refusals.py).
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,15 @@ class Call:
 class Answer:
     """A complete answer: header names in lower case, the body decoded from its content encoding.
 
-    `form` is the form that was asked for; whether the body has it shows when it is read.
+    `form` and `media` are the form and the kind of document that were asked for; whether the body has
+    them shows when it is read.
     """
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
     form: Form = "json"
+    media: str = ""
 
 
 @dataclass(frozen=True, slots=True)

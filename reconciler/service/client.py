@@ -25,6 +25,7 @@ from reconciler.service.imports import Imports
 from reconciler.service.messaging.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.messaging.messages import Messages, ReadMessages
 from reconciler.service.profile import load_profile
+from reconciler.service.queries import Query
 from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "LookAgain",
     "Pace",
     "Page",
+    "Query",
     "ReadCollection",
     "Reader",
     "Rows",
@@ -49,28 +51,38 @@ __all__ = [
 class Reader:
     """The service for reading: nothing here writes, and its transport sends nothing but GET.
 
-    `calls` counts the requests that were sent, by method.
+    `calls` counts the requests that were sent, by method. Every kind has its collection, by the name of the
+    kind; those below are attributes too.
     """
+
+    _collection: type[ReadCollection] = ReadCollection
+    _collections: Mapping[str, ReadCollection]
+    contacts: ReadCollection
+    devices: ReadCollection
+    resources: ReadCollection
 
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         self.calls: Counter[str] = transport.calls
-        read = {name: ReadCollection(kind, transport, profile, window=window) for name, kind in KINDS.items()}
-        self._of: Mapping[str, ReadCollection] = read
-        self.contacts = read[CONTACT.name]
-        self.devices = read[DEVICE.name]
-        self.resources = read[RESOURCE.name]
+        self._collections = {
+            name: self._collection(kind, transport, profile, window=window) for name, kind in KINDS.items()
+        }
+        self.contacts = self[CONTACT.name]
+        self.devices = self[DEVICE.name]
+        self.resources = self[RESOURCE.name]
         self.workspaces = ReadWorkspaces(transport, profile, window=window)
         self.messages = ReadMessages(transport, profile, timing=timing)
         self.callbacks = ReadCallbacks(transport, profile)
 
-    def of(self, kind: str) -> ReadCollection:
-        """The collection of a kind, by its name (`contact`)."""
-        return self._of[kind]
+    def __getitem__(self, kind: str) -> ReadCollection:
+        """The collection of a kind, by its name: `reader["contact"]` is `reader.contacts`."""
+        return self._collections[kind]
 
 
 class ServiceClient(Reader):
     """The service for reading and writing."""
 
+    _collection: type[Collection] = Collection
+    _collections: Mapping[str, Collection]
     contacts: Collection
     devices: Collection
     resources: Collection
@@ -83,11 +95,6 @@ class ServiceClient(Reader):
         super().__init__(transport, profile, window=window, timing=timing)
         self._transport = transport
         self.gaps = transport.gaps
-        written = {name: Collection(kind, transport, profile, window=window) for name, kind in KINDS.items()}
-        self._of: Mapping[str, Collection] = written
-        self.contacts = written[CONTACT.name]
-        self.devices = written[DEVICE.name]
-        self.resources = written[RESOURCE.name]
         self.workspaces = Workspaces(transport, profile, window=window)
         self.messages = Messages(transport, profile, timing=timing)
         self.callbacks = Callbacks(transport, profile)
@@ -134,9 +141,9 @@ class ServiceClient(Reader):
         async with open_client(service, timing=timing or Timing.real(), connections=connections) as client:
             yield client
 
-    def of(self, kind: str) -> Collection:
-        """The collection of a kind, by its name (`contact`)."""
-        return self._of[kind]
+    def __getitem__(self, kind: str) -> Collection:
+        """The collection of a kind, by its name: `client["contact"]` is `client.contacts`."""
+        return self._collections[kind]
 
 
 def paced(service: Service, salt: str) -> tuple[str, float]:

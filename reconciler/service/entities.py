@@ -20,12 +20,10 @@ from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import Call
 from reconciler.service.found import Done, Found, Page, Rows
-from reconciler.service.http import caches, media, refusals, urls
+from reconciler.service.http import caches, refusals, urls
 from reconciler.service.http.transport import Transport
 from reconciler.service.http.withheld import withhold
-from reconciler.service.queries import Queries
-
-_NOTHING: Mapping[str, str] = {}
+from reconciler.service.queries import EVERYTHING, Query, parameters
 
 
 class ReadCollection:
@@ -36,52 +34,37 @@ class ReadCollection:
         self._transport = transport
         self._profile = profile
         self._window = window
-        self._queries = Queries(kind, profile)
 
     async def page(
         self,
+        query: Query = EVERYTHING,
         *,
         workspace: str = "",
         parent: str = "",
         offset: int = 0,
         limit: int = 0,
-        filters: Mapping[str, str] = _NOTHING,
-        fields: tuple[str, ...] = (),
-        custom: bool = True,
-        sort: str = "",
     ) -> Page:
-        """One page, from row number `offset` (from 0); `limit` 0 asks for the largest.
-
-        `filters` are field names and the text they must contain (`custom.<name>` for a custom field);
-        the service may answer more than asked for. `fields` are added to brief rows; `custom` asks for
-        custom fields. `sort` are fields, separated by commas, with one `-` before all of them for descending.
-        """
+        """One page, from row number `offset` (from 0); `limit` 0 asks for the largest."""
         if self.kind is DEVICE:
             return await self._devices(workspace, parent)
-        query = (
+        asked = (
             ("limit", str(limit or self._profile.page_max)),
             ("offset", str(offset)),
-            *self._queries.filters(filters),
-            *self._queries.fields(fields),
-            *((("customFields", "true"),) if custom and self.kind is CONTACT else ()),
-            *self._queries.sorting(sort),
+            *parameters(query, self.kind, self._profile),
         )
-        call = Call("GET", self._path(workspace), self.kind.media, query, "fields" if fields else "")
+        call = Call("GET", self._path(workspace), self.kind.media, asked, "fields" if query.fields else "")
         page = await self._transport.call(
-            call, lambda answer: shapes.page(call, answer, self.kind.plural, offset, self._profile)
+            call, lambda answer: shapes.page(answer, self.kind.plural, offset, self._profile)
         )
         return replace(page, rows=tuple(map(self._ours, page.rows)))
 
     async def pages(
         self,
+        query: Query = EVERYTHING,
         first: Page | None = None,
         *,
         workspace: str = "",
         parent: str = "",
-        filters: Mapping[str, str] = _NOTHING,
-        fields: tuple[str, ...] = (),
-        custom: bool = True,
-        sort: str = "",
         window: int = 0,
     ) -> AsyncGenerator[Page, None]:
         """All pages in order of offset, read in parallel; `first`, if given, is the one at offset 0.
@@ -91,87 +74,46 @@ class ReadCollection:
         """
 
         async def fetch(offset: int, limit: int) -> Page:
-            return await self.page(
-                workspace=workspace,
-                parent=parent,
-                offset=offset,
-                limit=limit,
-                filters=filters,
-                fields=fields,
-                custom=custom,
-                sort=sort,
-            )
+            return await self.page(query, workspace=workspace, parent=parent, offset=offset, limit=limit)
 
         if first is None:
             first = await fetch(0, 0)
         limit = self._profile.page_max
-        try:
-            width = min(window or self._window, self._window)
+        call = Call("GET", self._path(workspace, parent), self.kind.media)
+        width = min(window or self._window, self._window)
+        with refusals.readable(call):
             async with aclosing(paging.walk(first, fetch, limit=limit, window=width)) as walked:
                 async for page in walked:
                     yield page
-        except media.BadBody as error:
-            call = Call("GET", self._path(workspace, parent), self.kind.media)
-            raise refusals.malformed(call, str(error)) from None
 
-    async def list(
-        self,
-        *,
-        workspace: str = "",
-        parent: str = "",
-        filters: Mapping[str, str] = _NOTHING,
-        fields: tuple[str, ...] = (),
-        custom: bool = True,
-        sort: str = "",
-    ) -> Rows:
+    async def list(self, query: Query = EVERYTHING, *, workspace: str = "", parent: str = "") -> Rows:
         """All rows. A list that changed while it was read is read once more; then `complete` is false."""
         rows = Rows(())
         for _ in range(2):
-            before, rows = (
-                rows,
-                await paging.gather(
-                    self.pages(
-                        workspace=workspace,
-                        parent=parent,
-                        filters=filters,
-                        fields=fields,
-                        custom=custom,
-                        sort=sort,
-                    )
-                ),
-            )
+            before = rows
+            rows = await paging.gather(self.pages(query, workspace=workspace, parent=parent))
             if before and not rows:
                 return Rows((), total=rows.total, trouble="it showed rows a moment ago, and none now")
             if rows.complete:
                 break
         return rows
 
-    async def search(
-        self,
-        filters: Mapping[str, str],
-        *,
-        workspace: str = "",
-        parent: str = "",
-        fields: tuple[str, ...] = (),
-        custom: bool = True,
-    ) -> Rows:
+    async def search(self, query: Query, *, workspace: str = "", parent: str = "") -> Rows:
         """All rows whose fields contain the texts, as far as the service heeds them: compare them again.
 
         It decides about absence, so its address is new each time, also for a cache that reads addresses in
         normal form: contacts are asked for some fields more, in any order.
         """
-        more = tuple(name for name in caches.FILLING if name not in fields) if self.kind is CONTACT else ()
-        return await self.list(
-            workspace=workspace, parent=parent, filters=filters, fields=(*fields, *more), custom=custom
-        )
+        filling = caches.FILLING if self.kind is CONTACT else ()
+        more = tuple(name for name in filling if name not in query.fields)
+        asked = replace(query, fields=(*query.fields, *more))
+        return await self.list(asked, workspace=workspace, parent=parent)
 
     async def get(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Found:
         """The whole entity, contacts with their custom fields. Raises NotFound."""
         query = (("customFields", "true"),) if self.kind is CONTACT else ()
         call = Call("GET", self._path(workspace, parent, remote_id), self.kind.media, query, "offset")
-        found = await self._transport.call(
-            call, lambda answer: shapes.entity(call, answer, self.kind, remote_id)
-        )
+        found = await self._transport.call(call, lambda answer: shapes.entity(answer, self.kind, remote_id))
         return self._ours(found)
 
     async def _devices(self, workspace: str, contact: str) -> Page:
@@ -185,7 +127,7 @@ class ReadCollection:
             (("customFields", "true"),),
             "offset",
         )
-        return await self._transport.call(call, lambda answer: shapes.devices(call, answer, contact))
+        return await self._transport.call(call, lambda answer: shapes.devices(answer, contact))
 
     def _path(self, workspace: str, parent: str = "", remote_id: str | None = None) -> str:
         template = shapes.template(self.kind, named=bool(workspace), one=remote_id is not None)
@@ -212,9 +154,7 @@ class Collection(ReadCollection):
         query = (("customFields", "true"),) if self.kind is CONTACT else ()
         call = Call("POST", path, self.kind.media, query, body=self._encoded(body))
         with self._withholding(body):
-            found = await self._transport.call(
-                call, lambda answer: shapes.created(call, answer, self.kind.plural)
-            )
+            found = await self._transport.call(call, lambda answer: shapes.created(answer, self.kind.plural))
         return self._ours(found)
 
     async def replace(
@@ -228,13 +168,13 @@ class Collection(ReadCollection):
         path = self._path(workspace, parent, remote_id)
         call = Call("PUT", path, self.kind.media, body=self._encoded(body))
         with self._withholding(body):
-            return await self._transport.call(call, lambda answer: shapes.done(call, answer))
+            return await self._transport.call(call, shapes.done)
 
     async def delete(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Done:
         """The entity is gone, or will be after a 202. Raises NotFound, InDoubt, Throttled."""
         self._may("delete")
         call = Call("DELETE", self._path(workspace, parent, remote_id), self.kind.media)
-        return await self._transport.call(call, lambda answer: shapes.done(call, answer))
+        return await self._transport.call(call, shapes.done)
 
     @contextmanager
     def _withholding(self, body: Mapping[str, Any]) -> Iterator[None]:

@@ -115,15 +115,24 @@ async def gather(pages: AsyncIterator[Page]) -> Rows:
     return Rows(rows, total=total, trouble=trouble)
 
 
-def bounded(bound: int | None, pages: int, page: Page) -> int | None:
-    """The most pages that a walk may see: no more than the first total that it is told, and two.
+class PageCount:
+    """Counts the pages of a walk: no more than the first total that it is told, and two.
 
-    None where no total was told yet: then `untold_pages_max` holds. `bound` is the one before this page, and
-    `pages` how many were seen with it. A total that grows with the walk would otherwise never be reached.
+    Only the first: a total that grows with the walk would never be reached.
     """
-    if bound is not None or page.total is None:
-        return bound
-    return min(pages_max, max(pages, page.total + spare_pages))
+
+    def __init__(self) -> None:
+        self._pages = 0
+        self._bound: int | None = None  # None: no total was told yet
+
+    def add(self, page: Page) -> None:
+        """Count one page. Raises BadBody where it is one too many."""
+        self._pages += 1
+        if self._bound is None and page.total is not None:
+            self._bound = min(pages_max, max(self._pages, page.total + spare_pages))
+        most = self._bound or untold_pages_max
+        if self._pages > most:
+            raise BadBody(f"the list has more than {most} pages")
 
 
 class _Check:
@@ -133,20 +142,15 @@ class _Check:
         self._total = total
         self._seen: set[str] = set()
         self._before: tuple[str, ...] = ()
-        self._pages = 0
-        self._bound = None if total is None else min(pages_max, total + spare_pages)
+        self._pages = PageCount()
         self._again = 0
         self._moved = ""
 
     def fresh(self, page: Page) -> Page:
         """The page without the rows that were shown before; raises BadBody where it shows nothing else."""
-        self._pages += 1
         if (self._total or 0) > pages_max * max(1, len(page.rows)):
             raise BadBody(f"the list has more than {pages_max} pages")
-        self._bound = bounded(self._bound, self._pages, page)
-        most = self._bound or untold_pages_max
-        if self._pages > most:
-            raise BadBody(f"the list has more than {most} pages")
+        self._pages.add(page)
         rows = {row.remote_id: row for row in page.rows if row.remote_id not in self._seen}
         ids = tuple(row.remote_id for row in page.rows)
         if ids and (ids == self._before or (len(ids) > 1 and not rows)):

@@ -1,55 +1,67 @@
-"""What a list is asked with: filters, fields and order as query parameters.
+"""What a list is asked for, and the query parameters that say so.
 
-Belongs here: the names of fields in queries. Not here: writing addresses (http/urls.py), what is asked for
-(entities.py).
+Belongs here: the names of fields in queries. Not here: writing addresses (http/urls.py), walking the pages of
+the answer (paging.py).
 Source: specification 4.2; docs/service.md, lists.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from reconciler.errors import SettingsError
 from reconciler.model.kinds import CONTACT, Kind
 from reconciler.model.profile import Profile
 
-Query = tuple[tuple[str, str], ...]
+Parameters = tuple[tuple[str, str], ...]
 
+# Parameters of every list (specification 4.2), and the key. A field of such a name would be taken for one.
 _RESERVED = frozenset({"limit", "offset", "sortorder", "sortfields", "fields", "customfields", "apikey"})
 
 
-class Queries:
-    """The parameters of the lists of one kind, with the names that this deployment has for fields."""
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which rows of a list are asked for, what each shows, and in which order.
 
-    def __init__(self, kind: Kind, profile: Profile) -> None:
-        self._kind = kind
-        self._profile = profile
+    `filters` are field names and the text they must contain (`custom.<name>` for a custom field);
+    the service may answer more than asked for. `fields` are added to brief rows; `custom` asks for
+    custom fields. `sort` are fields, separated by commas, with one `-` before all of them for descending.
+    """
 
-    def filters(self, wanted: Mapping[str, str]) -> Query:
-        """Fields and the text that they contain. SettingsError: a name is another parameter."""
-        return tuple((self._filter(name), value) for name, value in wanted.items())
+    filters: Mapping[str, str] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
+    custom: bool = True
+    sort: str = ""
 
-    def fields(self, wanted: Iterable[str]) -> Query:
-        """The fields that are added to each row; nothing where none are."""
-        names = ",".join(map(self._theirs, wanted))
-        return (("fields", names),) if names else ()
 
-    def sorting(self, sort: str) -> Query:
-        """The order, of fields that commas separate; one `-` before all of them is descending."""
-        if not sort:
-            return ()
-        names = [_asked(self._theirs(name)) for name in sort.removeprefix("-").split(",")]
-        return (("sortFields", ",".join(names)), ("sortOrder", "desc" if sort.startswith("-") else "asc"))
+EVERYTHING = Query()
 
-    def _theirs(self, name: str) -> str:
-        return self._profile.field_names.get(name, name) if self._kind is CONTACT else name
 
-    def _filter(self, name: str) -> str:
-        given = _asked(name)
-        if not given.isprintable() or not given or given.casefold() in _RESERVED:
-            raise SettingsError(
-                f"{name[:40]!a} is no field that can be searched.",
-                next="check identity in the settings: it names fields of an entity.",
-            )
-        return self._profile.searched(given) if self._kind is CONTACT else given
+def parameters(query: Query, kind: Kind, profile: Profile) -> Parameters:
+    """The query as parameters, with the names that this deployment has for fields.
+
+    Raises SettingsError for a filter whose name is another parameter.
+    """
+    renamed = profile.field_names if kind is CONTACT else {}
+    asked = [(_filter(name, kind, profile), text) for name, text in query.filters.items()]
+    if query.fields:
+        asked.append(("fields", ",".join(renamed.get(name, name) for name in query.fields)))
+    if query.custom and kind is CONTACT:
+        asked.append(("customFields", "true"))
+    if query.sort:
+        names = query.sort.removeprefix("-").split(",")
+        asked.append(("sortFields", ",".join(_asked(renamed.get(name, name)) for name in names)))
+        asked.append(("sortOrder", "desc" if query.sort.startswith("-") else "asc"))
+    return tuple(asked)
+
+
+def _filter(name: str, kind: Kind, profile: Profile) -> str:
+    given = _asked(name)
+    if not given.isprintable() or not given or given.casefold() in _RESERVED:
+        raise SettingsError(
+            f"{name[:40]!a} is no field that can be searched.",
+            next="check identity in the settings: it names fields of an entity.",
+        )
+    return profile.searched(given) if kind is CONTACT else given
 
 
 def _asked(name: str) -> str:

@@ -7,39 +7,34 @@ request of a page (whoever walks).
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from reconciler.service.answers import Call
+from reconciler.service.answers import BadBody
 from reconciler.service.found import Found, Page
-from reconciler.service.http import refusals
-from reconciler.service.paging import bounded, pages_max, untold_pages_max
+from reconciler.service.paging import PageCount
 
 stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
 
 
-async def walk(
-    call: Call, fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
-) -> tuple[Found, ...]:
+async def walk(fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool) -> tuple[Found, ...]:
     """All rows of a list that tells no totals, up to its end sign, one page after the other.
 
     Such a list may know no offset and show everything each time. So a page with nothing new is held
     against the first page as it is now: where they are alike, everything was shown; where they are
     not, new rows have pushed the old ones down, and the walk goes on. New rows come first, and none
     ever leaves, so none is missed. `named` rows have an id of their own; others are told by content.
-    Where a total is told all the same, it bounds the pages.
+    Where a total is told all the same, it bounds the pages. Raises BadBody for a list without an end.
     """
     rows: dict[str, Found] = {}
-    bound: int | None = None
+    pages = PageCount()
     before: tuple[object, ...] = ()
     offset = stale = 0
-    for number in range(1, pages_max + 1):
+    while True:
         page = await fetch(offset)
-        bound = bounded(bound, number, page)
-        if number > (bound or untold_pages_max):
-            break
+        pages.add(page)
         seen = _content(page, named=named)
         if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
             stale += 1
             if stale > stale_pages_max:
-                raise refusals.malformed(call, "it repeats itself and comes to no end")
+                raise BadBody("it repeats itself and comes to no end")
             if _content(await fetch(0), named=named) == seen:
                 return tuple(rows.values())
         else:
@@ -49,7 +44,6 @@ async def walk(
             return tuple(rows.values())
         before = seen
         offset += len(page.rows)
-    raise refusals.malformed(call, f"the list has more than {bound or untold_pages_max} pages")
 
 
 def _content(page: Page, *, named: bool) -> tuple[object, ...]:

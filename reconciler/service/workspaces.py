@@ -13,8 +13,8 @@ from reconciler.model.plans import Workspace
 from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import Answer, Call
-from reconciler.service.found import Found, Page, iso_date
-from reconciler.service.http import media, refusals, urls
+from reconciler.service.found import Found, Page
+from reconciler.service.http import refusals, urls
 from reconciler.service.http.transport import Transport
 
 collection = "workspaces"
@@ -37,18 +37,16 @@ class ReadWorkspaces:
             query = (("limit", str(limit)), ("offset", str(offset))) if offset else ()
             call = Call("GET", "/workspaces", "workspace", query)
             page = await self._transport.call(
-                call, lambda answer: shapes.page(call, answer, collection, offset, self._profile)
+                call, lambda answer: shapes.page(answer, collection, offset, self._profile)
             )
             whole = page.total is None and not page.more and collection in self._profile.unpaged
             return replace(page, last=True) if whole else page
 
         limit = self._profile.page_max
-        try:
+        with refusals.readable(Call("GET", "/workspaces", "workspace")):
             rows = await paging.gather(
                 paging.walk(await fetch(0, limit), fetch, limit=limit, window=self._window)
             )
-        except media.BadBody as error:
-            raise refusals.malformed(Call("GET", "/workspaces", "workspace"), str(error)) from None
         return tuple(
             Workspace(alias="", id=row.remote_id, name=str(row.body.get("projectName", ""))) for row in rows
         )
@@ -56,7 +54,7 @@ class ReadWorkspaces:
     async def get(self, workspace_id: str) -> Found:
         """The whole workspace. Raises NotFound."""
         call = Call("GET", _path(workspace_id), "workspace")
-        return await self._transport.call(call, lambda answer: _entity(call, answer, workspace_id))
+        return await self._transport.call(call, lambda answer: _entity(answer, workspace_id))
 
 
 class Workspaces(ReadWorkspaces):
@@ -76,7 +74,7 @@ class Workspaces(ReadWorkspaces):
         }
         call = Call("POST", "/workspaces", "workspace", body=self._transport.encode("workspace", body))
         try:
-            found = await self._transport.once(call, lambda answer: shapes.created(call, answer, collection))
+            found = await self._transport.once(call, lambda answer: shapes.created(answer, collection))
         except InDoubt as error:
             error.next = "list the workspaces before anything is sent again; nothing deletes a second one."
             raise
@@ -85,17 +83,12 @@ class Workspaces(ReadWorkspaces):
     async def replace(self, workspace_id: str, body: Mapping[str, Any]) -> None:
         """The workspace is what `body` says. Raises NotFound, InDoubt, and Rejected where not offered."""
         call = Call("PUT", _path(workspace_id), "workspace", body=self._transport.encode("workspace", body))
-        await self._transport.once(call, lambda answer: shapes.done(call, answer))
+        await self._transport.once(call, shapes.done)
 
 
 def _path(workspace_id: str) -> str:
     return urls.path("/workspaces/{wid}", {"wid": workspace_id})
 
 
-def _entity(call: Call, answer: Answer, asked: str) -> Found:
-    document = shapes.decoded(call, answer)
-    if media.is_error(document) or "projectName" not in document:
-        raise refusals.malformed(call, "it is no workspace", status=answer.status)
-    if not shapes.is_asked(document, collection, asked):
-        raise refusals.malformed(call, "it is another workspace", status=answer.status)
-    return Found(asked, document, iso_date(answer.headers.get("date", "")))
+def _entity(answer: Answer, asked: str) -> Found:
+    return shapes.single(answer, asked, "workspace", collection, lambda body: "projectName" in body)

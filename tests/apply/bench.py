@@ -38,6 +38,7 @@ from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.timing import Timing
+from reconciler.service.queries import Query
 from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
@@ -413,7 +414,7 @@ def only(run: Run) -> Outcome:
 
 async def edit(client: ServiceClient, email: str, **fields: Any) -> None:
     """Change a contact as somebody else would."""
-    rows = await client.contacts.search({"workEmailAddress1": email}, workspace="AB12")
+    rows = await client.contacts.search(Query({"workEmailAddress1": email}), workspace="AB12")
     found = await client.contacts.get(rows[0].remote_id, workspace="AB12")
     await client.contacts.replace(found.remote_id, {**found.body, **fields}, workspace="AB12")
 

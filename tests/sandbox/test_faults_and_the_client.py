@@ -17,6 +17,7 @@ from reconciler.sandbox.faults import FAULTS, Rule
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Rows
 from reconciler.service.paging import gather
+from reconciler.service.queries import Query
 
 people = 50
 
@@ -80,7 +81,7 @@ def _in_process(
 
 
 def everybody(client: ServiceClient) -> Coroutine[Any, Any, Rows]:
-    return client.contacts.list(sort="firstName")
+    return client.contacts.list(Query(sort="firstName"))
 
 
 def jane(client: ServiceClient) -> Coroutine[Any, Any, object]:
@@ -152,7 +153,8 @@ def test_an_end_in_the_middle_of_a_list_makes_it_incomplete() -> None:
 def test_an_ignored_filter_finds_everybody_and_not_nobody() -> None:
     """So that every row is compared again by whoever searched."""
     result = seen(
-        Rule(fault="ignored-filter", times=None), lambda client: client.contacts.search({"lastName": "Zulu"})
+        Rule(fault="ignored-filter", times=None),
+        lambda client: client.contacts.search(Query({"lastName": "Zulu"})),
     )
 
     assert len(result.value) == people
@@ -199,7 +201,7 @@ def test_a_new_contact_that_lists_do_not_show_is_found_by_its_id() -> None:
     async def work(client: ServiceClient) -> tuple[str, int]:
         made = await client.contacts.create(JANE)
         again = await client.contacts.get(made.remote_id)
-        listed = await client.contacts.search({"workEmailAddress1": JANE["workEmailAddress1"]})
+        listed = await client.contacts.search(Query({"workEmailAddress1": JANE["workEmailAddress1"]}))
         return str(again.body["firstName"]), len(listed)
 
     assert seen(Rule(fault="index-lag", method="POST", seconds=3600), work).value == ("Jane", 0)

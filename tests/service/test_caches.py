@@ -18,6 +18,7 @@ from reconciler.service.client import ServiceClient
 from reconciler.service.http import urls
 from reconciler.service.http.caches import date_tolerance_s, told
 from reconciler.service.http.refusals import SUCCESSES
+from reconciler.service.queries import Query
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -120,7 +121,7 @@ LOOKS: dict[str, tuple[Callable[[ServiceClient], Coroutine[Any, Any, object]], h
         answer(200, {**contact(ID), "devices": []}),
     ),
     "a lookup of a contact": (
-        lambda client: client.contacts.search({"workEmailAddress1": "jane@example.com"}),
+        lambda client: client.contacts.search(Query({"workEmailAddress1": "jane@example.com"})),
         answer(200, END),
     ),
 }
@@ -154,7 +155,7 @@ def test_a_list_of_resources_has_thousands_of_addresses() -> None:
 
 def test_a_lookup_of_a_resource_is_spelled_anew_and_asks_the_same() -> None:
     """Its list takes no fields; an unknown parameter might be taken for a filter."""
-    seen = addresses(lambda client: client.resources.search({"name": "rules.json"}), answer(200, END))
+    seen = addresses(lambda client: client.resources.search(Query({"name": "rules.json"})), answer(200, END))
 
     assert len({str(url) for url in seen}) == len(seen)
     assert {str(meaning(url)) for url in seen} == {

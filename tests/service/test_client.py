@@ -33,6 +33,7 @@ from reconciler.sandbox.app import create_app, running
 from reconciler.service.client import Collection, Done, ReadCollection, ServiceClient, open_client
 from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile, parse_profile
+from reconciler.service.queries import Query
 
 OPS = "4C8FE1A2B3D4E5F6"
 WORKSPACES = (("Operations", OPS), ("Night", "AB12"))
@@ -64,7 +65,7 @@ def test_a_contact_is_created_found_changed_and_deleted(workspace: str) -> None:
         assert made.body["mri"]
         assert made.date.endswith("Z")
 
-        [row] = await client.contacts.search({"workEmailAddress1": "jane.doe@"}, workspace=workspace)
+        [row] = await client.contacts.search(Query({"workEmailAddress1": "jane.doe@"}), workspace=workspace)
         assert row.remote_id == made.remote_id
 
         body = (await client.contacts.get(made.remote_id, workspace=workspace)).body
@@ -113,7 +114,7 @@ def test_a_resource_is_created_listed_changed_and_deleted(workspace: str, *, id_
         [row] = await client.resources.list(workspace=workspace)
         assert row.remote_id == made.remote_id
         assert [
-            r.remote_id for r in await client.resources.search({"name": "staff"}, workspace=workspace)
+            r.remote_id for r in await client.resources.search(Query({"name": "staff"}), workspace=workspace)
         ] == [made.remote_id]
 
         await client.resources.replace(made.remote_id, {**STAFF, "name": "people.csv"}, workspace=workspace)
@@ -199,9 +200,9 @@ def test_filters_fields_custom_and_order_reach_the_query_as_the_service_names_th
     }
 
     async def work(client: ServiceClient) -> None:
-        await client.contacts.page(filters=filters, fields=("mri", "jobTitle"), sort="-lastName", offset=40)
-        await client.contacts.page(custom=False, sort="lastName,custom.employeeId", limit=5)
-        await client.resources.page(filters={"name": "x"})
+        await client.contacts.page(Query(filters, ("mri", "jobTitle"), sort="-lastName"), offset=40)
+        await client.contacts.page(Query(custom=False, sort="lastName,custom.employeeId"), limit=5)
+        await client.resources.page(Query({"name": "x"}))
 
     with_client(wire, work)
 
@@ -235,7 +236,7 @@ def test_a_filter_cannot_be_a_parameter_of_the_list_itself(name: str) -> None:
     wire = Wire(answer(200, {"status": "No records found"}))
 
     with pytest.raises(SettingsError, match="no field that can be searched"):
-        with_client(wire, lambda client: client.contacts.search({name: "1"}))
+        with_client(wire, lambda client: client.contacts.search(Query({name: "1"})))
 
     assert wire.sent == []
 
@@ -346,7 +347,7 @@ def test_every_kind_is_reached_by_its_name() -> None:
     async def work(client: ServiceClient) -> None:
         await asyncio.sleep(0)
         for kind in ("contact", "device", "resource"):
-            found = client.of(kind)
+            found = client[kind]
             assert (found.kind.name, type(found)) == (kind, Collection)
             assert isinstance(found, ReadCollection)
 

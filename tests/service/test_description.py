@@ -27,6 +27,7 @@ from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.xml.forms import read_xml
 from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.queries import Query
 
 SHIPPED: Any = json.loads(
     (Path(__file__).parents[2] / "schemas" / "openapi.json").read_text(encoding="utf-8")
@@ -149,7 +150,7 @@ async def everything(client: ServiceClient, control: httpx2.AsyncClient, hook: s
     await client.devices.get(device.remote_id, **there)
     await client.devices.list(**there)
     assert len(await client.contacts.list(**where)) == 25
-    await client.contacts.search({"workMobilePhone1": "+61491570156"}, **where)
+    await client.contacts.search(Query({"workMobilePhone1": "+61491570156"}), **where)
     await client.contacts.get(made.remote_id, **where)
     for encoded in ("YQ==", "YWE=", "YWFh"):  # one, two and three bytes: with and without padding
         file = {"name": "staff.csv", "scope": "private", "mimeType": "text/csv", "derefUri": encoded}

@@ -18,10 +18,11 @@ from waiting import patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
 from reconciler.service.client import ServiceClient
+from reconciler.service.queries import Query
 
 READS = {
     "list": lambda client: client.contacts.list(),
-    "search": lambda client: client.contacts.search({"firstName": "Jane"}),
+    "search": lambda client: client.contacts.search(Query({"firstName": "Jane"})),
     "page": lambda client: client.contacts.page(),
     "get": lambda client: client.contacts.get(ID),
     "get device": lambda client: client.devices.get(ID, parent=ID),

@@ -27,7 +27,6 @@ from waiting import for_ever
 
 from reconciler.errors import Malformed, NotFound
 from reconciler.service import paging, unpaged
-from reconciler.service.answers import Call
 from reconciler.service.client import Found, Page, Rows, ServiceClient
 from reconciler.service.http.media import BadBody
 from reconciler.service.profile import load_profile
@@ -379,7 +378,7 @@ def test_a_walk_may_begin_with_a_page_that_is_there_already() -> None:
 
     async def work(client: ServiceClient) -> int:
         first = await client.contacts.page()
-        return sum([len(page.rows) async for page in client.contacts.pages(first)])
+        return sum([len(page.rows) async for page in client.contacts.pages(first=first)])
 
     assert with_client(app_wire(server), work) == 55
     assert len(server.asked) == 3
@@ -492,8 +491,8 @@ def test_a_list_without_pages_and_total_is_ended_by_the_cap() -> None:
         asked += 1
         return Page((row(offset),), None, last=False)
 
-    with pytest.raises(Malformed, match="more than 10000 pages"):
-        asyncio.run(unpaged.walk(Call("GET", "/messages", "message"), fetch, named=True))
+    with pytest.raises(BadBody, match="more than 10000 pages"):
+        asyncio.run(unpaged.walk(fetch, named=True))
 
     assert asked == paging.untold_pages_max + 1
 
@@ -506,7 +505,7 @@ def test_a_list_without_pages_is_read_no_further_than_its_total() -> None:
         asked.append(offset)
         return Page((row(offset),), 5 + offset, last=False)
 
-    with pytest.raises(Malformed, match="more than 7 pages"):
-        asyncio.run(unpaged.walk(Call("GET", "/messages", "message"), fetch, named=True))
+    with pytest.raises(BadBody, match="more than 7 pages"):
+        asyncio.run(unpaged.walk(fetch, named=True))
 
     assert len(asked) == 8

@@ -11,6 +11,7 @@ from service.support import ID, Clock, Wire, answer, contact, failure, listing, 
 from reconciler.errors import Rejected, SettingsError
 from reconciler.service.client import ServiceClient
 from reconciler.service.profile import file_bytes_max, load_profile, parse_profile
+from reconciler.service.queries import Query
 
 
 def with_profile(name: str | Path, **limits: Any) -> Any:
@@ -94,7 +95,9 @@ def test_a_field_that_the_deployment_spells_in_its_own_way_is_ours_above_the_cli
     wire = Wire(answer(200, listing([row], "1 to 1 of 1    ")), answer(200, row), answer(204))
 
     async def work(client: ServiceClient) -> list[dict[str, Any]]:
-        rows = await client.contacts.search({"workSatellitePhone": "+61"}, fields=("workSatellitePhone",))
+        rows = await client.contacts.search(
+            Query({"workSatellitePhone": "+61"}, fields=("workSatellitePhone",))
+        )
         whole = await client.contacts.get(ID)
         await client.contacts.replace(ID, whole.body)
         return [rows[0].body, whole.body]

@@ -37,6 +37,7 @@ from reconciler.errors import InDoubt, ServiceError, Throttled, Unauthorized, Un
 from reconciler.model.messages import Callback, CallbackAuth, Message
 from reconciler.model.settings import Secret
 from reconciler.service.client import ServiceClient
+from reconciler.service.queries import Query
 
 METHODS = tuple(CALLS)
 ROWS: dict[Failure, dict[str, Any]] = {
@@ -156,17 +157,17 @@ READS: dict[str, Work] = {
     "contacts.get": lambda client: client.contacts.get(ID),
     "contacts.page": lambda client: client.contacts.page(),
     "contacts.list": lambda client: client.contacts.list(),
-    "contacts.search": lambda client: client.contacts.search({"firstName": "Jane"}),
+    "contacts.search": lambda client: client.contacts.search(Query({"firstName": "Jane"})),
     "contacts.pages": lambda client: _all(client.contacts.pages()),
     "devices.get": lambda client: client.devices.get(ID, parent=ID),
     "devices.page": lambda client: client.devices.page(parent=ID),
     "devices.list": lambda client: client.devices.list(parent=ID),
-    "devices.search": lambda client: client.devices.search({}, parent=ID),
+    "devices.search": lambda client: client.devices.search(Query({}), parent=ID),
     "devices.pages": lambda client: _all(client.devices.pages(parent=ID)),
     "resources.get": lambda client: client.resources.get(ID),
     "resources.page": lambda client: client.resources.page(),
     "resources.list": lambda client: client.resources.list(),
-    "resources.search": lambda client: client.resources.search({"name": "oncall"}),
+    "resources.search": lambda client: client.resources.search(Query({"name": "oncall"})),
     "resources.pages": lambda client: _all(client.resources.pages()),
     "workspaces.list": lambda client: client.workspaces.list(),
     "workspaces.get": lambda client: client.workspaces.get(ID),

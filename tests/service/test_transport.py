@@ -41,6 +41,7 @@ from reconciler.model.settings import Auth, Secret, Service
 from reconciler.service.answers import Call
 from reconciler.service.client import Reader, ServiceClient, open_reader
 from reconciler.service.http.timing import Timing
+from reconciler.service.queries import Query
 
 REQUEST = httpx2.Request("GET", BASE)
 NEVER_SENT = {
@@ -516,7 +517,9 @@ def test_errors_name_the_call_without_its_query() -> None:
     wire = app_wire(lambda _: answer(500))
 
     async def work(client: Reader) -> object:
-        return await client.contacts.search({"workEmailAddress1": "jane.doe@example.com"}, workspace=ID)
+        return await client.contacts.search(
+            Query({"workEmailAddress1": "jane.doe@example.com"}), workspace=ID
+        )
 
     error = failure(wire, work)
 

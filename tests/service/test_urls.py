@@ -37,7 +37,7 @@ REFUSED = {"remote_id": 9, "workspace": 11, "parent": 5}  # of the eleven calls 
 
 async def everything(client: ServiceClient, *, remote_id: str, workspace: str, parent: str) -> list[object]:
     """Every call that takes an id, with these ids; what each ends with."""
-    collections = [client.of(kind) for kind in ("contact", "device", "resource")]
+    collections = [client[kind] for kind in ("contact", "device", "resource")]
     calls: list[Coroutine[Any, Any, object]] = [
         *(one.get(remote_id, workspace=workspace, parent=parent) for one in collections),
         *(one.replace(remote_id, {}, workspace=workspace, parent=parent) for one in collections),

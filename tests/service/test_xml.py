@@ -22,6 +22,7 @@ from reconciler.model.entities import Entity
 from reconciler.sandbox.xml.forms import read_xml, write_xml
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import media
+from reconciler.service.queries import Query
 from reconciler.service.xml import documents as xml
 from reconciler.service.xml import forms as xmlforms
 from reconciler.service.xml import text as xmltext
@@ -493,7 +494,7 @@ async def manage(client: ServiceClient) -> list[dict[str, Any]]:
     made = await client.contacts.create(PERSON)
     device = await client.devices.create(PHONE, parent=made.remote_id)
     whole = await client.contacts.get(made.remote_id)
-    rows = await client.contacts.list(fields=("jobTitle",))
+    rows = await client.contacts.list(Query(fields=("jobTitle",)))
     devices = await client.devices.list(parent=made.remote_id)
     await client.devices.replace(device.remote_id, {**PHONE, "deviceModel": "Pixel 2"}, parent=made.remote_id)
     await client.contacts.replace(made.remote_id, {**whole.body, "jobTitle": "Engineer"})

@@ -15,6 +15,7 @@ from service.support import BASE, sandbox, service, with_client
 
 from reconciler.service.client import ServiceClient
 from reconciler.service.messaging.replies import parse_reply
+from reconciler.service.queries import Query
 
 SEMANTIC = (
     r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
@@ -65,7 +66,7 @@ def stored_and_found(value: str) -> tuple[str, int]:
     async def work(client: ServiceClient) -> tuple[str, int]:
         made = await client.contacts.create({**JANE, "customFields": custom})
         await client.contacts.replace(made.remote_id, (await client.contacts.get(made.remote_id)).body)
-        found = await client.contacts.search({"custom.ref": value})
+        found = await client.contacts.search(Query({"custom.ref": value}))
         shown = (await client.contacts.get(made.remote_id)).body["customFields"]
         assert [(one["fieldName"], one["searchKey"]) for one in shown] == [("ref", "custom_ref")]
         return shown[0]["fieldValue"], len(found)

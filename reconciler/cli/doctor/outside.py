@@ -37,6 +37,7 @@ from reconciler.service.http import urls
 from reconciler.service.http.clock import Watched
 from reconciler.service.http.connections import first_stop, knock, open_connections
 from reconciler.service.http.timing import Timing
+from reconciler.service.queries import Query
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
 
@@ -206,7 +207,7 @@ async def _one_get(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
     """Ask for the workspaces where the settings name some, else for one contact of the default one."""
     if any(alias != "default" for alias in settings.workspaces):
         return await reader.workspaces.list()
-    await reader.contacts.page(limit=1, custom=False)
+    await reader.contacts.page(Query(custom=False), limit=1)
     return ()
 
 

@@ -27,6 +27,7 @@ from reconciler.report.contacts import contact_lines, contact_values
 from reconciler.service.client import Page, ReadCollection, Reader
 from reconciler.service.found import Found
 from reconciler.service.profile import load_profile
+from reconciler.service.queries import Query
 
 Fields = Mapping[str, Scalar]
 
@@ -114,21 +115,10 @@ async def _walk(contacts: ReadCollection, query: ContactQuery, workspace: str) -
 async def _pages(contacts: ReadCollection, query: ContactQuery, workspace: str) -> AsyncGenerator[Page, None]:
     """All pages of the search. No more are under way at once than fill the limit, if everybody fits."""
     sort = ("-" if query.descending else "") + ",".join(query.sort) if query.sort else ""
-    fields, custom = searching.list_fields(query), searching.wants_custom(query)
-    first = await contacts.page(
-        workspace=workspace, filters=query.filters, fields=fields, custom=custom, sort=sort
-    )
+    asked = Query(query.filters, searching.list_fields(query), searching.wants_custom(query), sort)
+    first = await contacts.page(asked, workspace=workspace)
     left = -(-query.limit // max(1, len(first.rows))) - 1
-    walk = contacts.pages(
-        first,
-        workspace=workspace,
-        filters=query.filters,
-        fields=fields,
-        custom=custom,
-        sort=sort,
-        window=max(1, left),
-    )
-    async with aclosing(walk) as pages:
+    async with aclosing(contacts.pages(asked, first, workspace=workspace, window=max(1, left))) as pages:
         async for page in pages:
             yield page
 

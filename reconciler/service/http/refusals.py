@@ -6,7 +6,8 @@ Not here: whether the call is repeated (core/retry.py), reading good answers (me
 First row that fits wins. `sources`: spec N = the specification's section, facts N = docs/service.md.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -23,7 +24,7 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
-from reconciler.service.answers import Answer, Broken, Call
+from reconciler.service.answers import Answer, BadBody, Broken, Call
 from reconciler.service.http import media
 
 text_max = 300  # characters of the service's own words in a message
@@ -241,6 +242,15 @@ def malformed(call: Call, what: str, *, status: int = 200) -> Malformed:
         path=call.path,
         status=status,
     )
+
+
+@contextmanager
+def readable(call: Call) -> Iterator[None]:
+    """Nothing happens unless something read out of the answers of this call is of no use: then Malformed."""
+    try:
+        yield
+    except BadBody as error:
+        raise malformed(call, str(error)) from None
 
 
 def doubt(error: ServiceError) -> InDoubt:

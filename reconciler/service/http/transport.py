@@ -24,10 +24,10 @@ from typing import Any, Generic, TypeVar
 
 from reconciler.aside import aside, beside_bytes
 from reconciler.core import retry
-from reconciler.errors import Malformed, Rejected, Throttled, Unauthorized, Unavailable
+from reconciler.errors import Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.model.profile import ProfileLimits
 from reconciler.model.settings import Limits, Service
-from reconciler.service.answers import Answer, Broken, Call
+from reconciler.service.answers import Answer, BadBody, Broken, Call
 from reconciler.service.http import caches, media, refusals
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.connections import Connections
@@ -126,7 +126,7 @@ class Transport:
     async def call(self, call: Call, read: Callable[[Answer], T]) -> T:
         """What `read` makes of the answer's success; raises the ServiceError of docs/planning.md, A8.
 
-        `read` raises Malformed for a shape it does not know; that is a failure like a lost answer.
+        `read` raises BadBody for a shape it does not know; that is a failure like a lost answer.
         The call's deadline covers all its tries and the waits between them, but not waiting for a turn.
         """
         if self._read_only and call.method != "GET":
@@ -303,9 +303,10 @@ class Transport:
         if answer.status not in refusals.SUCCESSES[call.method]:
             return refusals.no_success(call, answer)
         try:
-            return _Done(read(replace(answer, form=self.form)))
-        except Malformed as error:
-            return refusals.Seen(retry.Failure.LOST, error)
+            return _Done(read(replace(answer, form=self.form, media=call.media)))
+        except BadBody as error:
+            malformed = refusals.malformed(call, str(error), status=answer.status)
+            return refusals.Seen(retry.Failure.LOST, malformed)
 
     def _checked(self, pair: Pair) -> Callable[[], None]:
         """Look at the clock again where the first byte leaves: a connection may have to be made before."""

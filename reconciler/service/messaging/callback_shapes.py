@@ -3,7 +3,7 @@
 Belongs here: reading them out of answers, and the body that writes one. Not here: the calls
 (callbacks.py), the payload that the service sends to us (replies.py).
 
-Every function that reads raises Malformed for a shape it does not know. Source: docs/service.md, callbacks.
+Every function that reads raises BadBody for a shape it does not know. Source: docs/service.md, callbacks.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,8 @@ from typing import Any, Literal, get_args
 from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
 from reconciler.service import shapes
-from reconciler.service.answers import Answer, BadBody, Call
+from reconciler.service.answers import Answer, BadBody
 from reconciler.service.found import Found
-from reconciler.service.http import media, refusals
 from reconciler.service.messaging.message_shapes import count, text
 
 collection = "callbacks"
@@ -33,25 +32,14 @@ _KNOWN = frozenset(
 )
 
 
-def one(call: Call, answer: Answer, asked: str) -> Callback:
+def one(answer: Answer, asked: str) -> Callback:
     """The callback that was asked for."""
-    document = shapes.decoded(call, answer)
-    if media.is_error(document) or not {"name", "url"} <= document.keys():
-        raise refusals.malformed(call, "it is no callback", status=answer.status)
-    if not shapes.is_asked(document, collection, asked):
-        raise refusals.malformed(call, "it is another callback", status=answer.status)
-    return callback(call, document, asked)
+    found = shapes.single(answer, asked, "callback", collection, lambda body: {"name", "url"} <= body.keys())
+    return callback(found.body, asked)
 
 
-def callback(call: Call, body: Mapping[str, Any], callback_id: str) -> Callback:
+def callback(body: Mapping[str, Any], callback_id: str) -> Callback:
     """One callback of a document."""
-    try:
-        return _callback(body, callback_id)
-    except BadBody as error:
-        raise refusals.malformed(call, str(error)) from None
-
-
-def _callback(body: Mapping[str, Any], callback_id: str) -> Callback:
     events = body.get("callbacks") or {}
     if not isinstance(events, dict):
         raise BadBody("its callbacks are no object")
@@ -115,23 +103,20 @@ def body_of(given: Callback) -> dict[str, object]:
     }
 
 
-def attempt(call: Call, row: Found) -> CallbackCall:
+def attempt(row: Found) -> CallbackCall:
     """One attempt of the service to reach us."""
-    try:
-        told = row.body.get("callback") or {}
-        if not isinstance(told, dict):
-            raise BadBody("its callback is no object")  # noqa: TRY301 - one place turns it into Malformed
-        status = told.get("statusCode")
-        return CallbackCall(
-            row.remote_id,
-            text(row.body, "messageId") or text(row.body, "messageid"),
-            text(row.body, "status", needed=True).upper(),
-            attempted=_when(told),
-            http_status=0 if status in (None, "") else count(status),
-            reason=text(told, "statusMessage"),
-        )
-    except BadBody as error:
-        raise refusals.malformed(call, str(error)) from None
+    told = row.body.get("callback") or {}
+    if not isinstance(told, dict):
+        raise BadBody("its callback is no object")
+    status = told.get("statusCode")
+    return CallbackCall(
+        row.remote_id,
+        text(row.body, "messageId") or text(row.body, "messageid"),
+        text(row.body, "status", needed=True).upper(),
+        attempted=_when(told),
+        http_status=0 if status in (None, "") else count(status),
+        reason=text(told, "statusMessage"),
+    )
 
 
 def _when(told: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from reconciler.model.profile import Profile
 from reconciler.service import shapes, unpaged
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
-from reconciler.service.http import urls
+from reconciler.service.http import refusals, urls
 from reconciler.service.http.transport import Transport
 from reconciler.service.http.withheld import withhold
 from reconciler.service.messaging import callback_shapes
@@ -49,20 +49,21 @@ class ReadCallbacks:
     async def list(self) -> tuple[Callback, ...]:
         """All of them. A key is empty where the service does not show it."""
         call = Call("GET", _path(), "api-callback")
-        rows = await self._walk(call, collection)
-        return tuple(callback_shapes.callback(call, row.body, row.remote_id) for row in rows)
+        with refusals.readable(call):
+            rows = await self._walk(call, collection)
+            return tuple(callback_shapes.callback(row.body, row.remote_id) for row in rows)
 
     async def get(self, callback_id: str) -> Callback:
         """One of them. Raises NotFound."""
         call = Call("GET", _path(callback_id), "api-callback")
-        return await self._transport.call(call, lambda answer: callback_shapes.one(call, answer, callback_id))
+        return await self._transport.call(call, lambda answer: callback_shapes.one(answer, callback_id))
 
     async def calls(self, callback_id: str, status: CallStatus | None = None) -> tuple[CallbackCall, ...]:
         """The service's attempts to reach us, of one status or all. Raises NotFound."""
         query = (("status", status),) if status else ()
         call = Call("GET", _path(callback_id, calls=True), "api-call", query)
-        rows = await self._walk(call, calls_collection)
-        found = tuple(callback_shapes.attempt(call, row) for row in rows)
+        with refusals.readable(call):
+            found = [callback_shapes.attempt(row) for row in await self._walk(call, calls_collection)]
         return tuple(each for each in found if status in (None, each.status))
 
     async def _walk(self, asked: Call, key: str) -> "tuple[Found, ...]":
@@ -70,10 +71,10 @@ class ReadCallbacks:
             paged = (("limit", str(self._profile.page_max)), ("offset", str(offset)))
             call = Call("GET", asked.path, asked.media, (*asked.query, *paged))
             return await self._transport.call(
-                call, lambda answer: shapes.page(call, answer, key, offset, self._profile)
+                call, lambda answer: shapes.page(answer, key, offset, self._profile)
             )
 
-        return await unpaged.walk(asked, fetch, named=True)
+        return await unpaged.walk(fetch, named=True)
 
 
 class Callbacks(ReadCallbacks):
@@ -88,7 +89,7 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("POST", _path(), "api-callback", body=body)
         with _writing(callback):
-            found = await self._transport.once(call, lambda answer: shapes.created(call, answer, collection))
+            found = await self._transport.once(call, lambda answer: shapes.created(answer, collection))
         return structs.replace(callback, callback_id=found.remote_id)
 
     async def replace(self, callback: Callback) -> None:
@@ -96,13 +97,13 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("PUT", _path(callback.callback_id), "api-callback", body=body)
         with _writing(callback):
-            await self._transport.once(call, lambda answer: shapes.done(call, answer))
+            await self._transport.once(call, shapes.done)
 
     async def delete(self, callback_id: str) -> None:
         """The callback is gone. Raises NotFound, InDoubt, Throttled."""
         call = Call("DELETE", _path(callback_id), "api-callback")
         with _writing():
-            await self._transport.once(call, lambda answer: shapes.done(call, answer))
+            await self._transport.once(call, shapes.done)
 
     async def mark_calls(self, callback_id: str, call_ids: Iterable[str], status: CallStatus) -> None:
         """These calls have this status at the service. Raises NotFound, InDoubt; InputError for no ids."""
@@ -115,7 +116,7 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-call", {"status": status})
         call = Call("PUT", _path(callback_id, calls=True), "api-call", query, body=body)
         with _writing():
-            await self._transport.once(call, lambda answer: shapes.done(call, answer))
+            await self._transport.once(call, shapes.done)
 
 
 def _path(callback_id: str | None = None, *, calls: bool = False) -> str:

@@ -3,17 +3,16 @@
 Belongs here: reading those answers, and the numbers, shares and times in them, strictly. Not here: the
 calls (messages.py), pages (service/paging.py), the shapes of managed entities (service/shapes.py).
 
-Every function raises Malformed for a shape it does not know, so that "nobody answered" is never read
+Every function raises BadBody for a shape it does not know, so that "nobody answered" is never read
 out of an answer that says something else. Source: docs/service.md, messages.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from reconciler.errors import Malformed
 from reconciler.model.messages import (
     Delivery,
     MessageDetail,
@@ -25,10 +24,10 @@ from reconciler.model.messages import (
 )
 from reconciler.model.profile import Profile
 from reconciler.service import shapes
-from reconciler.service.answers import Answer, BadBody, Call
+from reconciler.service.answers import Answer, BadBody
 from reconciler.service.found import Found, Page, cut_queries, links, remote_id
-from reconciler.service.http import media, refusals, urls
-from reconciler.service.paging import List
+from reconciler.service.http import media, urls
+from reconciler.service.paging import List, read_page
 
 collection = "messages"
 text_max = 100_000  # characters of one text; a message has at most some thousand
@@ -48,10 +47,7 @@ _MARKS = frozenset({"to", "subject", "body", "label", "direction", "email", "voi
 _NOTHING = "N/A"  # recorded: stands for each part of an answer that nobody gave
 
 
-T = TypeVar("T")
-
-
-def accepted(call: Call, answer: Answer) -> str:
+def accepted(answer: Answer) -> str:
     """The id of the message that the service took: from Location, else from the body.
 
     202 comes with location and messageid (specification 4.5), or with a plain sentence under a JSON media
@@ -59,8 +55,8 @@ def accepted(call: Call, answer: Answer) -> str:
     looks like a document has to be a good one, and all ids that are told have to be the same.
     """
     if answer.status not in (200, 201, 202):
-        raise _malformed(call, answer, f"{answer.status} does not say that it was accepted")
-    document = _accepted_document(call, answer)
+        raise BadBody(f"{answer.status} does not say that it was accepted")
+    document = _accepted_document(answer)
     told = {
         urls.id_of(answer.headers.get("location", ""), collection),
         urls.id_of(_told_location(document), collection),
@@ -68,7 +64,7 @@ def accepted(call: Call, answer: Answer) -> str:
     } - {""}
     if len(told) != 1:
         what = "tells two ids" if told else "does not tell the new id"
-        raise _malformed(call, answer, f"it {what}")
+        raise BadBody(f"it {what}")
     return told.pop()
 
 
@@ -78,21 +74,18 @@ def _told_location(document: Mapping[str, Any]) -> str:
     return given if isinstance(given, str) else ""
 
 
-def _accepted_document(call: Call, answer: Answer) -> Mapping[str, Any]:
+def _accepted_document(answer: Answer) -> Mapping[str, Any]:
     text = answer.body.strip()
     if not text:
         return {}
     if answer.status != 202 or text[:1] in b"{[<":  # noqa: PLR2004 - the only status with a bare sentence
-        document = shapes.decoded(call, answer)
-        if media.is_error(document):
-            raise _malformed(call, answer, "its status says yes and its body is an error message")
-        return document
+        return shapes.agreed(answer)
     try:
         sentence = text.decode()
     except UnicodeDecodeError:
         sentence = "\0"
     if len(text) > accepted_text_max or not all(c.isprintable() or c.isspace() for c in sentence):
-        raise _malformed(call, answer, "it is neither a sentence nor a document")
+        raise BadBody("it is neither a sentence nor a document")
     return {}
 
 
@@ -105,36 +98,27 @@ def _own_id(document: Mapping[str, Any]) -> str:
     return remote_id(document, collection)
 
 
-def page(call: Call, answer: Answer, offset: int, profile: Profile) -> Page:
-    """One page of the list of messages."""
-    return shapes.page(call, answer, collection, offset, profile)
-
-
-def row(call: Call, found: Found) -> MessageRow:
+def row(found: Found) -> MessageRow:
     """One row of the list."""
-
-    def read() -> MessageRow:
-        body = found.body
-        told = body.get("responseCount")
-        return MessageRow(
-            found.remote_id,
-            text(body, "subject"),
-            sender=text(body, "from"),
-            direction=text(body, "direction"),
-            created=moment(body.get("createdTime")),
-            responses=-1 if told in (None, "") else count(told),
-        )
-
-    return _read(call, read)
+    body = found.body
+    told = body.get("responseCount")
+    return MessageRow(
+        found.remote_id,
+        text(body, "subject"),
+        sender=text(body, "from"),
+        direction=text(body, "direction"),
+        created=moment(body.get("createdTime")),
+        responses=-1 if told in (None, "") else count(told),
+    )
 
 
-def detail(call: Call, answer: Answer, asked: str) -> MessageDetail:
+def detail(answer: Answer, asked: str) -> MessageDetail:
     """One message, the one that was asked for."""
-    document = shapes.raw(call, answer)
+    document = shapes.raw(answer)
     if media.is_error(document) or not _MARKS & document.keys():
-        raise _malformed(call, answer, "it is no message")
+        raise BadBody("it is no message")
     if (_own_id(document) or str(document.get("id") or "")) not in ("", asked):
-        raise _malformed(call, answer, "it is another message")
+        raise BadBody("it is another message")
     relations: dict[str, str] = {}
     for link in links(document):
         rel, uri = link.get("rel"), link.get("uri")
@@ -158,50 +142,45 @@ def _path(uri: str) -> str:
     return parts.path + (f"?{urlencode(query)}" if query else "")
 
 
-def status_counts(call: Call, answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
+def status_counts(answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
     """How many recipients are in each state."""
-
-    def one(item: Mapping[str, Any]) -> StatusCount:
-        return StatusCount(
+    summaries = _items(answer, "messageStatuses", profile)
+    if len(summaries) > 1:
+        raise BadBody("it shows more than one summary")
+    return tuple(
+        StatusCount(
             text(item, "name", needed=True),
             count(item.get("recipientCount")),
             percent(item.get("percentageTotal")),
         )
-
-    summaries = _items(call, answer, "messageStatuses", profile)
-    if len(summaries) > 1:
-        raise _malformed(call, answer, "it shows more than one summary")
-    return _read(
-        call, lambda: tuple(one(item) for summary in summaries for item in objects(summary, "categories"))
+        for summary in summaries
+        for item in objects(summary, "categories")
     )
 
 
-def deliveries(call: Call, found: Found) -> tuple[Delivery, ...]:
+def deliveries(found: Found) -> tuple[Delivery, ...]:
     """What became of the message for one recipient: one value for each channel that was used, at least one.
 
     The service lists all three channels for everybody, blank where one was not used (recorded). Somebody
     for whom none was used yet is one value with an empty channel, so that nobody is left out.
     """
+    listed = [_delivery(found.body, channel) for channel in objects(found.body, "status", empty=True)]
+    return tuple(each for each in listed if _is_used(each)) or (_delivery(found.body, {}),)
 
-    def one(channel: Mapping[str, Any]) -> Delivery:
-        # Recorded in this spelling; the other one may come with its correction.
-        read = channel.get("acknowlegedTimestamp", channel.get("acknowledgedTimestamp"))
-        return Delivery(
-            recipient=text(found.body, "name").strip(),
-            info=text(found.body, "info").strip(),
-            channel=text(channel, "type"),
-            status=text(channel, "status"),
-            destination=text(channel, "destination"),
-            sent=moment(channel.get("sentTimestamp")),
-            received=moment(channel.get("receivedTimestamp")),
-            acknowledged=moment(read),
-        )
 
-    def used() -> tuple[Delivery, ...]:
-        listed = tuple(one(channel) for channel in objects(found.body, "status", empty=True))
-        return tuple(each for each in listed if _is_used(each)) or (one({}),)
-
-    return _read(call, used)
+def _delivery(recipient: Mapping[str, Any], channel: Mapping[str, Any]) -> Delivery:
+    # Recorded in this spelling; the other one may come with its correction.
+    read = channel.get("acknowlegedTimestamp", channel.get("acknowledgedTimestamp"))
+    return Delivery(
+        recipient=text(recipient, "name").strip(),
+        info=text(recipient, "info").strip(),
+        channel=text(channel, "type"),
+        status=text(channel, "status"),
+        destination=text(channel, "destination"),
+        sent=moment(channel.get("sentTimestamp")),
+        received=moment(channel.get("receivedTimestamp")),
+        acknowledged=moment(read),
+    )
 
 
 def _is_used(delivery: Delivery) -> bool:
@@ -210,36 +189,28 @@ def _is_used(delivery: Delivery) -> bool:
     return any(part.strip() for part in told)
 
 
-def response_counts(
-    call: Call, answer: Answer, profile: Profile, *, everybody: bool
-) -> tuple[ResponseCount, ...]:
+def response_counts(answer: Answer, profile: Profile, *, everybody: bool) -> tuple[ResponseCount, ...]:
     """How many recipients answered in each way. Only where not `everybody` is counted there may be none."""
-
-    def one(item: Mapping[str, Any]) -> ResponseCount:
-        return ResponseCount(
+    return tuple(
+        ResponseCount(
             text(item, "type", needed=True),
             count(item.get("responseCount")),
             percent(item.get("percentageTotal")),
         )
+        for item in _items(answer, "messageresponses", profile, empty=not everybody)
+    )
 
-    items = _items(call, answer, "messageresponses", profile, empty=not everybody)
-    return _read(call, lambda: tuple(one(item) for item in items))
 
-
-def response(call: Call, found: Found) -> Response:
+def response(found: Found) -> Response:
     """One recipient's answer, or that there is none: then its parts are empty."""
-
-    def read() -> Response:
-        category = text(found.body, "responseCategory", needed=True)
-        told = entry(found.body, "responseMessage")
-        unsaid = _NOTHING if category.casefold() == no_response else None
-        said = {
-            key: "" if (part := text(told, key)) == unsaid else part
-            for key in ("content", "channel", "acknowledged")
-        }
-        return Response(respondent(entry(found.body, "from")), category, **said)
-
-    return _read(call, read)
+    category = text(found.body, "responseCategory", needed=True)
+    told = entry(found.body, "responseMessage")
+    unsaid = _NOTHING if category.casefold() == no_response else None
+    said = {
+        key: "" if (part := text(told, key)) == unsaid else part
+        for key in ("content", "channel", "acknowledged")
+    }
+    return Response(respondent(entry(found.body, "from")), category, **said)
 
 
 def respondent(body: Mapping[str, Any]) -> Respondent:
@@ -247,38 +218,27 @@ def respondent(body: Mapping[str, Any]) -> Respondent:
     return Respondent(**{key: text(body, key) for key in ("name", "mri", "mobile", "email", "voice")})
 
 
-def rows(call: Call, answer: Answer, key: str, offset: int, profile: Profile) -> Page:
+def rows(answer: Answer, key: str, offset: int, profile: Profile) -> Page:
     """One page of a list whose rows have no id: each is named by its place."""
-    document = shapes.decoded(call, answer)
+    document = shapes.decoded(answer)
     items = document.get(key)
     if isinstance(items, list) and all(isinstance(item, dict) for item in items):
         document[key] = [{**item, "id": str(offset + place)} for place, item in enumerate(items)]
-    return shapes.page_of(call, answer, document, List(key, offset, profile))
+    return read_page(document, List(key, offset, profile))
 
 
 def _items(
-    call: Call, answer: Answer, key: str, profile: Profile, *, empty: bool = False
+    answer: Answer, key: str, profile: Profile, *, empty: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
     """The entries of a summary; none only where the service says in its words that there are none."""
-    document = shapes.decoded(call, answer)
+    document = shapes.decoded(answer)
     if media.is_error(document) or key not in document:
-        shapes.page_of(call, answer, document, List(key, 0, profile))
+        read_page(document, List(key, 0, profile))
         return ()
-    return _read(call, lambda: objects(document, key, empty=empty))
+    return objects(document, key, empty=empty)
 
 
-def _read(call: Call, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except BadBody as error:
-        raise refusals.malformed(call, str(error)) from None
-
-
-def _malformed(call: Call, answer: Answer, what: str) -> Malformed:
-    return refusals.malformed(call, what, status=answer.status)
-
-
-# Parts of a document. Each raises BadBody, without the value, for what it does not know.
+# Parts of a document.
 
 
 def count(value: object) -> int:

@@ -29,10 +29,10 @@ from reconciler.model.messages import (
     StatusCount,
 )
 from reconciler.model.profile import Profile
-from reconciler.service import unpaged
+from reconciler.service import shapes, unpaged
 from reconciler.service.answers import Call
 from reconciler.service.found import Found, Page
-from reconciler.service.http import urls
+from reconciler.service.http import refusals, urls
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.transport import Transport
 from reconciler.service.messaging import message_requests, message_shapes
@@ -99,11 +99,12 @@ class ReadMessages:
         async def fetch(offset: int) -> Page:
             call = Call("GET", path, "message", (*self._paged(offset), *criteria))
             return await self._transport.call(
-                call, lambda answer: message_shapes.page(call, answer, offset, self._profile)
+                call, lambda answer: shapes.page(answer, message_shapes.collection, offset, self._profile)
             )
 
         call = Call("GET", path, "message")
-        found = [message_shapes.row(call, row) for row in await unpaged.walk(call, fetch, named=True)]
+        with refusals.readable(call):
+            found = [message_shapes.row(row) for row in await unpaged.walk(fetch, named=True)]
         if first is None or last is None:
             return tuple(found)
         return tuple(
@@ -113,9 +114,7 @@ class ReadMessages:
     async def get(self, message_id: str, *, workspace: str = "") -> MessageDetail:
         """The whole message. Raises NotFound."""
         call = Call("GET", self._path(workspace, message_id), "message")
-        return await self._transport.call(
-            call, lambda answer: message_shapes.detail(call, answer, message_id)
-        )
+        return await self._transport.call(call, lambda answer: message_shapes.detail(answer, message_id))
 
     @overload
     async def status(
@@ -135,10 +134,11 @@ class ReadMessages:
         call = Call("GET", path, "messagestatus", (_SUMMARY,))
         if view == "summary":
             return await self._transport.call(
-                call, lambda answer: message_shapes.status_counts(call, answer, self._profile)
+                call, lambda answer: message_shapes.status_counts(answer, self._profile)
             )
-        rows = await self._rows(Call("GET", path, "messagestatus", (_DETAILED,)), "messageStatuses")
-        return tuple(one for row in rows for one in message_shapes.deliveries(call, row))
+        with refusals.readable(call):
+            rows = await self._rows(Call("GET", path, "messagestatus", (_DETAILED,)), "messageStatuses")
+            return tuple(one for row in rows for one in message_shapes.deliveries(row))
 
     async def responses(
         self,
@@ -156,7 +156,7 @@ class ReadMessages:
         everybody = filter == "default"
         return await self._transport.call(
             call,
-            lambda answer: message_shapes.response_counts(call, answer, self._profile, everybody=everybody),
+            lambda answer: message_shapes.response_counts(answer, self._profile, everybody=everybody),
         )
 
     async def response_details(
@@ -169,8 +169,9 @@ class ReadMessages:
         """The answer of every recipient; of those who gave none the category says so. Raises NotFound."""
         query = (_DETAILED, ("filter", filter))
         call = Call("GET", self._path(workspace, message_id, "messageresponses"), "messageresponse", query)
-        rows = await self._rows(call, "messageresponses")
-        return tuple(message_shapes.response(call, row) for row in rows)
+        with refusals.readable(call):
+            rows = await self._rows(call, "messageresponses")
+            return tuple(message_shapes.response(row) for row in rows)
 
     async def follow(
         self, message_id: str, *, workspace: str = "", every_s: float = 2.0, limit_s: float = 60.0
@@ -228,10 +229,10 @@ class ReadMessages:
         async def fetch(offset: int) -> Page:
             call = Call(asked.method, asked.path, asked.media, (*asked.query, *self._paged(offset)))
             return await self._transport.call(
-                call, lambda answer: message_shapes.rows(call, answer, key, offset, self._profile)
+                call, lambda answer: message_shapes.rows(answer, key, offset, self._profile)
             )
 
-        return await unpaged.walk(asked, fetch, named=False)
+        return await unpaged.walk(fetch, named=False)
 
     def _paged(self, offset: int) -> tuple[tuple[str, str], ...]:
         return ("limit", str(self._profile.page_max)), ("offset", str(offset))
@@ -258,9 +259,7 @@ class Messages(ReadMessages):
         body = self._transport.encode(kind, message_requests.body_of(message, self._timing.now))
         call = Call("POST", self._path(workspace), kind, body=body)
         try:
-            message_id = await self._transport.once(
-                call, lambda answer: message_shapes.accepted(call, answer)
-            )
+            message_id = await self._transport.once(call, message_shapes.accepted)
         except InDoubt as error:
             error.next = _IN_DOUBT
             raise
