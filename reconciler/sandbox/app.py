@@ -6,7 +6,7 @@ Not here: what an endpoint does (endpoints.py), what faults there are (faults.py
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -20,16 +20,18 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.sandbox.calls import Call
+from reconciler.sandbox.collections.row import Collection
 from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.control import routes as control
 from reconciler.sandbox.description import openapi
+from reconciler.sandbox.description.schemas import row_schemas
 from reconciler.sandbox.faults import Course, straight
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.keeping.storage import DataFileError
 from reconciler.sandbox.messaging import sending
 from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
-from reconciler.sandbox.routing import Place, Route, find_place
+from reconciler.sandbox.routing import ROUTES, Place, Route, find_place, own_routes
 from reconciler.sandbox.web import auth, server
 from reconciler.sandbox.web.cache import Cache, stored_statuses
 from reconciler.sandbox.web.gateway import Gateway
@@ -45,13 +47,16 @@ Found = TypeVar("Found")
 oversize_factor = 8
 
 
-def create_app(config: SandboxConfig) -> Starlette:
+def create_app(config: SandboxConfig, *, collections: Sequence[Collection] = ()) -> Starlette:
     """The service with its state, ready for requests. Callbacks are called while its lifespan lasts.
 
-    Raises DataFileError (an OSError) when the data file cannot be used. The file is closed when the
-    application shuts down, or is no longer referred to.
+    `collections` are served beside those of the service. Raises ValueError for one that cannot be, and
+    DataFileError (an OSError) when the data file cannot be used. The file is closed when the application
+    shuts down, or is no longer referred to.
     """
+    added = Additions(collections)
     state = State(config)
+    service = Service(state, added)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -60,7 +65,7 @@ def create_app(config: SandboxConfig) -> Starlette:
         state.close()
 
     app = Starlette(lifespan=lifespan)
-    app.router.default = Service(state)  # a mount would answer paths with a line break in them itself
+    app.router.default = service  # a mount would answer paths with a line break in them itself
     app.state.sandbox = state
     return app
 
@@ -111,11 +116,26 @@ class Outgoing:
     headers: Headers = ()
 
 
+class Additions:
+    """What rows add to the service: addresses, XML forms, links at the root and in workspaces."""
+
+    def __init__(self, collections: Sequence[Collection]) -> None:
+        self.collections = collections
+        self.routes = {**ROUTES, **own_routes(collections)}
+        row_schemas(collections)  # refuses a name that a document of the service has
+        self.forms = {row.kind: row.form for row in collections}
+        self.entrances = tuple(
+            tuple(row.entrance for row in collections if row.in_workspaces == inside)
+            for inside in (False, True)
+        )
+
+
 class Service:
     """The ASGI application itself."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, added: Additions) -> None:
         self._state = state
+        self._added = added
         self._config = state.config
         self._log = control.RequestLog()
         self._gateway = Gateway(state.config)
@@ -130,7 +150,7 @@ class Service:
             await self._send(await self._control(incoming), send)
             return
         if incoming.path == openapi.address and incoming.method == "GET":
-            described = openapi.encoded(self._config, server=incoming.base)
+            described = openapi.encoded(self._config, server=incoming.base, own=self._added.collections)
             await self._send(Outgoing(HTTPStatus.OK, described), send)
             return
         with self._log.arriving():
@@ -208,7 +228,7 @@ class Service:
             if not auth.user_fits(config, incoming.headers):
                 raise unauthorized()
             self._state.expire_resources()
-            place = find_place(incoming.path)
+            place = find_place(incoming.path, self._added.routes)
             route = place.route
             return await self._carry_out(incoming, place, incoming.body)
         except Refusal as refusal:
@@ -226,7 +246,7 @@ class Service:
         has_body = incoming.method in ("POST", "PUT") and place.route.takes_body
         form = require_body_type(incoming.headers, config, kind) if has_body else shown.form
         prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
-        writer = Writer(config, incoming.base, prefix)
+        writer = Writer(config, incoming.base, prefix, *self._added.entrances)
         call = Call(
             self._state,
             shelf,
@@ -241,6 +261,7 @@ class Service:
             kind=kind,
             form=form,
             authorization=incoming.headers.get("authorization", ""),
+            own=self._added.forms,
         )
         answer = await _settled(endpoint(call))
         if incoming.course.lag_s and answer.location:
@@ -253,7 +274,7 @@ class Service:
             return Outgoing(answer.status, answer.text.encode(), shown.type, headers)
         if answer.document is None:
             return Outgoing(answer.status)
-        content = encoded(incoming.course.show(answer.document), kind, shown, config)
+        content = encoded(incoming.course.show(answer.document), kind, shown, config, self._added.forms)
         return Outgoing(answer.status, content, shown.type, headers)
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:

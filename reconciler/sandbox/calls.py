@@ -5,7 +5,7 @@ Not here: routing, rules.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -17,7 +17,7 @@ from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.paging import Page, read_page
 from reconciler.sandbox.refusals import malformed
-from reconciler.sandbox.xml.forms import read_xml
+from reconciler.sandbox.xml.forms import Form, read_xml
 
 
 class Known(Protocol):
@@ -62,6 +62,7 @@ class Call:
     kind: str = ""  # of the documents at this address
     form: str = "json"  # of the body: json or xml
     authorization: str = ""  # the header as it came
+    own: Mapping[str, Form] = field(default_factory=dict)  # the XML forms of kinds that are rows
 
     @property
     def config(self) -> SandboxConfig:
@@ -75,7 +76,7 @@ class Call:
 
     def body(self) -> Body:
         """The body as a JSON object, whatever it is written in; refuses (400) anything else."""
-        body = read_xml(self.kind, self.raw_body) if self.form == "xml" else self._json()
+        body = read_xml(self.kind, self.raw_body, self.own) if self.form == "xml" else self._json()
         return self.rewrite(body)
 
     def _json(self) -> Body:

@@ -4,11 +4,13 @@ Belongs here: the table of paths and methods, reading a path. Not here: HTTP its
 Source: specification 4 and 9; docs/service.md, addresses.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.sandbox.calls import Answer, Call
-from reconciler.sandbox.collections import endpoints, import_endpoints, workspaces
+from reconciler.sandbox.collections import endpoints, import_endpoints, rows, workspaces
+from reconciler.sandbox.collections.row import Collection
+from reconciler.sandbox.keeping.records import SALTS
 from reconciler.sandbox.messaging import callback_endpoints, message_endpoints
 from reconciler.sandbox.refusals import method_not_supported, not_found
 
@@ -41,8 +43,10 @@ class Place:
     ids: tuple[str, ...]
 
 
+Routes = dict[tuple[tuple[str, ...], int], Route]
+
 # Names of the path (every other segment, from the first) and the number of its segments -> what is there.
-ROUTES: dict[tuple[tuple[str, ...], int], Route] = {
+ROUTES: Routes = {
     (("contacts",), 1): Route("contact", {"GET": endpoints.list_contacts, "POST": endpoints.create_contact}),
     (("contacts",), 2): Route(
         "contact",
@@ -96,7 +100,22 @@ WORKSPACES = Route("workspace", {"GET": workspaces.list_workspaces, "POST": work
 WORKSPACE = Route("workspace", {"GET": workspaces.get_workspace, "PUT": workspaces.put_workspace})
 
 
-def find_place(path: str) -> Place:
+def own_routes(collections: Iterable[Collection]) -> Routes:
+    """The addresses of these rows. Raises ValueError for an address or a kind that is there already."""
+    found: Routes = {}
+    kinds = {route.kind for route in (*ROUTES.values(), COMPANY, WORKSPACE)} | {"error", "deliveryResponse"}
+    for row in collections:
+        if ((row.plural,), 1) in {**ROUTES, **found} or row.plural == "workspaces":
+            raise ValueError(f"{row.name}: there is something at /{row.plural} already")
+        if row.kind in kinds or row.name in SALTS:
+            raise ValueError(f"{row.name}: there is a kind of this name, or with its media type, already")
+        kinds.add(row.kind)
+        found[(row.plural,), 1] = Route(row.kind, rows.list_endpoint(row), row.in_workspaces)
+        found[(row.plural,), 2] = Route(row.kind, rows.record_endpoint(row), row.in_workspaces)
+    return found
+
+
+def find_place(path: str, routes: Routes = ROUTES) -> Place:
     """Where this path leads, with or without a slash at its end; refuses (404) what leads nowhere.
 
     So does a path with an empty segment.
@@ -116,7 +135,7 @@ def find_place(path: str) -> Place:
         segments = segments[2:]
         if not segments:
             return Place(WORKSPACE, workspace, ())
-    route = ROUTES.get((tuple(segments[::2]), len(segments)))
+    route = routes.get((tuple(segments[::2]), len(segments)))
     if route is None or (workspace and not route.in_workspaces):
         raise not_found()
     return Place(route, workspace, tuple(segments[1::2]))

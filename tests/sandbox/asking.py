@@ -28,6 +28,8 @@ KINDS = {
     "callbacks": "api-callback",
     "imports": "importcontact",
     "calls": "api-call",
+    "templates": "template",  # rows of test_collections.py
+    "notes": "note",
 }
 
 JANE = {
@@ -66,9 +68,16 @@ class Sandbox:
     """One sandbox in process; every request carries what a good client sends unless told otherwise."""
 
     def __init__(
-        self, config: SandboxConfig | None = None, *, like: Any = "specification", **options: Any
+        self,
+        config: SandboxConfig | None = None,
+        *,
+        like: Any = "specification",
+        collections: Any = (),
+        **options: Any,
     ) -> None:
-        self.app: Starlette = create_app(config or SandboxConfig.like(like, **options))
+        self.app: Starlette = create_app(
+            config or SandboxConfig.like(like, **options), collections=collections
+        )
 
     def send(
         self,

@@ -40,6 +40,9 @@ def body_types(vendor: str, kind: str) -> str:
     return f"application/vnd.{vendor}.{kind}-v1+xml,application/vnd.{vendor}.{kind}-v1+json"
 
 
+Entrance = tuple[str, str, str, str]  # of a collection: path, kind, and the relations of its two links
+
+
 @dataclass(frozen=True, slots=True)
 class Writer:
     """Writes documents whose links begin with `base` (an origin) and `prefix` (a workspace, or nothing)."""
@@ -47,6 +50,8 @@ class Writer:
     config: SandboxConfig
     base: str
     prefix: str = ""
+    company_entrances: tuple[Entrance, ...] = ()  # of collections that are rows, beside those of the service
+    workspace_entrances: tuple[Entrance, ...] = ()
 
     def address(self, *parts: str) -> str:
         """The absolute address of a collection or a record, in the workspace of this writer."""
@@ -117,7 +122,8 @@ class Writer:
         uri = f"{self.base}/workspaces/{workspace.id}"
         types = body_types(self.config.vendor, "workspace")
         links = [_link(uri, "self", "GET"), _link(uri, "editWorkspaces", "PUT", types)]
-        return {**_workspace_frame(workspace), "link": links + self._collections(uri, _COLLECTIONS)}
+        inside = (*_COLLECTIONS, *self.workspace_entrances)
+        return {**_workspace_frame(workspace), "link": links + self._collections(uri, inside)}
 
     def workspace_row(self, workspace: Workspace) -> Body:
         """One item of the list of workspaces."""
@@ -126,18 +132,23 @@ class Writer:
 
     def company(self, company_id: str) -> Body:
         """The document at the root, from which a client may find everything else."""
-        return {"id": company_id, "link": self._collections(self.base, (*_COMPANY, *_COLLECTIONS))}
+        everything = (*_COMPANY, *_COLLECTIONS, *self.company_entrances, *self.workspace_entrances)
+        return {"id": company_id, "link": self._collections(self.base, everything)}
 
     def auth(self, token: str) -> Body:
         """A token."""
         return {"token": token, "link": []}
 
-    def _collections(self, uri: str, collections: Iterable[tuple[str, str, str, str]]) -> list[Body]:
+    def _collections(self, uri: str, collections: Iterable[Entrance]) -> list[Body]:
         links: list[Body] = []
         for path, kind, retrieve, create in collections:
             links.append(_link(f"{uri}/{path}", retrieve, "GET"))
             links.append(_link(f"{uri}/{path}", create, "POST", body_types(self.config.vendor, kind)))
         return links
+
+    def record_links(self, uri: str, noun: str, kind: str, *, change: bool) -> list[Body]:
+        """The link of a record to itself, and with `change` those to its update and its end."""
+        return self._changeable(uri, noun, kind) if change else [_link(uri, "self", "GET")]
 
     def _changeable(self, uri: str, noun: str, kind: str) -> list[Body]:
         return [

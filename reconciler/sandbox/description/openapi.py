@@ -6,7 +6,7 @@ Belongs here: what each endpoint takes and answers, in the words of OpenAPI. Not
 the control addresses, which are no part of the service.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -15,9 +15,10 @@ import msgspec
 
 from reconciler.sandbox import routing
 from reconciler.sandbox.collections.fields import CONTACT_FIELDS
+from reconciler.sandbox.collections.row import Collection
 from reconciler.sandbox.collections.wire import media_type, spellings
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.description.schemas import SCHEMAS, one_of, ref, text
+from reconciler.sandbox.description.schemas import SCHEMAS, one_of, ref, row_schemas, text
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.callback_endpoints import attempted
 from reconciler.sandbox.messaging.messages import CRITERIA
@@ -135,13 +136,17 @@ _NAMES = {"contacts": "contactId", "devices": "deviceId", "resources": "resource
 _SINGLE = {"auth": "verify"}  # an address whose second segment is a word, not an id
 
 
-def encoded(config: SandboxConfig, *, server: str) -> bytes:
+def encoded(config: SandboxConfig, *, server: str, own: Sequence[Collection] = ()) -> bytes:
     """The description as it is served."""
-    return msgspec.json.encode(document(config, server=server))
+    return msgspec.json.encode(document(config, server=server, own=own))
 
 
-def document(config: SandboxConfig, *, server: str = "/") -> Body:
-    """The whole description of this sandbox, as its media types are configured. Same tables, same bytes."""
+def document(config: SandboxConfig, *, server: str = "/", own: Sequence[Collection] = ()) -> Body:
+    """The whole description of this sandbox, as its media types are configured. Same tables, same bytes.
+
+    `own` are the collections that it serves beside those of the service.
+    """
+    schemas = {**SCHEMAS, **row_schemas(own)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -152,10 +157,10 @@ def document(config: SandboxConfig, *, server: str = "/") -> Body:
         },
         "servers": [{"url": server}],
         "security": [{"user": [], "key": []}, {"user": [], "keyInQuery": []}, {"token": [], "key": []}],
-        "paths": dict(_paths(config)),
+        "paths": dict(_paths(config, own)),
         "components": {
-            "schemas": SCHEMAS if config.limit_zero == "20" else _unlimited(SCHEMAS),
-            "responses": dict(_refusals(config)),
+            "schemas": schemas if config.limit_zero == "20" else _unlimited(schemas),
+            "responses": dict(_refusals(config, own)),
             "securitySchemes": {
                 "user": {"type": "http", "scheme": "basic"},
                 "token": {"type": "http", "scheme": "bearer"},
@@ -173,12 +178,12 @@ def _unlimited(node: Any) -> Any:
     return [_unlimited(one) for one in node] if isinstance(node, list | tuple) else node
 
 
-def addresses() -> Iterator[tuple[str, Route]]:
+def addresses(own: Sequence[Collection] = ()) -> Iterator[tuple[str, Route]]:
     """Every address of the service, with its route: each also within a workspace, where it is there too."""
     yield "/", routing.COMPANY
     yield "/workspaces", routing.WORKSPACES
     yield opens_workspace, routing.WORKSPACE
-    for (names, segments), route in routing.ROUTES.items():
+    for (names, segments), route in {**routing.ROUTES, **routing.own_routes(own)}.items():
         path = "".join(_segments(names, segments))
         yield path, route
         if route.in_workspaces:
@@ -196,20 +201,34 @@ def _id_name(name: str) -> str:
     return _NAMES.get(name, f"{name.removesuffix('s')}Id")
 
 
-def _paths(config: SandboxConfig) -> Iterator[tuple[str, Body]]:
-    for path, route in addresses():
+def _paths(config: SandboxConfig, own: Sequence[Collection]) -> Iterator[tuple[str, Body]]:
+    operations = {**OPERATIONS, **dict(_row_operations(own))}
+    for path, route in addresses(own):
         ids = [part[1:-1] for part in path.split("/") if part.startswith("{")]
         parameters = [{"name": one, "in": "path", "required": True, "schema": text} for one in ids]
         methods = {
-            method.lower(): _operation(config, path, route, endpoint)
+            method.lower(): _operation(config, path, route, endpoint, operations[endpoint.__name__])
             for method, endpoint in route.methods.items()
         }
         yield path, {**({"parameters": parameters} if parameters else {}), **methods}
 
 
-def _operation(config: SandboxConfig, path: str, route: Route, endpoint: Callable[..., object]) -> Body:
+def _row_operations(own: Sequence[Collection]) -> Iterator[tuple[str, Operation]]:
+    """What the endpoints of these rows take and answer."""
+    for row in own:
+        noun = row.noun
+        query = (*_PAGED, "sortOrder", "sortFields", *row.asked)
+        yield f"list_{row.plural}", Operation(f"{noun}List", query=query)
+        yield f"create_{row.name}", Operation(noun, f"New{noun}", _CREATED)
+        yield f"get_{row.name}", Operation(noun)
+        yield f"put_{row.name}", Operation("", f"{noun}Update" if row.spares else f"New{noun}", _DONE)
+        yield f"delete_{row.name}", Operation(status=_DONE)
+
+
+def _operation(
+    config: SandboxConfig, path: str, route: Route, endpoint: Callable[..., object], known: Operation
+) -> Body:
     name = endpoint.__name__
-    known = OPERATIONS[name]
     within = "_in_workspace" if path.startswith(f"{opens_workspace}/") else ""
     described: Body = {
         "operationId": f"{name}{within}",
@@ -225,7 +244,7 @@ def _operation(config: SandboxConfig, path: str, route: Route, endpoint: Callabl
 
 
 def _parameter(name: str) -> Body:
-    schema, description = QUERY[name]
+    schema, description = QUERY.get(name) or (text, "A part of this field.")
     exploded = {"style": "form", "explode": True} if schema["type"] in ("object", "array") else {}
     return {
         "name": _SHOWN_AS.get(name, name),
@@ -260,11 +279,11 @@ def _responses(config: SandboxConfig, kind: str, known: Operation) -> Body:
     return found
 
 
-def _refusals(config: SandboxConfig) -> Iterator[tuple[str, Body]]:
+def _refusals(config: SandboxConfig, own: Sequence[Collection]) -> Iterator[tuple[str, Body]]:
     """Every refusal by name: those of the gateway once, the service's own in the media types of each kind."""
     for status, (content_type, schema) in _GATEWAY.items():
         yield str(status), _described(status, {content_type: {"schema": schema}})
-    for kind in sorted({route.kind for _, route in addresses()}):
+    for kind in sorted({route.kind for _, route in addresses(own)}):
         content = _content(config, kind, ref("Error"))
         for status in sorted({*_ALWAYS, *_WITH_BODY} - _GATEWAY.keys()):
             yield f"{kind}.{status}", _described(status, content)

@@ -7,11 +7,13 @@ What a client wrote may come back, so contacts, devices and messages are open fo
 else is closed: a field that is not named here does not occur.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from typing import Any
 
 from reconciler.sandbox.collections.bulk import MAPPINGS, MODES
 from reconciler.sandbox.collections.devices import STATUSES as DEVICE_STATUSES
 from reconciler.sandbox.collections.fields import CONTACT_FIELDS, DEVICE_FIELDS, NEVER_SHOWN, RESOURCE_FIELDS
+from reconciler.sandbox.collections.row import Collection
 from reconciler.sandbox.collections.workspaces import STATUSES as WORKSPACE_STATUSES
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.callbacks import AUTH_TYPES, email_max, key_max, name_max
@@ -340,3 +342,42 @@ SCHEMAS: dict[str, Body] = {
     "CallUpdate": opened({"status": one_of(("SUCCESS", "FAILED"))}),
 }
 """Name -> schema. Those that begin with New, and the Updates, are sent; the others are answered."""
+
+
+def row_schemas(own: Iterable[Collection]) -> dict[str, Body]:
+    """The schemas of collections that are rows, by name. Raises ValueError for a name that is taken."""
+    found: dict[str, Body] = {}
+    for row in own:
+        fields: Body = {
+            one.name: one_of(one.one_of) if one.one_of else filled if one.required else text
+            for one in row.fields
+        }
+        documents = _documents(row, fields)
+        if documents.keys() & (SCHEMAS.keys() | found.keys()):
+            raise ValueError(f"{row.name}: there is a schema of the name {row.noun} already")
+        found |= documents
+    return found
+
+
+def _documents(row: Collection, fields: Body) -> dict[str, Body]:
+    """A record, a row of a list, the list, and what a create and an update take."""
+    must = {name: fields[name] for name in row.required}
+    may: Body = {name: _optional(shape) for name, shape in _others(fields, must)}
+    spared = {name: _optional(shape) for name, shape in _others(fields, fields.keys() - set(row.spares))}
+    shown = {"id": opaque, **must, "link": ref("Links")}
+    brief = [name for name in fields if not row.brief or name in row.brief]
+    row_must = {"id": opaque, **{name: must[name] for name in brief if name in must}, "link": ref("Links")}
+    documents = {
+        row.noun: closed(shown, dict(_others(fields, must))),
+        f"{row.noun}Row": closed(row_must, {name: fields[name] for name in brief if name not in must}),
+        f"{row.noun}List": listing(row.plural, f"{row.noun}Row"),
+        f"New{row.noun}": opened(must, may),
+    }
+    if row.spares:
+        needed = {name: shape for name, shape in must.items() if name not in row.spares}
+        documents[f"{row.noun}Update"] = opened(needed, {**may, **spared})
+    return documents
+
+
+def _others(fields: Body, must: Container[str]) -> Iterable[tuple[str, Any]]:
+    return ((name, shape) for name, shape in fields.items() if name not in must)

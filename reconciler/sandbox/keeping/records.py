@@ -6,6 +6,7 @@ resources.py), where it is kept (state.py, storage.py), how it is written out (w
 
 from collections.abc import Iterator
 from datetime import datetime
+from hashlib import blake2b
 
 import msgspec
 
@@ -14,7 +15,7 @@ Body = dict[str, object]
 # Ids are opaque upper-case hexadecimal. An odd factor makes them look unordered, and
 # keeps them different.
 _ODD = 0x9E3779B97F4A7C15
-_SALTS = {
+SALTS = {
     "contact": 0x1F3D5B79A2C4E680,
     "device": 0x5A0C3E71B9D82F46,
     "resource": 0x93B1D7F5024C68AE,
@@ -72,6 +73,15 @@ class Resource(msgspec.Struct, frozen=True):
     modified: datetime | None = None  # None: kept by an older sandbox; it never vanishes by itself
 
 
+class Record(msgspec.Struct, frozen=True):
+    """One record of a collection that is a row; `fields` holds what its owner wrote."""
+
+    id: str
+    number: int
+    workspace: str
+    fields: Body
+
+
 class Workspace(msgspec.Struct, frozen=True):
     """A named workspace as it is kept in the file; None where nothing was said."""
 
@@ -84,7 +94,8 @@ class Workspace(msgspec.Struct, frozen=True):
 
 def make_id(kind: str, number: int) -> str:
     """The id of the `number`th record: 16 upper-case hexadecimal digits, never the same twice for a kind."""
-    return f"{(number * _ODD + _SALTS[kind]) & 0xFFFFFFFFFFFFFFFF:016X}"
+    salt = SALTS.get(kind) or int.from_bytes(blake2b(kind.encode(), digest_size=8).digest(), "big")
+    return f"{(number * _ODD + salt) & 0xFFFFFFFFFFFFFFFF:016X}"
 
 
 def device_of(contact: Contact, device_id: str) -> Device | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from reconciler.sandbox.collections.search import Question, column_text
-from reconciler.sandbox.keeping.records import Contact, Resource
+from reconciler.sandbox.keeping.records import Contact, Record, Resource
 
 views_max = 8  # answers of searches kept while nothing changes, so that walking their pages costs one search
 
@@ -24,10 +24,15 @@ class Shelf:
         self.id = wid
         self.name = name
         self.resources: dict[str, Resource] = {}  # least recently updated first
+        self._records: dict[str, dict[str, Record]] = {}  # of the collections that are rows, by their names
         self._contacts: dict[str, Contact] = {}
         self._order: list[Contact] = []  # by creation, that is by number
         self._columns: dict[str, list[str]] = {}  # texts to search, aligned with _order
         self._views: dict[Question, list[Contact]] = {}
+
+    def records(self, name: str) -> dict[str, Record]:
+        """The records of this collection by id, those that were put last at the end."""
+        return self._records.setdefault(name, {})
 
     def contact(self, contact_id: str) -> Contact | None:
         """The contact with this id, if it stands here."""

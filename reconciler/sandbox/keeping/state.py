@@ -13,7 +13,7 @@ from reconciler.sandbox.collections.people import invented
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Faults
 from reconciler.sandbox.keeping.mail import Callback, CallbackCall, Mail, Message
-from reconciler.sandbox.keeping.records import Contact, Resource, Workspace, make_id
+from reconciler.sandbox.keeping.records import Contact, Record, Resource, Workspace, make_id
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.storage import DataFileError, Row, Storage
 
@@ -82,6 +82,21 @@ class State:
         for resource in gone:
             del self.shelves[resource.workspace].resources[resource.id]
         return len(gone)
+
+    def put_record(self, name: str, record: Record, *, last: bool = False) -> None:
+        """The record of this collection is kept: in its old place, or `last` behind the others."""
+        self._number += last
+        place = self._number if last else record.number
+        self._save([(name, record.id, place, msgspec.json.encode(record))])
+        records = self.shelves[record.workspace].records(name)
+        if last:
+            records.pop(record.id, None)
+        records[record.id] = record
+
+    def drop_record(self, name: str, record: Record) -> None:
+        """The record of this collection is gone."""
+        self._save([], gone=[(name, record.id)])
+        del self.shelves[record.workspace].records(name)[record.id]
 
     def expire_resources(self) -> None:
         """What was not updated for as long as resources are kept is gone."""
@@ -185,9 +200,12 @@ class State:
                 self.mail.callbacks[callback.id] = callback
             case "call":
                 self.mail.put_call(msgspec.json.decode(body, type=CallbackCall))
-            case _:
+            case "resource":
                 resource = msgspec.json.decode(body, type=Resource)
                 self.shelves[resource.workspace].put_resource(resource)
+            case _:  # a collection that is a row, also one that this sandbox was not started with
+                record = msgspec.json.decode(body, type=Record)
+                self.shelves[record.workspace].records(kind)[record.id] = record
 
     def _save(
         self,

@@ -16,7 +16,7 @@ from reconciler.sandbox.collections.wire import media_type, spellings
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.refusals import not_acceptable, wrong_media_type
-from reconciler.sandbox.xml.forms import write_xml
+from reconciler.sandbox.xml.forms import NO_FORMS, Form, write_xml
 
 Written = Literal["json", "xml"]
 BOTH: tuple[Written, ...] = ("json", "xml")
@@ -86,11 +86,13 @@ def require_body_type(headers: Mapping[str, str], config: SandboxConfig, kind: s
     return ours[sent]
 
 
-def encoded(document: Body, kind: str, shown: Shown, config: SandboxConfig) -> bytes:
-    """The document of this kind, in the form that is shown."""
+def encoded(
+    document: Body, kind: str, shown: Shown, config: SandboxConfig, own: Mapping[str, Form] = NO_FORMS
+) -> bytes:
+    """The document of this kind, in the form that is shown; `own` are the XML forms of rows."""
     if shown.form == "json":
         return msgspec.json.encode(document)
-    return write_xml(kind, document, config.xml_prefixes)
+    return write_xml(kind, document, config.xml_prefixes, own)
 
 
 def _range(part: str) -> tuple[str, float]:

@@ -19,6 +19,7 @@ Belongs here: the table, and the choice between entity and list. Not here: chara
 Source: docs/service.md, XML; the forms of custom fields, locations and devices within a contact are assumed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.sandbox.keeping.records import Body
@@ -109,11 +110,17 @@ FORMS: dict[str, Form] = {
     "deliveryResponse": Form("deliveryResponse", Node({"customParameters": Pairs()})),
 }
 """The kind in the media type -> its form."""
+NO_FORMS: Mapping[str, Form] = {}
 
 
-def write_xml(kind: str, document: Body, prefixes: Prefixes = usual_prefixes) -> bytes:
-    """The document of this kind as XML: a list if it has the rows of one, or nothing but status and links."""
-    form = FORMS[kind]
+def write_xml(
+    kind: str, document: Body, prefixes: Prefixes = usual_prefixes, own: Mapping[str, Form] = NO_FORMS
+) -> bytes:
+    """The document of this kind as XML: a list if it has the rows of one, or nothing but status and links.
+
+    `own`: the forms of kinds that are not in the table.
+    """
+    form = own.get(kind) or FORMS[kind]
     listed = isinstance(document.get(form.key), list)  # a callback has an object under the key of its lists
     if form.rows is not None and (listed or document.keys() <= {"status", "link"}):
         root = _list_node(form, form.rows).element(frames, list_root, _status_first(document))
@@ -122,12 +129,12 @@ def write_xml(kind: str, document: Body, prefixes: Prefixes = usual_prefixes) ->
     return serialize(root, prefixes)
 
 
-def read_xml(kind: str, content: bytes) -> Body:
+def read_xml(kind: str, content: bytes, own: Mapping[str, Form] = NO_FORMS) -> Body:
     """The JSON document that this XML of the kind says; refuses (400) XML that cannot be one.
 
     The root of an entity may stand in either namespace, or in none: public samples do all of it.
     """
-    form = FORMS[kind]
+    form = own.get(kind) or FORMS[kind]
     root = parse(content)
     if form.rows is not None and root.name == list_root and root.space in (frames, ""):
         return _list_node(form, form.rows).read_one(root)
