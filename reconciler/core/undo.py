@@ -16,7 +16,8 @@ included (`proof`); and each change passes the same look as any other right befo
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import assert_never
 
 from msgspec import Struct, structs
 
@@ -24,10 +25,11 @@ from reconciler.core import zones
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.normalize import masked
 from reconciler.core.order import ordered
+from reconciler.core.parts import ScopePlan, merge
 from reconciler.core.scopes import Moment
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update, action
-from reconciler.model.documents import Controls, Place, Scalar
+from reconciler.model.documents import Controls, Fields, Place, Scalar
 from reconciler.model.encoding import encode
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
@@ -56,17 +58,23 @@ def inverse(
     Not in it: what was skipped, failed, in doubt or not attempted. Without changes and without anything
     to forget there is nothing to undo.
     """
-    undone = _Undone(plan, run, shown, recorded, moment.salt)
-    undone.turn_round()
+    applied = {one.address for one in run.outcomes if one.written}
+    done = tuple(change for change in plan.changes if change.address in applied)
+    records = {plan.renames.get(at, at): record for at, record in recorded.entities.items()}
+    place = f"run {run.run[:8]}"
+    total = merge(
+        _undone(change, shown.get(change.address), records.get(change.address), place, moment.salt)
+        for change in done
+    )
     made = Plan(
         target=plan.target,
         options=Options(undo_of=run.run),
         manifest_digest=plan.manifest_digest,
         salt=moment.salt,
-        changes=ordered(undone.changes),
-        skips=tuple(sorted(undone.skips, key=lambda one: (one.address, one.what))),
-        gone=tuple(sorted(undone.adopted)),
-        owned=undone.owned(),
+        changes=ordered(total.changes),
+        skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
+        gone=tuple(sorted((*total.gone, *(one.address for one in plan.adoptions)))),
+        owned=_owned(plan, done),
         created_at=moment.now,
         expires_at=moment.expires,
     )
@@ -85,119 +93,102 @@ def proved(plan: Plan, key: str) -> bool:
     return bool(key) and hmac.compare_digest(plan.options.undo_proof, proof(plan, key))
 
 
-class _Undone:
-    """An undo in the making."""
+def _owned(plan: Plan, done: Iterable[Change]) -> dict[str, int]:
+    """Return what is owned after the run, by scope: the guard measures against it where the undo is shown."""
+    owned = Counter(plan.owned)
+    owned.update(str(Scope.of(one.address)) for one in plan.adoptions)
+    for change in done:
+        made = isinstance(change, Create) or (isinstance(change, Update) and change.adopts)
+        # A duplicate counted as owned, too.
+        owned[str(Scope.of(change.address))] += 1 if made else -isinstance(change, Delete)
+    return {scope: number for scope, number in sorted(owned.items()) if number > 0}
 
-    def __init__(
-        self,
-        plan: Plan,
-        run: Run,
-        shown: Mapping[Address, LiveEntity],
-        recorded: Recorded,
-        salt: str,
-    ) -> None:
-        self.plan = plan
-        self.place = f"run {run.run[:8]}"
-        self.shown = shown
-        self.salt = salt
-        self.records = {plan.renames.get(at, at): record for at, record in recorded.entities.items()}
-        applied = {one.address for one in run.outcomes if one.written}
-        self.done = tuple(change for change in plan.changes if change.address in applied)
-        self.changes: list[Change] = []
-        self.skips: list[Skip] = []
-        self.adopted = [one.address for one in plan.adoptions]
 
-    def turn_round(self) -> None:
-        """Every applied change is a change the other way, or a skip; an update may be both."""
-        for change in self.done:
-            match change:
-                case Create():
-                    self._uncreate(change)
-                case Update():
-                    self._unupdate(change)
-                case Delete():
-                    self._undelete(change)
+def _undone(
+    change: Change, row: LiveEntity | None, record: RecordedEntity | None, place: str, salt: str
+) -> ScopePlan:
+    """Return an applied change turned round: a change the other way, or skips; an update may be both.
 
-    def owned(self) -> dict[str, int]:
-        """Return what is owned now, by scope: what the guard measures against where it is shown."""
-        owned = Counter(self.plan.owned)
-        owned.update(str(Scope.of(one.address)) for one in self.plan.adoptions)
-        for change in self.done:
-            scope = str(Scope.of(change.address))
-            if isinstance(change, Create) or (isinstance(change, Update) and change.adopts):
-                owned[scope] += 1
-            elif isinstance(change, Delete):
-                owned[scope] -= 1  # a duplicate counted as owned, too
-        return {scope: number for scope, number in sorted(owned.items()) if number > 0}
+    `row` is what the service showed after the write, `record` what was recorded before it.
+    """
+    match change:
+        case Create():
+            return _uncreate(change, row, salt)
+        case Update():
+            undone = _unupdate(change, row, None if change.adopts else record, place)
+            return structs.replace(undone, gone=(change.address,)) if change.adopts else undone
+        case Delete():
+            return _undelete(change, record, place)
+        case _ as never:
+            assert_never(never)
 
-    def _skip(self, address: Address, what: str, step: str = _BY_HAND) -> None:
-        self.skips.append(Skip(address, "not restored", what, step))
 
-    def _uncreate(self, change: Create) -> None:
-        row = self.shown.get(change.address)
-        if row is None:
-            what = "was created and not read back, so nothing tells later whether it is still the same."
-            self._skip(change.address, what, "take it out of the manifests, and apply")
-            return
-        before = masked(row.kind, row.fields, self.salt)
-        self.changes.append(Delete(change.address, row.remote_id, before, row.parent_id, cause="undone"))
+def _left(address: Address, what: str, step: str = _BY_HAND) -> Skip:
+    return Skip(address, "not restored", what, step)
 
-    def _unupdate(self, change: Update) -> None:
-        address, row = change.address, self.shown.get(change.address)
-        if change.adopts:
-            self.adopted.append(address)
-        if row is None:
-            self._skip(address, "was updated and not read back; left as it is.")
-            return
-        record = None if change.adopts else self.records.get(address)
-        if hidden := _unreadable(address, record, change):
-            what = f"was updated, and holds {hidden}, which a write would lose; left as it is."
-            self._skip(address, what)
-            return
-        fields = tuple(self._fields(change, row, record))
-        if fields:
-            self.changes.append(Update(address, self.place, change.remote_id, fields, row.parent_id))
 
-    def _fields(
-        self, change: Update, row: LiveEntity, record: RecordedEntity | None
-    ) -> Iterator[FieldChange]:
-        kind = KINDS[change.address.kind]
-        for field in change.fields:
-            path, now = field.path, row.fields.get(field.path)
-            if path in kind.secret:
-                self._skip(change.address, f"was given another {path}; what it was is not kept.")
-                continue
-            if now == field.before:
-                continue
-            after = field.before if field.before is None else _writable(path, field.before, record)
-            if after is None and (field.before is not None or path in kind.sticky):
-                self._skip(change.address, f"was given another {path}, which cannot be written as it was.")
-                continue
-            ours = record is not None and path in record.sent
-            yield FieldChange(path, now, after, "undone" if ours else "given back")
+def _uncreate(change: Create, row: LiveEntity | None, salt: str) -> ScopePlan:
+    if row is None:
+        what = "was created and not read back, so nothing tells later whether it is still the same."
+        return ScopePlan(skips=(_left(change.address, what, "take it out of the manifests, and apply"),))
+    before = masked(row.kind, row.fields, salt)
+    return ScopePlan((Delete(change.address, row.remote_id, before, row.parent_id, cause="undone"),))
 
-    def _undelete(self, change: Delete) -> None:
-        address, kind = change.address, KINDS[change.address.kind]
-        if change.keeps:
-            self._skip(address.base, f"had a duplicate ({change.remote_id}), which is not made again.", "")
-            return
-        if kind.write_only & set(kind.required) or kind.secret & set(kind.required):
-            hidden = ", ".join(sorted((kind.write_only | kind.secret) & set(kind.required)))
-            self._skip(address, f"was deleted; it cannot be made again, for its {hidden} is not kept.")
-            return
-        record = self.records.get(address)
-        fields = {}
-        for path, was in change.before.items():
-            text = None if path in kind.secret else _writable(path, was, record)
-            if text is None:
-                self._skip(address, f"was deleted; its {path} cannot be written as it was.")
-            else:
-                fields[path] = text
-        for path in sorted(kind.write_only & (record.sent if record else {}).keys()):
-            self._skip(address, f"was deleted; its {path} is not kept.")
-        for name in change.takes:
-            self._skip(address, f"had the device {name}, which went with it; its push token is not kept.")
-        self.changes.append(Create(address, self.place, fields, "undone"))
+
+def _unupdate(change: Update, row: LiveEntity | None, record: RecordedEntity | None, place: str) -> ScopePlan:
+    address = change.address
+    if row is None:
+        return ScopePlan(skips=(_left(address, "was updated and not read back; left as it is."),))
+    if hidden := _unreadable(address, record, change):
+        what = f"was updated, and holds {hidden}, which a write would lose; left as it is."
+        return ScopePlan(skips=(_left(address, what),))
+    turned = [_unset(address, field, row.fields.get(field.path), record) for field in change.fields]
+    fields = tuple(one for one in turned if isinstance(one, FieldChange))
+    update = Update(address, place, change.remote_id, fields, row.parent_id)
+    skips = tuple(one for one in turned if isinstance(one, Skip))
+    return ScopePlan((update,) if fields else (), skips=skips)
+
+
+def _unset(
+    address: Address, field: FieldChange, now: Scalar | None, record: RecordedEntity | None
+) -> FieldChange | Skip | None:
+    """Return how a field gets the value back that it had, why it cannot, or None where it has it."""
+    kind, path, before = KINDS[address.kind], field.path, field.before
+    if path in kind.secret:
+        return _left(address, f"was given another {path}; what it was is not kept.")
+    if now == before:
+        return None
+    after = None if before is None else _writable(path, before, record)
+    if after is None and (before is not None or path in kind.sticky):
+        return _left(address, f"was given another {path}, which cannot be written as it was.")
+    ours = record is not None and path in record.sent
+    return FieldChange(path, now, after, "undone" if ours else "given back")
+
+
+def _undelete(change: Delete, record: RecordedEntity | None, place: str) -> ScopePlan:
+    address, kind = change.address, KINDS[change.address.kind]
+    if change.keeps:
+        what = f"had a duplicate ({change.remote_id}), which is not made again."
+        return ScopePlan(skips=(_left(address.base, what, ""),))
+    if hidden := sorted((kind.write_only | kind.secret) & set(kind.required)):
+        what = f"was deleted; it cannot be made again, for its {', '.join(hidden)} is not kept."
+        return ScopePlan(skips=(_left(address, what),))
+    texts = {
+        path: _writable(path, was, record) for path, was in change.before.items() if path not in kind.secret
+    }
+    fields = {path: text for path, text in texts.items() if text is not None}
+    return ScopePlan((Create(address, place, fields, "undone"),), skips=tuple(_lost(change, record, fields)))
+
+
+def _lost(change: Delete, record: RecordedEntity | None, fields: Fields) -> Iterator[Skip]:
+    """Yield what an entity that is made again with these fields lacks."""
+    for path in change.before.keys() - fields.keys():
+        yield _left(change.address, f"was deleted; its {path} cannot be written as it was.")
+    for path in KINDS[change.address.kind].write_only & (record.sent if record else {}).keys():
+        yield _left(change.address, f"was deleted; its {path} is not kept.")
+    for name in change.takes:
+        what = f"had the device {name}, which went with it; its push token is not kept."
+        yield _left(change.address, what)
 
 
 def _unreadable(address: Address, record: RecordedEntity | None, change: Update | None = None) -> str:
@@ -235,26 +226,19 @@ def fitting(plan: Plan, recorded: Recorded, done: Collection[Address] = ()) -> F
     A later run may have renamed, deleted, protected or recreated an entity: its change is a conflict. What
     is `done` already is left out.
     """
-    left = tuple(change for change in plan.changes if change.address not in done)
-    reasons = {change.address: _unfit(change, recorded) for change in left}
-    conflicts = tuple(
-        Outcome(
-            change.address,
-            action(change),
-            "conflict",
-            reasons[change.address],
-            BY_MANIFEST,
-            "" if isinstance(change, Create) else change.remote_id,
-        )
-        for change in left
-        if reasons[change.address]
-    )
-    fit = tuple(change for change in left if not reasons[change.address])
+    left = [(change, _unfit(change, recorded)) for change in plan.changes if change.address not in done]
+    fit = tuple(change for change, why in left if not why)
     owned = Counter(str(Scope.of(address)) for address in recorded.entities)
     gone = tuple(address for address in plan.gone if address in recorded.entities)
     return Fitting(
-        structs.replace(plan, changes=fit, owned=dict(sorted(owned.items())), gone=gone), conflicts
+        structs.replace(plan, changes=fit, owned=dict(sorted(owned.items())), gone=gone),
+        tuple(_conflict(change, why) for change, why in left if why),
     )
+
+
+def _conflict(change: Change, why: str) -> Outcome:
+    remote_id = "" if isinstance(change, Create) else change.remote_id
+    return Outcome(change.address, action(change), "conflict", why, BY_MANIFEST, remote_id)
 
 
 def _unfit(change: Change, recorded: Recorded) -> str:
