@@ -18,7 +18,7 @@ from reconciler.model.entities import Entity
 from reconciler.model.snapshots import LiveEntity, RecordedEntity
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, gc=False):
     """The live entity that a declared one is, and how it was recognized.
 
     `by` is `record`, or the paths of the identity joined by `+`. `record` is the address it was
@@ -30,7 +30,7 @@ class Found(Struct, frozen=True):
     record: Address | None = None
 
 
-class Matches(Struct, frozen=True):
+class Matches(Struct, frozen=True, gc=False):
     """Every declared entity that is live, or whose match is in question.
 
     `ambiguous` maps to the remote ids of all candidates; `claimed` to the declared address that the

@@ -6,7 +6,6 @@ So a part may be planned anywhere, knowing no other. Not here: what goes into a 
 """
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any
 
 from msgspec import Struct, structs
@@ -19,7 +18,7 @@ from reconciler.model.plans import Adoption, RecordChange, Skip
 Counts = Mapping[str, int]  # by scope as text; a 0 says that it was counted
 
 
-class ScopePlan(Struct, frozen=True):
+class ScopePlan(Struct, frozen=True, gc=False):
     """The plan of one scope, or of a part of it; the fields are those of Plan, in any order.
 
     `owned` are the entities that are ours though nothing is recorded of them. `contested` are groups of
@@ -41,19 +40,19 @@ class ScopePlan(Struct, frozen=True):
 
 
 NOTHING = ScopePlan()
+_LISTS = tuple(name for name, value in structs.asdict(NOTHING).items() if isinstance(value, tuple))
+_COUNTS = tuple(name for name in structs.asdict(NOTHING) if name not in _LISTS)
 
 
 def merge(parts: Iterable[ScopePlan]) -> ScopePlan:
     """Return the sum of the parts: what they list one after the other, and what they count added up."""
-    fields = zip(*map(structs.astuple, (NOTHING, *parts)), strict=True)
-    return ScopePlan(*map(_sum, fields))
-
-
-def _sum(values: tuple[Any, ...]) -> Any:
-    if isinstance(values[0], tuple):
-        return tuple(chain.from_iterable(values))
-    total: dict[str, int] = {}
-    for counts in filter(None, values):
-        for scope, number in counts.items():
-            total[scope] = total.get(scope, 0) + number
-    return total
+    lists: dict[str, list[Any]] = {name: [] for name in _LISTS}
+    counts: dict[str, dict[str, int]] = {name: {} for name in _COUNTS}
+    for part in parts:
+        for name, values in lists.items():
+            values.extend(getattr(part, name))
+        for name, total in counts.items():
+            for scope, number in getattr(part, name).items():
+                total[scope] = total.get(scope, 0) + number
+    fields: dict[str, Any] = {**{name: tuple(values) for name, values in lists.items()}, **counts}
+    return ScopePlan(**fields)

@@ -199,9 +199,10 @@ def _devices(
         _require_devices(contact, row)
         parts = tuple(group_plans(across, group)) if known else (_unplanned(across, contact, group),)
     yield from parts
-    # A device that was renamed as well goes from its old contact to its new name at once.
-    renamed = {was for part in parts for was, _ in part.renames} if carried else set[Address]()
-    yield ScopePlan(renames=tuple((was, now) for now, was in carried.items() if was not in renamed))
+    if carried:
+        # A device that was renamed as well goes from its old contact to its new name at once.
+        renamed = {was for part in parts for was, _ in part.renames}
+        yield ScopePlan(renames=tuple((was, now) for now, was in carried.items() if was not in renamed))
 
 
 def _concerned(across: Shared, group: Group) -> bool:

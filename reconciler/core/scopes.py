@@ -67,7 +67,7 @@ class Below(Struct, frozen=True):
     rows: Mapping[str, Sequence[LiveEntity]] = {}
 
 
-class Group(Struct, frozen=True):
+class Group(Struct, frozen=True, gc=False):
     """Entities that are matched with one another: one scope, or the devices of one contact.
 
     Maps are in the order of addresses. `total` is how many are live, as far as anybody knows. `moved` maps
@@ -83,7 +83,7 @@ class Group(Struct, frozen=True):
     moved: Mapping[Address, Address] = {}
 
 
-class Matched(Struct, frozen=True):
+class Matched(Struct, frozen=True, gc=False):
     """A group, and which live entities its declared ones are.
 
     `former` are the names before renames. `marked` is what only our mark tells to be ours, by the address in
