@@ -80,7 +80,7 @@ def seen(plan: Plan, desired: Desired) -> dict[str, int]:
     A 0 is said only where the plan looked at everything: not after a selection or an incomplete read, and not
     of an undo, which reads no lists.
     """
-    twice = {notice.subject for notice in plan.notices if notice.kind == "twin"}
+    twice = {notice.subject for notice in plan.notices if notice.kind == "duplicate"}
     found = {"twice": len(twice), "ambiguous": len(ambiguous(plan, desired))}
     selected = plan.options.only or plan.options.excluded
     whole = plan.reads and all(read.complete for read in plan.reads) and not selected
@@ -168,10 +168,10 @@ def _notice(across: Shared, ours: _Ours, row: LiveEntity) -> Notice:
     shared = next(filter(None, (same_identity(look, row.fields, keys) for look in ours.looks)), "")
     mark = across.foreign_mark(row)
     owner = f", and the mark of another owner ({mark})" if mark else ""
-    return Notice(
-        "twin",
-        str(ours.address),
-        f"is live as {ours.row.remote_id}; {row.remote_id} has the same {shared}{owner}; left alone.",
-        f"look at both at the service, and remove the {row.kind} that is too many",
-        str(ours.entity.place) if ours.entity else "",
+    what = (
+        f"is live as {ours.row.remote_id}; {row.remote_id} may be a duplicate of it: "
+        f"it has the same {shared}{owner}; left alone."
     )
+    step = f"look at both at the service, and remove the {row.kind} that is too many"
+    place = str(ours.entity.place) if ours.entity else ""
+    return Notice("duplicate", str(ours.address), what, step, place)

@@ -7,7 +7,7 @@ from msgspec import Struct
 # What a notice is about. A new kind is one word here and in schemas/plan.schema.json and run.schema.json.
 NoticeKind = Literal[
     "value",  # a declared value that is accepted and looks wrong
-    "twin",  # a live entity that is not ours has the identity of one that is declared or recorded
+    "duplicate",  # a live entity that is not ours has the identity of one that is declared or recorded
     "ambiguous",  # several live entities are the declared one, and none of them is acted on
     "left behind",  # recorded as ours, live, and no manifest says any more whether it should be there
     "store",  # the store may lack what was sent and recorded lately

@@ -27,7 +27,7 @@ from reconciler.report.lines import (
 )
 from reconciler.report.values import Shown
 
-DriftCause = Literal["drifted", "both", "gone", "taken over", "twin", "ambiguous"]
+DriftCause = Literal["drifted", "both", "gone", "taken over", "duplicate", "ambiguous"]
 
 _address_max = 64  # columns
 
@@ -48,7 +48,7 @@ class Drift(Struct, frozen=True):
 
 def drifts(plan: Plan) -> tuple[Drift, ...]:
     """Return everything in the plan that somebody else caused, by address. Empty: no drift."""
-    # A twin may be both a change of the plan and a notice: it is one thing, and told once.
+    # A duplicate may be both a change of the plan and a notice: it is one thing, and told once.
     found: dict[tuple[Address, DriftCause], Drift] = {}
     for drift in _drifts(plan):
         found.setdefault((drift.address, drift.cause), drift)
@@ -63,10 +63,10 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
             yield from _fields(change)
         if isinstance(change, Delete) and change.cause == "duplicate":
             what = f"{change.remote_id} is live beside {change.keeps}; made by us, and deleted by an apply"
-            yield Drift(change.address, "twin", what=what)
+            yield Drift(change.address, "duplicate", what=what)
     for notice in plan.notices:
-        if notice.kind == "twin" and (address := parse(notice.subject)):
-            yield Drift(address, "twin", what=f"{notice.what}  next: {notice.next}")
+        if notice.kind == "duplicate" and (address := parse(notice.subject)):
+            yield Drift(address, "duplicate", what=f"{notice.what}  next: {notice.next}")
     for address in plan.gone:
         yield Drift(address, "gone", what="no longer exists, and is no longer declared")
     for skip in plan.skips:
@@ -95,9 +95,11 @@ def _fields(change: Update) -> Iterator[Drift]:
 def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now."""
     found = drifts(plan)
-    told_above = {str(drift.address) for drift in found if drift.cause in {"twin", "ambiguous"}}
+    told_above = {str(drift.address) for drift in found if drift.cause in {"duplicate", "ambiguous"}}
     others = [
-        one for one in plan.notices if one.kind not in {"twin", "ambiguous"} or one.subject not in told_above
+        one
+        for one in plan.notices
+        if one.kind not in {"duplicate", "ambiguous"} or one.subject not in told_above
     ]
     told = [*notice_lines(others, full=full), *outside_lines(plan.outside)]
     if not found:

@@ -128,7 +128,7 @@ def counts(run: Run) -> Mapping[str, int]:
 
 
 def last_look(connection: Connection, owner: Owner) -> Looked | None:
-    """Return what the last run saw that looked for twins and ended; None where there is none.
+    """Return what the last run saw that looked for duplicates and ended; None where there is none.
 
     Raises CorruptRecord.
     """

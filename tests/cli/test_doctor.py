@@ -22,7 +22,17 @@ from reconciler.sandbox.app import SandboxConfig, running
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 ALL = [
-    *("settings", "secrets", "manifests", "store", "lock", "service lock", "last run", "twins", "history"),
+    *(
+        "settings",
+        "secrets",
+        "manifests",
+        "store",
+        "lock",
+        "service lock",
+        "last run",
+        "duplicates",
+        "history",
+    ),
     *("service", "credentials", "workspaces", "clock"),
     *("limits", "files", "proxies", "certificates", "program"),
 ]
@@ -304,7 +314,7 @@ def test_a_lock_and_a_run_that_did_not_end_are_warnings(project: Project, servic
     assert left.returncode == 0
 
 
-def test_twins_and_ambiguous_people_that_the_last_run_saw_are_a_warning(
+def test_duplicates_and_ambiguous_people_that_the_last_run_saw_are_a_warning(
     project: Project, service: Service
 ) -> None:
     """A plan has to name both; until then somebody may be notified twice, or not at all."""
@@ -319,13 +329,13 @@ def test_twins_and_ambiguous_people_that_the_last_run_saw_are_a_warning(
     both = doctor(project, service)
     text = project.run(service, "doctor", "--offline", env=LIMITED)
 
-    assert states(none)["twins"] == "ok"
-    assert line(none, "twins")["what"].startswith(f"none was seen by run {run}, which ended ")
-    assert (states(both)["twins"], both.returncode) == ("warn", 0)
-    assert line(both, "twins")["what"].startswith(
+    assert states(none)["duplicates"] == "ok"
+    assert line(none, "duplicates")["what"].startswith(f"none was seen by run {run}, which ended ")
+    assert (states(both)["duplicates"], both.returncode) == ("warn", 0)
+    assert line(both, "duplicates")["what"].startswith(
         f"2 entities live twice, 1 entity ambiguous; seen by run {run}, "
     )
-    assert line(both, "twins")["next"].startswith("reconciler plan ")
+    assert line(both, "duplicates")["next"].startswith("reconciler plan ")
     assert "2 entities live twice" in text.stdout
     assert [method for method, _ in service.requests()[seen:]] == ["GET"]
 
@@ -333,11 +343,11 @@ def test_twins_and_ambiguous_people_that_the_last_run_saw_are_a_warning(
 @pytest.mark.parametrize(
     ("statement", "failed"),
     [
-        ("UPDATE runs SET counts = '[\"seen twice\"'", "twins"),
+        ("UPDATE runs SET counts = '[\"seen twice\"'", "duplicates"),
         ("UPDATE audit SET body = 'x' WHERE number = 3", "history"),
         ("DELETE FROM audit WHERE number = 2", "history"),
         ("UPDATE locks SET nonce = 'x', expires = 'never', run = 3.5, pid = 'x'", "lock"),
-        ("ALTER TABLE runs RENAME TO walks", "last run, twins"),
+        ("ALTER TABLE runs RENAME TO walks", "last run, duplicates"),
         ("DROP TABLE audit", "history"),
         ("UPDATE meta SET value = '999' WHERE key = 'version'", "store"),
     ],
@@ -348,14 +358,14 @@ def test_one_damaged_table_hides_no_other(
     """Each look at the store stands alone, and says what is wrong with its part."""
     assert project.run(service, "apply", "--yes").returncode == 0
     assert rewrite(project, statement)
-    if failed == "twins":
+    if failed == "duplicates":
         seal_again(project)  # or the runs as a whole would be damaged, and `last run` say so
 
     found = states(doctor(project, service))
 
     damaged = set(failed.split(", "))
     assert {found[name] for name in damaged} == {"fail"}
-    others = {"store", "lock", "last run", "twins", "history"} - damaged
+    others = {"store", "lock", "last run", "duplicates", "history"} - damaged
     assert {found[name] for name in others} <= {"ok", "warn", "unchecked"}
     assert (found["service"], found["manifests"]) == ("ok", "ok")
 

@@ -106,7 +106,7 @@ def test_a_gateway_that_stores_answers_and_loses_some_makes_nobody_twice(place: 
     assert sorted(place.mails()) == sorted(one["workEmailAddress1"] for one in crowd(number).values())
 
 
-def test_a_lost_store_beside_twins_deletes_nobody(place: Stage) -> None:
+def test_a_lost_store_beside_duplicates_deletes_nobody(place: Stage) -> None:
     """Without a store nothing is ours: of two alike neither may go."""
     place.built(3)
     place.stranger("Person1")

@@ -253,20 +253,20 @@ def test_failures_that_say_the_same_are_told_once() -> None:
 
 
 def test_drift_says_a_thing_once() -> None:
-    """A twin that is a change of the plan and a notice, an ambiguous person who is skipped and noticed."""
-    twin, who = contact("ops", "jane"), contact("ops", "sam")
+    """A duplicate that is a change of the plan and a notice, an ambiguous person who is both, too."""
+    duplicate, who = contact("ops", "jane"), contact("ops", "sam")
     plan = structs.replace(
         cases.MIXED,
-        changes=(Delete(twin, "A2", {}, cause="duplicate", keeps="A1"),),
+        changes=(Delete(duplicate, "A2", {}, cause="duplicate", keeps="A1"),),
         skips=(Skip(who, "ambiguous", "matches 2 live contacts: B1, B2.", "remove one"),),
         notices=(
-            Notice("twin", str(twin), "is live twice: A1, A2.", "apply"),
+            Notice("duplicate", str(duplicate), "is live twice: A1, A2.", "apply"),
             Notice("ambiguous", str(who), "matches 2 live contacts: B1, B2.", "remove one"),
         ),
     )
     text = plain(drift_lines(plan))
 
-    assert text.count(str(twin)) == text.count(str(who)) == 1
+    assert text.count(str(duplicate)) == text.count(str(who)) == 1
 
 
 def test_a_run_of_less_than_a_second_does_not_claim_to_have_taken_none() -> None:

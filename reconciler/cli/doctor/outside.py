@@ -41,7 +41,7 @@ from reconciler.service.queries import Query
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
 
-_OF_THE_STORE = ("lock", "service lock", "last run", "twins", "history")
+_OF_THE_STORE = ("lock", "service lock", "last run", "duplicates", "history")
 _OF_THE_SERVICE = ("credentials", "workspaces", "clock")
 
 # Further apart, what one side calls a moment ago is another minute for the other: plans expire at the
@@ -61,7 +61,7 @@ def store(around: Surroundings) -> tuple[Finding, ...]:
         return failed, *(unchecked(name, "the store") for name in _OF_THE_STORE)
     with opened as found:
         looks: tuple[Callable[[Store], tuple[Finding, ...]], ...]
-        looks = (_lock, partial(_service_lock, settings), _last_run, _twins, _history)
+        looks = (_lock, partial(_service_lock, settings), _last_run, _duplicates, _history)
         named = zip(_OF_THE_STORE, looks, strict=True)
         rest = [one for name, look in named for one in guarded(name, partial(look, found))]
         return *_place(found, settings), *rest
@@ -129,21 +129,21 @@ def _last_run(store: Store) -> tuple[Finding, ...]:
     return (Finding("last run", "warn", what, "reconciler resume   (checks first; nothing is sent twice)"),)
 
 
-def _twins(store: Store) -> tuple[Finding, ...]:
+def _duplicates(store: Store) -> tuple[Finding, ...]:
     """Say what the last run saw that looked. Looking anew takes many calls; a plan does, and names both."""
     looked = store.last_look()
     if looked is None:
-        return (Finding("twins", "ok", "no run has checked for them yet"),)
+        return (Finding("duplicates", "ok", "no run has checked for them yet"),)
     twice, ambiguous = (looked.seen.get(word, 0) for word in ("twice", "ambiguous"))
     by = f"run {looked.run}, which ended {looked.ended_at}"
     if not twice and not ambiguous:
-        return (Finding("twins", "ok", f"none was seen by {by}"),)
+        return (Finding("duplicates", "ok", f"none was seen by {by}"),)
     parts = (
         f"{count(twice, 'entity', 'entities')} live twice" if twice else "",
         f"{count(ambiguous, 'entity', 'entities')} ambiguous" if ambiguous else "",
     )
     what = f"{', '.join(filter(None, parts))}; seen by {by}"
-    return (Finding("twins", "warn", what, "reconciler plan   (checks again, and names both)"),)
+    return (Finding("duplicates", "warn", what, "reconciler plan   (checks again, and names both)"),)
 
 
 def _history(store: Store) -> tuple[Finding, ...]:

@@ -51,9 +51,9 @@ def ids(world: World) -> set[str]:
     return {row.remote_id for row in world.behind_our_back(listed)}
 
 
-def twins(world: World) -> list[tuple[str, str]]:
+def duplicates(world: World) -> list[tuple[str, str]]:
     """Subject and sentence of every such notice."""
-    return [(one.subject, one.what) for one in world.plan().plan.notices if one.kind == "twin"]
+    return [(one.subject, one.what) for one in world.plan().plan.notices if one.kind == "duplicate"]
 
 
 def with_jane(path: Path, **changes: Any) -> tuple[World, str]:
@@ -82,12 +82,12 @@ def test_a_second_one_is_told_by_every_way_of_reading(tmp_path: Path, way: str) 
 
     assert [read.how for read in plan.reads] == ["search" if way == "search" else "scan"]
     assert plan.changes == ()
-    ((subject, what),) = twins(world)
+    ((subject, what),) = duplicates(world)
     assert subject == "contact/default/p1"
     assert second in what
     assert "workEmailAddress1" in what
     assert person["workEmailAddress1"] not in what
-    assert [one.cause for one in drifts(plan)] == ["twin"]
+    assert [one.cause for one in drifts(plan)] == ["duplicate"]
 
 
 def test_both_of_two_are_in_the_text_and_json_of_every_command(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_both_of_two_are_in_the_text_and_json_of_every_command(tmp_path: Path) -
     }
     assert [name for name, text in reports.items() if first not in text or second not in text] == []
     for name in ("apply, JSON", "drift, JSON"):
-        assert [one["kind"] for one in json.loads(reports[name])["notices"]] == ["twin"], name
+        assert [one["kind"] for one in json.loads(reports[name])["notices"]] == ["duplicate"], name
 
 
 def test_recorded_people_are_searched_in_as_many_calls_as_they_are(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_second_one_of_somebody_protected_and_no_longer_declared_is_told(tmp_p
     world.write({"contacts": {}})
     again(world, JANE)
 
-    assert [subject for subject, _ in twins(world)] == ["contact/default/jane"]
+    assert [subject for subject, _ in duplicates(world)] == ["contact/default/jane"]
 
 
 def test_a_late_landing_with_our_mark_is_deleted_and_the_recorded_one_stays(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_duplicate_with_a_phone_of_its_own_is_only_told(tmp_path: Path) -> Non
     world.behind_our_back(register)
 
     assert world.plan().plan.changes == ()
-    assert [subject for subject, _ in twins(world)] == ["contact/default/jane"]
+    assert [subject for subject, _ in duplicates(world)] == ["contact/default/jane"]
 
 
 def test_where_the_other_has_gone_meanwhile_the_duplicate_stays(tmp_path: Path) -> None:
