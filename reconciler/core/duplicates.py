@@ -20,6 +20,7 @@ from reconciler.model.address import REMOTE_ID, Address
 from reconciler.model.changes import Delete
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
+from reconciler.model.kinds import PARENTS
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
@@ -139,16 +140,22 @@ def _deletable(
     address = entity.address
     mark = across.rules.mark_of(address.kind)
     marked = bool(mark) and row.fields.get(mark) == across.rules.mark_text(address.name)
+    # Of an adopted entity we know no earlier id: it proves nothing (T3).
     made = record is not None and row.remote_id in record.earlier
     if not (made or marked) or across.foreign_mark(row):
         return False
-    if address.kind == "contact":
+    return not entity.controls.protect and _known_whole(group, row)
+
+
+def _known_whole(group: Group, row: LiveEntity) -> bool:
+    """Whether nothing is unknown of a row, and nothing stands below it that would go with it (T3)."""
+    if row.kind in PARENTS:
         # A phone that somebody registered there since would go with it.
         with_devices = group.below.rows.get(row.remote_id)
         if with_devices or not row.devices_known:
             return False
-    known = row.known is None and REMOTE_ID.fullmatch(row.remote_id) is not None
-    return known and not entity.controls.protect
+    # The id becomes part of an address, so it has to be one that an address can carry.
+    return row.known is None and REMOTE_ID.fullmatch(row.remote_id) is not None
 
 
 def _recognized_by(across: Shared, fields: Fields, row: LiveEntity) -> str:

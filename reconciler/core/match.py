@@ -5,7 +5,7 @@ here. Ambiguity is a result: it is reported, never resolved by taking the first.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
@@ -57,32 +57,43 @@ def match(
     `records` are the recorded entities of this scope, declared or not; `former` maps a declared
     address to the one it was recorded under before a rename. Source: planning rules M1 to M4, M6.
     """
+    # A page walk may show one row twice: that is one entity, and no ambiguity.
     by_id = {row.remote_id: row for row in live}
+    found = dict(_by_record(entities, by_id, records, former))
+    index = Index(by_id.values(), keys)
+    open_ = {one.address: index.candidates(one.fields) for one in entities if one.address not in found}
+    # Rule M3: reported, never resolved by taking the first.
+    ambiguous = {
+        one: tuple(sorted(row.remote_id for row in rows)) for one, (_, rows) in open_.items() if len(rows) > 1
+    }
+    alone = [(by, rows[0], one) for one, (by, rows) in open_.items() if len(rows) == 1]
+    strength = ["+".join(key) for key in keys]
+    alone.sort(key=lambda one: strength.index(one[0]))
+    claimed = {}
     owner = {record.remote_id: address for address, record in records.items()}
-    found: dict[Address, Found] = {}
+    # Who has a live entity by its record or by a stronger identity keeps it: planning rules, M, "Ours".
+    held = {hit.live.remote_id: ("record", address) for address, hit in found.items()}
+    for by, row, address in alone:
+        reason, holder = held.setdefault(row.remote_id, (by, address))
+        if reason == by:
+            found[address] = Found(row, by, owner.get(row.remote_id))
+        else:
+            claimed[address] = holder
+    return Matches(found, ambiguous, claimed, _contested(found))
+
+
+def _by_record(
+    entities: Iterable[Entity],
+    by_id: Mapping[str, LiveEntity],
+    records: Mapping[Address, RecordedEntity],
+    former: Mapping[Address, Address],
+) -> Iterator[tuple[Address, Found]]:
+    """Yield what is live under its recorded id (rule M1). An own record goes before a former name's (M6)."""
     for entity in entities:
         record = records.get(entity.address) or records.get(former.get(entity.address, entity.address))
         row = by_id.get(record.remote_id) if record else None
         if record and row:
-            found[entity.address] = Found(row, "record", record.address)
-
-    # A page walk may show one row twice: that is one entity, and no ambiguity.
-    index = Index(by_id.values(), keys)
-    open_ = [(index.candidates(one.fields), one.address) for one in entities if one.address not in found]
-    held = {hit.live.remote_id: ("record", address) for address, hit in found.items()}
-    ambiguous: dict[Address, tuple[str, ...]] = {}
-    claimed: dict[Address, Address] = {}
-    strength = ["+".join(key) for key in keys]
-    for (by, rows), address in sorted(open_, key=lambda one: strength.index(one[0][0]) if one[0][1] else -1):
-        if len(rows) > 1:
-            ambiguous[address] = tuple(sorted(row.remote_id for row in rows))
-        elif rows:
-            reason, holder = held.setdefault(rows[0].remote_id, (by, address))
-            if reason == by:
-                found[address] = Found(rows[0], by, owner.get(rows[0].remote_id))
-            else:
-                claimed[address] = holder
-    return Matches(found, ambiguous, claimed, _contested(found))
+            yield entity.address, Found(row, "record", record.address)
 
 
 def former_names(entities: Iterable[Entity]) -> dict[Address, Address]:

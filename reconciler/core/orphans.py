@@ -5,11 +5,11 @@ certain is left alone and said.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from reconciler.core.normalize import masked
 from reconciler.core.parts import NOTHING, ScopePlan
-from reconciler.core.scopes import Matched, Shared
+from reconciler.core.scopes import Group, Matched, Shared
 from reconciler.model.address import Address
 from reconciler.model.changes import Delete
 from reconciler.model.plans import Skip
@@ -25,19 +25,32 @@ def orphans(across: Shared, at: Matched) -> Iterator[ScopePlan]:
         return
     by_id, uncertain = {row.remote_id: row for row in group.rows}, _uncertain(at)
     taken = {hit.live.remote_id for hit in at.matches.found.values()}
+    # What is no longer declared has no tags, so a tag never selects a delete.
     for address in sorted(one for one in undeclared if across.selection.takes(one, {})):
-        record = None if address in carried else group.records.get(address)
-        row = by_id.get(record.remote_id) if record else None
-        candidates = [*([row] if row else []), *at.marked.get(address, [])]
+        candidates = _candidates(at, address, by_id, carried)
         if not candidates or candidates[0].remote_id in taken:
             yield _gone(across, at, address)
         elif len(candidates) > 1 or candidates[0].remote_id in uncertain:
             yield ScopePlan(skips=(_not_certain(address, candidates),))
         else:
-            # The devices that are recorded under a name that was given up went with it.
-            devices = {} if address in carried else group.below.records.get(address, {})
-            known = {**({address: record} if record else {}), **devices}
-            yield _orphan(across, at, address, candidates[0], known)
+            yield _orphan(across, at, address, candidates[0], _records(group, address, carried))
+
+
+def _candidates(
+    at: Matched, address: Address, by_id: Mapping[str, LiveEntity], carried: Collection[Address]
+) -> list[LiveEntity]:
+    """Return every live entity that an address may stand for: by its record, and by our mark."""
+    record = None if address in carried else at.group.records.get(address)
+    row = by_id.get(record.remote_id) if record else None
+    return [*([row] if row else []), *at.marked.get(address, [])]
+
+
+def _records(group: Group, address: Address, carried: Collection[Address]) -> dict[Address, RecordedEntity]:
+    """Return the record of an address, if it has one, and those of the devices that would go with it."""
+    # The devices that are recorded under a name that was given up went with it.
+    devices = {} if address in carried else group.below.records.get(address, {})
+    own = {} if address in carried or address not in group.records else {address: group.records[address]}
+    return {**own, **devices}
 
 
 def _carried(at: Matched) -> set[Address]:
@@ -70,10 +83,7 @@ def _gone(across: Shared, at: Matched, address: Address) -> ScopePlan:
 def _orphan(
     across: Shared, at: Matched, address: Address, row: LiveEntity, records: Mapping[Address, RecordedEntity]
 ) -> ScopePlan:
-    """Delete it, unless it carries another mark (X5), or it or a device of it is protected (X2).
-
-    `records` are its own, if it has one, and those of the devices that would go with it.
-    """
+    """Delete it, unless it carries another mark (X5), or it or a device of it is protected (X2)."""
     if mark := across.foreign_mark(row):
         what = f"is no longer declared, and carries the mark of another owner ({mark}); left alone."
         step = "leave it to its owner, or remove it by hand"

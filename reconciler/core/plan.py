@@ -9,6 +9,8 @@ Each part is a value, planned without knowing another. Not here: whether the pla
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from reconciler.core.diff import diff
 from reconciler.core.duplicates import duplicates, keep_oldest
 from reconciler.core.finish import finished
@@ -97,22 +99,29 @@ def _declared(across: Shared, at: Matched, entity: Entity) -> Iterator[ScopePlan
 
 def _why_not(across: Shared, at: Matched, address: Address, hit: Found | None) -> Skip | None:
     """Return why an entity is not acted on, or None (rules M3, M5, X5, A9)."""
-    kind = address.kind
-    if ids := at.matches.ambiguous.get(address):
-        what = f"matches {len(ids)} live {kind}s: {', '.join(ids)}."
-        step = "change or remove the others at the service, so that one is left; then plan again"
-        return Skip(address, "ambiguous", what, step)
-    if holder := at.matches.claimed.get(address):
-        what = f"looks like the live {kind} that is {holder}."
-        return Skip(address, "ambiguous", what, "apply what is planned, then plan again")
+    if why := _ambiguous(at, address):
+        return why
     if hit is None:
         return _in_doubt(across, address)
     if mark := across.foreign_mark(hit.live):
         what = f"carries the mark of another owner ({mark}); never written."
         return Skip(address, "foreign mark", what, "remove it here, or its mark there")
     if hit.record is None and not across.rules.adopt:
+        # Neither is another one created: two of one would be worse (M5).
         what = f"exists already (id {hit.live.remote_id}) and the settings say `adopt: never`."
         return Skip(address, "not adopted", what, "allow adoption, or remove one of the two")
+    return None
+
+
+def _ambiguous(at: Matched, address: Address) -> Skip | None:
+    if ids := at.matches.ambiguous.get(address):
+        what = f"matches {len(ids)} live {address.kind}s: {', '.join(ids)}."
+        step = "change or remove the others at the service, so that one is left; then plan again"
+        return Skip(address, "ambiguous", what, step)
+    if holder := at.matches.claimed.get(address):
+        # So an e-mail address moves from one person to another in two plans: docs/planning.md, M, "Ours".
+        what = f"looks like the live {address.kind} that is {holder}."
+        return Skip(address, "ambiguous", what, "apply what is planned, then plan again")
     return None
 
 
@@ -130,32 +139,28 @@ def _in_doubt(across: Shared, address: Address) -> Skip | None:
 
 
 def _found(across: Shared, at: Matched, entity: Entity, hit: Found) -> ScopePlan:
-    """Compare a declared entity with the live one that it is."""
+    """Compare a declared entity with the live one that it is (rules D1 to D6)."""
     address, row = entity.address, hit.live
     record = at.group.records.get(hit.record) if hit.record else None
-    result = diff(
-        entity, row, record, salts=across.salts, reactivate=str(address) in across.options.reactivate
-    )
-    adopts = "" if record else hit.by
-    renames = _renamed(at, address, hit)
+    reactivate = str(address) in across.options.reactivate
+    result = diff(entity, row, record, salts=across.salts, reactivate=reactivate)
+    part = ScopePlan(skips=result.skips, renames=_renamed(at, address, hit))
     if result.fields:
+        adopts = "" if record else hit.by
         update = Update(address, str(entity.place), row.remote_id, result.fields, row.parent_id, adopts)
-        return ScopePlan((update,), skips=result.skips, renames=renames)
+        return structs.replace(part, changes=(update,))
     if record is None:
-        adoption = Adoption(address, row.remote_id, adopts, row.parent_id)
-        return ScopePlan(adoptions=(adoption,), skips=result.skips)
-    return ScopePlan(
-        skips=result.skips,
-        records=tuple(to_keep(entity, row, record, across.salts.store)),
-        renames=renames,
-        unchanged={str(at.group.scope): 1},
-    )
+        # Without a difference an adoption is no change: it is only recorded (M5).
+        return structs.replace(part, adoptions=(Adoption(address, row.remote_id, hit.by, row.parent_id),))
+    kept = tuple(to_keep(entity, row, record, across.salts.store))
+    return structs.replace(part, records=kept, unchanged={str(at.group.scope): 1})
 
 
 def _absent(across: Shared, at: Matched, entity: Entity) -> ScopePlan:
     """Create what is declared and not there: again, where it was recorded (rule D6)."""
     address, records = entity.address, at.group.records
     recorded = address in records or at.former.get(address) in records
+    # On something new, "" has nothing to clear, and is not sent: docs/planning.md, S, "Ours".
     wanted = {path: v for path, v in declared(address.kind, entity.fields).items() if v != ""}
     fields = masked(address.kind, wanted, across.salts.plan)
     create = Create(address, str(entity.place), fields, "gone" if recorded else "declared")
@@ -187,7 +192,7 @@ def _devices(
     old = _old_name(at, contact.address, hit) if known else None
     row = hit.live if hit else None
     group = devices_of(at.group, contact.address, row, old)
-    # Not selected, the contact keeps its old name in the records, and so do its devices.
+    # Not selected, the contact keeps its old name in the records, and so do its devices (M6).
     carried = group.moved if across.selects(contact) else {}
     parts: tuple[ScopePlan, ...] = ()
     if not contact.devices_in_scope:
@@ -232,9 +237,11 @@ def _counts(across: Shared, at: Matched, *, duplicates: int) -> ScopePlan:
     name, rows = str(at.group.scope), at.group.rows
     found, mark = at.matches.found.values(), across.rules.mark_path
     marked = sum(map(len, at.marked.values()))
+    # Without a store our mark tells what is ours, and the guard measures deletes against it (X5, G1).
     by_mark = sum(1 for hit in found if hit.record is None and hit.by == mark)
     owned = {name: marked + by_mark + duplicates}
     if across.options.only or across.options.excluded:
         return ScopePlan(owned=owned)  # only what was selected was read: who the others are is not known
+    # The list may be longer than what was read of it: the service tells its length.
     ours = sum(1 for row in rows if row.remote_id in at.held) + marked + duplicates
     return ScopePlan(owned=owned, unmanaged={name: max(0, at.group.total - ours)})

@@ -33,20 +33,13 @@ def record_of(
     shown = {path: live[path] for path in sent if path in live}
     for path in left:
         if before and path in before.sent:
-            sent[path] = before.sent[path]
-            shown |= {path: before.shown[path]} if path in before.shown else {}
+            _put_back(sent, before.sent, path)
+            _put_back(shown, before.shown, path)
     for path in entity.lent:
         sent.pop(path, None)
         shown.pop(path, None)
-    return RecordedEntity(
-        address=entity.address,
-        remote_id=row.remote_id,
-        parent_id=row.parent_id,
-        sent=sent,
-        shown=shown,
-        modified=trusted(row.modified, row.seen),
-        protected=entity.controls.protect,
-    )
+    modified, protected = trusted(row.modified, row.seen), entity.controls.protect
+    return RecordedEntity(entity.address, row.remote_id, row.parent_id, sent, shown, modified, protected)
 
 
 # Ids that are remembered of one address. Each stands for one time that it seemed gone and was made again.

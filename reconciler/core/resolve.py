@@ -111,27 +111,26 @@ def _entity(
     rules: Rules,
     owner: Declared | None,
 ) -> Declared:
-    fields: Fields = document.fields
-    defaults = manifest.defaults.get(document.kind)
-    if defaults:
-        fields = {**defaults, **fields}
     mark = rules.mark_of(document.kind)
-    marked = bool(mark) and mark in fields
-    if mark:
-        fields = {**fields, mark: rules.mark_text(document.name)}
-    controls = document.controls
-    if tags:
-        controls = structs.replace(controls, tags=tags)
+    marked = mark in document.fields or mark in manifest.defaults.get(document.kind, {})
     entity = Entity(
         address=address_of(document, manifest.workspace, document.name),
-        fields=fields,
+        fields=_fields(manifest, document, rules),
         place=document.place,
-        controls=controls,
+        controls=structs.replace(document.controls, tags=tags) if tags else document.controls,
         content=document.content,
         devices_in_scope=document.devices_in_scope,
     )
     places = manifest.default_places.get(document.kind, {})
     return Declared(entity, document, marked, owner, places, manifest.hidden)
+
+
+def _fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
+    """Return what a document declares, with the defaults of its file and our mark (rule X5)."""
+    mark, defaults = rules.mark_of(document.kind), manifest.defaults.get(document.kind)
+    if not (mark or defaults):
+        return document.fields  # not copied: there may be many
+    return {**(defaults or {}), **document.fields, **({mark: rules.mark_text(document.name)} if mark else {})}
 
 
 def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:

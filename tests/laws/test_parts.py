@@ -135,3 +135,14 @@ def test_merge_is_associative_and_nothing_is_its_neutral_part(
     assert merge((merge(one), merge((merge(two), merge(three))))) == total
     assert merge((NOTHING, total)) == merge((total, NOTHING)) == total
     assert merge(()) == NOTHING
+
+
+def test_what_parts_count_is_added_up() -> None:
+    """Also a 0, which says that somebody counted."""
+    one = ScopePlan(unchanged={"contacts in ops": 1}, owned={"contacts in ops": 0})
+    two = ScopePlan(unchanged={"contacts in lab": 1, "contacts in ops": 2})
+
+    total = merge((one, two))
+
+    assert total.unchanged == {"contacts in ops": 3, "contacts in lab": 1}
+    assert total.owned == {"contacts in ops": 0}
