@@ -8,7 +8,7 @@ A request that lands after we stopped waiting for it leaves such a duplicate. Ru
 docs/planning.md. What is not certain is never deleted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
@@ -37,23 +37,29 @@ class _Ours(Struct, frozen=True):
 
 
 def keep_oldest(across: Shared, group: Group, matches: Matches) -> Matches:
-    """Return the matches, with every ambiguity resolved in which all candidates are provably ours (T2).
-
-    The one that has stood unchanged for longest is kept: the service tells no time of creation.
-    """
+    """Return the matches, with every ambiguity resolved in which all candidates are provably ours (T2)."""
     if not matches.ambiguous:
         return matches
-    kept, by_id = {}, {row.remote_id: row for row in group.rows}
-    for address, ids in matches.ambiguous.items():
-        entity, record = group.entities[address], group.records.get(address)
-        by = {one: _recognized_by(across, entity.fields, by_id[one]) for one in ids}
-        if not _may_delete(across, entity) or not all(by.values()):
-            continue
-        if all(_deletable(across, group, by_id[one], entity, record) for one in ids):
-            oldest = min((by_id[one] for one in ids), key=lambda row: (row.modified or "~", row.remote_id))
-            kept[address] = Found(oldest, by[oldest.remote_id])
+    by_id = {row.remote_id: row for row in group.rows}
+    each = {
+        one: _oldest(across, group, group.entities[one], [by_id[each] for each in ids])
+        for one, ids in matches.ambiguous.items()
+    }
+    kept = {one: found for one, found in each.items() if found}
     ambiguous = {one: ids for one, ids in matches.ambiguous.items() if one not in kept}
     return structs.replace(matches, found={**matches.found, **kept}, ambiguous=ambiguous)
+
+
+def _oldest(across: Shared, group: Group, entity: Entity, candidates: Sequence[LiveEntity]) -> Found | None:
+    """Return the one that has stood unchanged for longest, if all are provably ours; else None."""
+    record = group.records.get(entity.address)
+    by = {row.remote_id: _recognized_by(across, entity.fields, row) for row in candidates}
+    ours = all(by[row.remote_id] and _deletable(across, group, row, entity, record) for row in candidates)
+    if not ours or not _may_delete(across, entity):
+        return None
+    # The service tells no time of creation; ties by id, so that the order of the list never shows.
+    oldest = min(candidates, key=lambda row: (row.modified or "~", row.remote_id))
+    return Found(oldest, by[oldest.remote_id])
 
 
 def duplicates(across: Shared, at: Matched) -> Iterator[ScopePlan]:

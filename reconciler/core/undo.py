@@ -73,7 +73,7 @@ def inverse(
         salt=moment.salt,
         changes=ordered(total.changes),
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
-        gone=tuple(sorted((*total.gone, *(one.address for one in plan.adoptions)))),
+        gone=_adopted(plan, done),
         owned=_owned(plan, done),
         created_at=moment.now,
         expires_at=moment.expires,
@@ -91,6 +91,12 @@ def proof(plan: Plan, key: str) -> str:
 def proved(plan: Plan, key: str) -> bool:
     """Whether this undo is, to the last value, what a run with this store made."""
     return bool(key) and hmac.compare_digest(plan.options.undo_proof, proof(plan, key))
+
+
+def _adopted(plan: Plan, done: Iterable[Change]) -> tuple[Address, ...]:
+    """Return what the run adopted, with an update or without: ours no longer, and never deleted (A11)."""
+    updated = (one.address for one in done if isinstance(one, Update) and one.adopts)
+    return tuple(sorted((*updated, *(one.address for one in plan.adoptions))))
 
 
 def _owned(plan: Plan, done: Iterable[Change]) -> dict[str, int]:
@@ -115,8 +121,7 @@ def _undone(
         case Create():
             return _uncreate(change, row, salt)
         case Update():
-            undone = _unupdate(change, row, None if change.adopts else record, place)
-            return structs.replace(undone, gone=(change.address,)) if change.adopts else undone
+            return _unupdate(change, row, None if change.adopts else record, place)
         case Delete():
             return _undelete(change, record, place)
         case _ as never:
@@ -262,19 +267,23 @@ def desired_of(plan: Plan, recorded: Recorded) -> Desired:
     entities = {}
     for change in plan.changes:
         if isinstance(change, Create):
-            place = Place(change.place)
-            entities[change.address] = Entity(
-                change.address, change.fields, place, lent=frozenset(change.fields)
-            )
+            # Its fields are not ours afterwards: else a manifest without them would clear them (rule A11).
+            entities[change.address] = _entity_of(change)
         elif isinstance(change, Update) and change.address in recorded.entities:
             entities[change.address] = _entity(change, recorded.entities[change.address])
-    scopes = {
-        Scope(name, one.alias)
-        for one in plan.target.workspaces
-        for name, kind in KINDS.items()
-        if not kind.parent and (not kind.company or one.alias == "default")
-    }
-    return Desired(entities, frozenset(scopes))
+    return Desired(entities, frozenset(_tops(plan)))
+
+
+def _tops(plan: Plan) -> Iterator[Scope]:
+    """Yield the scopes of a plan's workspaces; what belongs to the company is in one workspace only."""
+    for one in plan.target.workspaces:
+        for name, kind in KINDS.items():
+            if not kind.parent and (not kind.company or one.alias == "default"):
+                yield Scope(name, one.alias)
+
+
+def _entity_of(change: Create) -> Entity:
+    return Entity(change.address, change.fields, Place(change.place), lent=frozenset(change.fields))
 
 
 def _entity(change: Update, record: RecordedEntity) -> Entity:
