@@ -29,15 +29,7 @@ def addressed(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[
     things, and where nobody is addressed. No cell is part of an error.
     """
     rows = _rows(data, mime_type)
-    there = {name for row in rows for name in row}
-    for column in columns.values():
-        if column not in there:
-            raise InputError(
-                f"the resource has no column {column[:64]!r}; nothing was sent.",
-                next=did_you_mean(column, there, "name a column of its first row"),
-            )
-    for channel, column in columns.items():
-        _require_form(rows, channel, column)
+    _require_columns(rows, columns)
     # Which column wins where several are filled is an assumption (docs/service.md, messages). Counting makes
     # the same one, or the number that is agreed to is not the number that is reached.
     firsts = (
@@ -51,6 +43,18 @@ def addressed(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[
             next="name a column with numbers or addresses",
         )
     return found
+
+
+def _require_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> None:
+    there = {name for row in rows for name in row}
+    for column in columns.values():
+        if column not in there:
+            raise InputError(
+                f"the resource has no column {column[:64]!r}; nothing was sent.",
+                next=did_you_mean(column, there, "name a column of its first row"),
+            )
+    for channel, column in columns.items():
+        _require_form(rows, channel, column)
 
 
 def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:

@@ -40,6 +40,7 @@ class ScopePlan(Struct, frozen=True, gc=False):
 
 
 NOTHING = ScopePlan()
+# By the types of the fields, so that one that is added later cannot be left out of the sum.
 _LISTS = tuple(name for name, value in structs.asdict(NOTHING).items() if isinstance(value, tuple))
 _COUNTS = tuple(name for name in structs.asdict(NOTHING) if name not in _LISTS)
 
@@ -51,6 +52,7 @@ def merge(parts: Iterable[ScopePlan]) -> ScopePlan:
     for part in parts:
         for name, values in lists.items():
             values.extend(getattr(part, name))
+        # No Counter: its `+` drops every 0, and a 0 says that a scope was counted.
         for name, total in counts.items():
             for scope, number in getattr(part, name).items():
                 total[scope] = total.get(scope, 0) + number

@@ -5,7 +5,7 @@ Belongs here: order and wording. Not here: whether the chain is sound (core/audi
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -210,6 +210,18 @@ def lock_lines(
     """
     if holder is None:
         return (line(f"the lock of stack {stack} is free."),)
+    ended = " by a process that has ended: the next run takes it" if gone else ""
+    shown = (line(f"the lock of stack {stack} is held{ended}."), *_held(holder, now, running))
+    if gone:
+        return (*shown, line(("  next: ", "bold"), "reconciler resume"))
+    return (
+        *shown,
+        line(("  next: ", "bold"), "wait until that run ends"),
+        line(f"        if it is gone for good: reconciler unlock --force {holder.id}"),
+    )
+
+
+def _held(holder: "Holder", now: datetime, running: Running | None) -> Iterator[Line]:
     rows = (
         ("holder", holder.holder),
         ("run", holder.run),
@@ -219,16 +231,8 @@ def lock_lines(
         ("counter", f"{holder.counter:,}"),
         ("id", holder.id),
     )
-    ended = " by a process that has ended: the next run takes it" if gone else ""
-    shown = [line(f"the lock of stack {stack} is held{ended}.")]
-    shown += [line("  ", (pad(name, _lock_columns), "dim"), value) for name, value in rows]
-    if gone:
-        return (*shown, line(("  next: ", "bold"), "reconciler resume"))
-    shown += [
-        line(("  next: ", "bold"), "wait until that run ends"),
-        line(f"        if it is gone for good: reconciler unlock --force {holder.id}"),
-    ]
-    return tuple(shown)
+    for name, value in rows:
+        yield line("  ", (pad(name, _lock_columns), "dim"), value)
 
 
 def lock_json(
