@@ -1,7 +1,7 @@
 """A plan made afresh: what is live and what is recorded for these manifests, and whether it is safe.
 
 Belongs here: what an apply plans with the run's own client, and what `plan` does with one that cannot write.
-Not here: what the plan says (core/plan.py), how little is read (live.py).
+Not here: what the plan says (core/plan.py), how little is read (live/).
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from reconciler.core.plan import make_plan
 from reconciler.core.recover import Unfinished, doubtful
 from reconciler.core.scopes import Moment
 from reconciler.errors import UnsafePlan
-from reconciler.live import read_live
+from reconciler.live.reading import read_live
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.running import Running

@@ -15,7 +15,7 @@ from reconciler.core.match import Found, Matches, former_names, match
 from reconciler.core.observe import observed
 from reconciler.core.recipients import keys, unreached
 from reconciler.errors import InputError, NotFound
-from reconciler.live import read_live
+from reconciler.live.reading import read_live
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace

@@ -26,7 +26,7 @@ from reconciler.core.plan import make_plan
 from reconciler.core.records import refreshed
 from reconciler.core.rules import Rules
 from reconciler.core.scopes import Moment
-from reconciler.live import read_live
+from reconciler.live.reading import read_live
 from reconciler.model.address import Address, contact, device, resource
 from reconciler.model.context import Context
 from reconciler.model.documents import Content, Controls, Fields, Place

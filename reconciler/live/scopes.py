@@ -1,101 +1,27 @@
-"""SERVICE IN: what exists -> Live, for the kinds and workspaces in question, read completely and cheaply.
+"""One scope, read by the cheaper of two ways: the whole list, or a look at each of ours.
 
-The service allows a few requests a second, so the number of calls is the time. Each scope is read
-by whichever takes fewer: a scan of the whole list, or a look at each entity that is declared or
-recorded. A scan suggests, it never decides: what it did not show is looked up by its id before it
-counts as gone. Both ways show a second live entity for one of ours, but for brief list rows, which tell
-no more than names (docs/planning.md, T1).
+Belongs here: what each way costs, both ways, and what a row tells about ours. Not here: what is wanted
+(wanted.py), which fields a list is asked for (rows.py), all scopes together (reading.py).
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
 from reconciler.core import normalize, ticket
-from reconciler.core.diff import paths
 from reconciler.core.match import Index
 from reconciler.core.observe import observed
-from reconciler.core.rules import Rules
-from reconciler.errors import Malformed, NotFound
+from reconciler.errors import NotFound
+from reconciler.live.rows import BRIEF, LISTS, WHOLE, WITNESS, devices_of, list_fields, size, together
+from reconciler.live.wanted import Wanted
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page, remote_id
+from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
-
-# A field of every whole contact that brief rows lack: a row that shows it has honoured `fields=`.
-WITNESS = "mri"
-# Fields of every whole contact that are never asked for by name: a row that shows one is whole.
-WHOLE = frozenset({"locations", "type"})
-# Parts of a contact that are lists, by their name in a row, and the paths that they become.
-LISTS = {"messagingoptions": "messagingOptions.", "customFields": "custom."}
-# What any list row of a contact tells, however brief.
-BRIEF = frozenset({"firstName", "lastName", "status"})
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-class Wanted(Struct, frozen=True):
-    """What has to be known of one scope: what is declared, what is recorded, and under which rules."""
-
-    scope: Scope
-    workspace: str  # the service's id; empty: the default workspace
-    entities: Mapping[Address, Entity]
-    records: Mapping[Address, RecordedEntity]
-    rules: Rules
-
-    @property
-    def unrecorded(self) -> list[Entity]:
-        """Declared entities that no record points at: found by identity, or not there yet."""
-        return [entity for address, entity in self.entities.items() if address not in self.records]
-
-    @property
-    def paths(self) -> frozenset[str]:
-        """Every path that a match or a comparison may look at."""
-        identities = {path for key in self.rules.keys(self.scope.kind) for path in key}
-        records = {str(address): record for address, record in self.records.items()}
-        return paths(self.entities.values(), records) | identities
-
-
-async def read_live(
-    reader: Reader,
-    desired: Desired,
-    recorded: Recorded,
-    *,
-    workspaces: Mapping[str, str],
-    rules: Rules,
-    concurrency: int = 8,
-) -> Live:
-    """Return everything live that the plan has to know, with the devices of contacts that have them in scope.
-
-    `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
-    by side. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
-    """
-    wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_ScopeReader(reader, one, concurrency).read()) for one in wanted]
-    results = [task.result() for task in tasks]
-    entities: dict[Scope, tuple[LiveEntity, ...]] = {}
-    for one, (rows, _) in zip(wanted, results, strict=True):
-        entities[one.scope] = tuple(row for row in rows if row.kind == one.scope.kind)
-        if one.scope.kind == "contact":
-            devices = Scope("device", one.scope.workspace)
-            entities[devices] = tuple(row for row in rows if row.kind == "device")
-    return Live(entities, tuple(result for _, result in results))
-
-
-def _wanted(
-    scope: Scope, desired: Desired, recorded: Recorded, workspaces: Mapping[str, str], rules: Rules
-) -> Wanted:
-    entities = {address: one for address, one in desired.entities.items() if Scope.of(address) == scope}
-    records = {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope}
-    return Wanted(scope, workspaces[scope.workspace], entities, records, rules)
 
 
 class _Look(Struct, frozen=True):
@@ -104,7 +30,7 @@ class _Look(Struct, frozen=True):
     fields: Fields
 
 
-class _ScopeReader:
+class ScopeReader:
     """Reads one scope by the cheaper way, and counts its calls."""
 
     def __init__(self, reader: Reader, wanted: Wanted, concurrency: int) -> None:
@@ -126,7 +52,7 @@ class _ScopeReader:
         # Only a contact's rows can be brief; those of a resource are whole but for what is never shown.
         self.briefly = self.kind.name == "contact"
         self.paths = wanted.paths
-        self.fields = _list_fields(self.paths) if self.briefly else ()
+        self.fields = list_fields(self.paths) if self.briefly else ()
 
     async def read(self) -> tuple[list[LiveEntity], Read]:
         """Return the rows that matter, devices among them, and how they were read."""
@@ -143,7 +69,7 @@ class _ScopeReader:
             rows += await self._searched(rows, marks=direct)
         total = self.seen if first.total is None else first.total
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
-        naive = total + -(-total // _size(first)) if total > 0 else 0
+        naive = total + -(-total // size(first)) if total > 0 else 0
         how = "search" if direct else "scan"
         read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
         return rows, read
@@ -153,7 +79,7 @@ class _ScopeReader:
     def _cost_of_scan(self, first: Page) -> float:
         if first.total is None or first.last:
             return 0
-        return -(-first.total // _size(first)) - 1 + self._looks(first, first.total)
+        return -(-first.total // size(first)) - 1 + self._looks(first, first.total)
 
     def _looks(self, first: Page, total: int) -> int:
         """Return how many rows of a scan would need a look of their own."""
@@ -206,7 +132,7 @@ class _ScopeReader:
         """
         hits: dict[str, Found] = {}
         searches = [search for address in self.wanted.records for search in self._lookups(address)]
-        for page in await _together(searches, self._first_page, self.concurrency):
+        for page in await together(searches, self._first_page, self.concurrency):
             hits |= {row.remote_id: row for row in page.rows}
         wanted = {one: row for one, row in hits.items() if one in self.owners or self._shares(row)}
         return await self._known(wanted.values(), self._told(first.rows), strangers=True)
@@ -243,7 +169,7 @@ class _ScopeReader:
         if marks and self.wanted.rules.mark and self.briefly:
             searches.append({self.wanted.rules.mark_path: f"{self.wanted.rules.stack}/"})
         hits: dict[str, Found] = {}
-        for rows_found in await _together(searches, self._search, self.concurrency):
+        for rows_found in await together(searches, self._search, self.concurrency):
             hits |= {one.remote_id: one for one in rows_found if one.remote_id not in known}
         return await self._known(hits.values(), self._told(tuple(hits.values())), strangers=True)
 
@@ -286,7 +212,7 @@ class _ScopeReader:
     async def _get(self, remote_ids: Iterable[str]) -> list[LiveEntity]:
         """Return whole entities by id; what is not there is left out."""
         rows: list[LiveEntity] = []
-        for found in await _together(list(remote_ids), self._one, self.concurrency):
+        for found in await together(list(remote_ids), self._one, self.concurrency):
             rows += self._entities(found) if found else []
         return rows
 
@@ -372,39 +298,3 @@ class _ScopeReader:
             for one in (devices_of(found) if self.kind.name == "contact" else ())
         ]
         return [self._entity(found), *devices]
-
-
-async def _together(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:
-    """Return the results in the order of the items, with at most `limit` of them under way."""
-    results: dict[int, R] = {}
-    queue = iter(enumerate(items))
-
-    async def worker() -> None:
-        for index, item in queue:
-            results[index] = await work(item)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(limit, len(items))):
-            group.create_task(worker())
-    return [results[index] for index in range(len(items))]
-
-
-def devices_of(contact: Found) -> list[Found]:
-    """Return the devices that a contact's whole body shows. Raises Malformed for one without an id."""
-    rows = contact.body.get("devices")
-    bodies = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    devices = [Found(remote_id(body, "devices"), body, contact.date) for body in bodies]
-    if not all(device.remote_id for device in devices):
-        raise Malformed(f"contact {contact.remote_id}: the service shows a device without an id.")
-    return devices
-
-
-def _list_fields(wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the contact fields to ask a list for: what will be compared, and the witness."""
-    plain = {path for path in wanted if "." not in path} - KINDS["contact"].write_only
-    options = {"messagingoptions" for path in wanted if path.startswith("messagingOptions.")}
-    return tuple(sorted(plain | options | {WITNESS}))
-
-
-def _size(page: Page) -> int:
-    return len(page.rows) or 1

@@ -1,0 +1,1 @@
+"""What exists at the service, read in few calls (reading.py)."""

@@ -1,0 +1,52 @@
+"""SERVICE IN: what exists -> Live, for the kinds and workspaces in question, read completely and cheaply.
+
+The service allows a few requests a second, so the number of calls is the time. Each scope is read
+by whichever takes fewer: a scan of the whole list, or a look at each entity that is declared or
+recorded. A scan suggests, it never decides: what it did not show is looked up by its id before it
+counts as gone. Both ways show a second live entity for one of ours, but for brief list rows, which tell
+no more than names (docs/planning.md, T1).
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from reconciler.core.rules import Rules
+from reconciler.live.scopes import ScopeReader
+from reconciler.live.wanted import Wanted
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
+from reconciler.service.client import Reader
+
+
+async def read_live(
+    reader: Reader,
+    desired: Desired,
+    recorded: Recorded,
+    *,
+    workspaces: Mapping[str, str],
+    rules: Rules,
+    concurrency: int = 8,
+) -> Live:
+    """Return everything live that the plan has to know, with the devices of contacts that have them in scope.
+
+    `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
+    by side. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
+    """
+    wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(ScopeReader(reader, one, concurrency).read()) for one in wanted]
+    results = [task.result() for task in tasks]
+    entities: dict[Scope, tuple[LiveEntity, ...]] = {}
+    for one, (rows, _) in zip(wanted, results, strict=True):
+        entities[one.scope] = tuple(row for row in rows if row.kind == one.scope.kind)
+        if one.scope.kind == "contact":
+            devices = Scope("device", one.scope.workspace)
+            entities[devices] = tuple(row for row in rows if row.kind == "device")
+    return Live(entities, tuple(result for _, result in results))
+
+
+def _wanted(
+    scope: Scope, desired: Desired, recorded: Recorded, workspaces: Mapping[str, str], rules: Rules
+) -> Wanted:
+    entities = {address: one for address, one in desired.entities.items() if Scope.of(address) == scope}
+    records = {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope}
+    return Wanted(scope, workspaces[scope.workspace], entities, records, rules)

@@ -1,0 +1,36 @@
+"""What has to be known of one scope before it is planned.
+
+Belongs here: that value. Not here: reading it from the service (scopes.py).
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from reconciler.core.diff import paths
+from reconciler.core.rules import Rules
+from reconciler.model.address import Address
+from reconciler.model.entities import Entity
+from reconciler.model.snapshots import RecordedEntity, Scope
+
+
+class Wanted(Struct, frozen=True):
+    """What has to be known of one scope: what is declared, what is recorded, and under which rules."""
+
+    scope: Scope
+    workspace: str  # the service's id; empty: the default workspace
+    entities: Mapping[Address, Entity]
+    records: Mapping[Address, RecordedEntity]
+    rules: Rules
+
+    @property
+    def unrecorded(self) -> list[Entity]:
+        """Declared entities that no record points at: found by identity, or not there yet."""
+        return [entity for address, entity in self.entities.items() if address not in self.records]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Every path that a match or a comparison may look at."""
+        identities = {path for key in self.rules.keys(self.scope.kind) for path in key}
+        records = {str(address): record for address, record in self.records.items()}
+        return paths(self.entities.values(), records) | identities
