@@ -5,12 +5,13 @@ beside this one. A value that stands in `defaults`, or in a roster's template, i
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from reconciler.core.crosscheck import PRIVATE_TYPES, Declared, Group
-from reconciler.core.values import content, countries, phones, spreadsheets, zones
+from reconciler.core.values import content, countries, spreadsheets, zones
 from reconciler.core.values.emails import Emails
 from reconciler.core.values.finding import Finding
 from reconciler.errors import Problem
@@ -18,6 +19,9 @@ from reconciler.model.kind import FieldType
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks, Level
+
+if TYPE_CHECKING:
+    from reconciler.core.values.phones import Plans
 
 _SHOWN_MAX = 60  # characters of a value in a message
 
@@ -60,7 +64,6 @@ class _Check:
         self.notices: list[Notice] = []
         self._checks = checks
         self._emails = Emails()
-        self._plans = phones.Plans()
         # Kept by text, for many entities have the same: of an unknown one the nearest name is searched once.
         zone, country = cache(zones.check), cache(countries.check)
         self._judges: Mapping[str, Callable[[str, str, Declared], Finding | None]] = {
@@ -71,6 +74,12 @@ class _Check:
             "spreadsheets": lambda _path, text, _one: spreadsheets.damage(text),
         }
         self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
+
+    @cached_property
+    def _plans(self) -> "Plans":
+        from reconciler.core.values.phones import Plans  # noqa: PLC0415 - 20 ms and 5 MB, where there are numbers
+
+        return Plans()
 
     def entity(self, one: Declared) -> None:
         secret = KINDS[one.document.kind].secret
@@ -102,7 +111,7 @@ class _Check:
         area = str(one.entity.fields.get(before, "")).strip() if before else ""
         if region and self._plans.assigned(area + text, region):
             return None
-        return phones.check(text, area=area, region=region, region_from=source)
+        return self._plans.check(text, area=area, region=region, region_from=source)
 
     def _country(self, path: str, one: Declared) -> tuple[str, str]:
         """Return the country of a national number and the field or setting that names it."""

@@ -6,14 +6,13 @@ said, and never put in its place.
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+
+import phonenumbers
+from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, PhoneMetadata, PhoneNumber
 
 from reconciler.core.values.finding import Finding
 from reconciler.core.values.spreadsheets import damage
 from reconciler.model.countries import NAMES
-
-if TYPE_CHECKING:
-    from phonenumbers import NumberParseException, PhoneNumber
 
 # Ranges that regulators keep free for films and examples and that the numbering plans do not count as
 # assigned (Ofcom, "Telephone numbers for use in TV and radio drama programmes"). Whoever tries this program
@@ -60,11 +59,13 @@ class Plans:
         plan = self._known[head]
         return plan is not None and plan[1].fullmatch(text, plan[0]) is not None
 
+    def check(self, text: str, *, area: str, region: str, region_from: str) -> Finding | None:
+        """Return what `check` says of a number that is not plainly assigned."""
+        return check(text, area=area, region=region, region_from=region_from)
+
 
 def _code_after_zero(region: str) -> str:
     """Return + and the code of a country that writes a 0 in front at home and not abroad, else ""."""
-    from phonenumbers import PhoneMetadata  # noqa: PLC0415 - see check
-
     plan = PhoneMetadata.metadata_for_region(region)
     if plan is None or plan.national_prefix != "0" or plan.national_prefix_transform_rule:
         return ""
@@ -73,8 +74,6 @@ def _code_after_zero(region: str) -> str:
 
 def _plan(head: str) -> tuple[int, re.Pattern[str]] | None:
     """Return where the national number begins, and the pattern of those that the main country assigns."""
-    from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata  # noqa: PLC0415 - see check
-
     code = next((head[:size] for size in (1, 2, 3) if int(head[:size]) in COUNTRY_CODE_TO_REGION_CODE), "")
     region = COUNTRY_CODE_TO_REGION_CODE[int(code)][0] if code else ""
     plan = PhoneMetadata.metadata_for_region(region) if region else None
@@ -104,8 +103,6 @@ def check(text: str, *, area: str, region: str, region_from: str) -> Finding | N
     which a national form is read, "" where nobody says; `region_from` names who says it. A country that is
     named and not understood leaves a national number unjudged.
     """
-    import phonenumbers  # noqa: PLC0415 - 20 ms and 5 MB, only for projects with numbers
-
     found = damage(text)
     if found:
         return found
@@ -125,8 +122,6 @@ def check(text: str, *, area: str, region: str, region_from: str) -> Finding | N
 
 
 def _of_no_country(whole: str) -> Finding:
-    import phonenumbers  # noqa: PLC0415 - loaded already
-
     try:
         number = phonenumbers.parse(f"+{_DIGITS.sub('', whole)}")
     except phonenumbers.NumberParseException:
@@ -139,7 +134,7 @@ def _of_no_country(whole: str) -> Finding:
     return Finding("is a national number, and nothing says of which country", hint, impossible=True)
 
 
-def _unreadable(error: "NumberParseException", *, national: bool) -> Finding:
+def _unreadable(error: NumberParseException, *, national: bool) -> Finding:
     if error.error_type == error.INVALID_COUNTRY_CODE and not national:
         return Finding("begins with no country code that there is", _FORM, impossible=True)
     if error.error_type in (error.TOO_SHORT_NSN, error.TOO_SHORT_AFTER_IDD):
@@ -150,10 +145,8 @@ def _unreadable(error: "NumberParseException", *, national: bool) -> Finding:
 
 
 def _dialled(
-    number: "PhoneNumber", whole: str, *, national: bool, region: str, region_from: str
+    number: PhoneNumber, whole: str, *, national: bool, region: str, region_from: str
 ) -> Finding | None:
-    import phonenumbers  # noqa: PLC0415 - loaded already
-
     reasons = phonenumbers.ValidationResult
     reason = phonenumbers.is_possible_number_with_reason(number)
     written = _written(number)
@@ -183,21 +176,15 @@ def _dialled(
     return None
 
 
-def _lost_zero(number: "PhoneNumber", whole: str) -> bool:
-    import phonenumbers  # noqa: PLC0415 - loaded already
-
+def _lost_zero(number: PhoneNumber, whole: str) -> bool:
     written = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
     return _DIGITS.sub("", written) == "0" + _DIGITS.sub("", whole)
 
 
-def _country(number: "PhoneNumber", region: str) -> str:
-    import phonenumbers  # noqa: PLC0415 - loaded already
-
+def _country(number: PhoneNumber, region: str) -> str:
     code = region or phonenumbers.region_code_for_country_code(number.country_code or 0)
     return NAMES.get(code, f"country code +{number.country_code}")
 
 
-def _written(number: "PhoneNumber") -> str:
-    import phonenumbers  # noqa: PLC0415 - loaded already
-
+def _written(number: PhoneNumber) -> str:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
