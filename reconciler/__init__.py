@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Unauthorized,
         Unavailable,
     )
-    from reconciler.model.messages import (
+    from reconciler.model.messaging.messages import (
         BulkResource,
         Callback,
         CallbackAuth,

@@ -4,7 +4,7 @@
 import json
 from pathlib import Path
 
-from reconciler.manifest.schema_parts import with_kinds
+from reconciler.manifest.schema.parts import with_kinds
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 

@@ -23,9 +23,9 @@ from reconciler import errors
 from reconciler.cli.main import COMMANDS
 from reconciler.core.resolve import resolve
 from reconciler.core.rules import Rules
-from reconciler.manifest.check import check
 from reconciler.manifest.load import load
-from reconciler.manifest.tree import read_tree
+from reconciler.manifest.schema.check import check
+from reconciler.manifest.text.tree import read_tree
 from reconciler.model.outcomes import WORDS
 
 ROOT = Path(__file__).parents[1]

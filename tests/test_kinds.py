@@ -11,7 +11,7 @@ from reconciler.core.normalize import declared, live, masked
 from reconciler.core.order import wave
 from reconciler.core.select import Selection
 from reconciler.manifest.load import load
-from reconciler.manifest.schema_parts import with_kinds
+from reconciler.manifest.schema.parts import with_kinds
 from reconciler.model import address
 from reconciler.model.changes import Create, Delete, Update
 from reconciler.model.kinds import KINDS, Kind

@@ -14,8 +14,8 @@ from msgspec import structs
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, UnknownAddress
-from reconciler.model.callback_edits import CallbackEdit, FieldEdit
-from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.model.messaging.callback_edits import CallbackEdit, FieldEdit
+from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
 
 _PLAIN = ("name", "url", "content_type", "retries", "email", "on_reply", "on_undeliverable")
 _WAYS: Mapping[str, Literal["httpheader", "querystring"]] = {"header": "httpheader", "query": "querystring"}

@@ -13,9 +13,9 @@ from reconciler.core import normalize
 from reconciler.core.composed import normalized
 from reconciler.core.suggest import nearest
 from reconciler.errors import InputError, Problem
-from reconciler.model.contacts import ContactQuery
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
+from reconciler.model.messaging.contacts import ContactQuery
 
 # Shown of everybody: who it is, and nothing by which somebody is reached.
 ALWAYS = ("username", "firstName", "lastName")

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
+from reconciler.model.geography.zones import offsets
 from reconciler.model.snapshots import RecordedEntity
-from reconciler.model.zones import offsets
 
 PATH = "timezone"
 

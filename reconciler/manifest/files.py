@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.manifest.build import shown
-from reconciler.manifest.characters import UNFIT_LINE, complaint
 from reconciler.manifest.signs import private_kind
+from reconciler.manifest.text.build import shown
+from reconciler.manifest.text.characters import UNFIT_LINE, complaint
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference

@@ -8,11 +8,11 @@ from typing import Any
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
-from reconciler.manifest.build import shown
 from reconciler.manifest.entries import SECTIONS, entries
-from reconciler.manifest.schemas import Extras, read_schema
+from reconciler.manifest.schema.schemas import Extras, read_schema
 from reconciler.manifest.subjects import entity
-from reconciler.manifest.tree import Tree
+from reconciler.manifest.text.build import shown
+from reconciler.manifest.text.tree import Tree
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS, children
 

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.errors import Problem
-from reconciler.manifest.check import mistakes
 from reconciler.manifest.entries import SECTIONS, Steps, entries
 from reconciler.manifest.files import FileId, Unreadable, ids_of, place_below, read_below
 from reconciler.manifest.flatten import Flattener
@@ -21,10 +20,11 @@ from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
 from reconciler.manifest.prune import NO_WORKSPACE, readable
 from reconciler.manifest.roster import Roster
+from reconciler.manifest.schema.check import mistakes
 from reconciler.manifest.sources import Source, find, named, read
 from reconciler.manifest.subjects import entity
 from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
-from reconciler.manifest.tree import Tree, read_tree
+from reconciler.manifest.text.tree import Tree, read_tree
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest
 from reconciler.model.kind import Kind

@@ -11,10 +11,10 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.errors import InputError, Problem
-from reconciler.manifest.check import check
-from reconciler.manifest.tree import Tree, read_tree
+from reconciler.manifest.schema.check import check
+from reconciler.manifest.text.tree import Tree, read_tree
 from reconciler.model.documents import Place
-from reconciler.model.messages import Repeat
+from reconciler.model.messaging.messages import Repeat
 
 # Parts that reach the service as they stand, under the names that it has for them.
 PARTS = ("label", "type", "eventId", "messageTemplateId", "messageTemplateName")

@@ -10,8 +10,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from reconciler.manifest.build import shown
 from reconciler.manifest.files import FileId, Unreadable, place_below, read_below
+from reconciler.manifest.text.build import shown
 from reconciler.model.documents import Content
 
 # Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which

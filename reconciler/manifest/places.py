@@ -5,7 +5,7 @@ A hundred thousand entries have a million fields; a Place for each would cost mo
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.manifest.build import unpack
+from reconciler.manifest.text.build import unpack
 from reconciler.model.documents import Place
 
 

@@ -7,10 +7,10 @@ its path, so that no stage calls missing what only could not be read. No mistake
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from reconciler.manifest.build import pack
 from reconciler.manifest.entries import Steps, kind_at
-from reconciler.manifest.explain import Mistake
-from reconciler.manifest.tree import Tree
+from reconciler.manifest.schema.explain import Mistake
+from reconciler.manifest.text.build import pack
+from reconciler.manifest.text.tree import Tree
 
 ANY = "*"  # as the last step of an unread path: a key whose name nobody knows
 NO_WORKSPACE = "?"  # stands for a workspace that could not be read; no alias can have this form

@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from reconciler.errors import Problem
-from reconciler.manifest.build import shown
 from reconciler.manifest.files import Unreadable, hint_of, read_regular, said
-from reconciler.manifest.tree import BYTES_MAX
+from reconciler.manifest.text.build import shown
+from reconciler.manifest.text.tree import BYTES_MAX
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _DEPTH_MAX = 30  # folders inside each other

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
-from reconciler.manifest.build import shown
-from reconciler.manifest.characters import UNFIT_LINE, complaint
-from reconciler.manifest.tree import Tree
+from reconciler.manifest.text.build import shown
+from reconciler.manifest.text.characters import UNFIT_LINE, complaint
+from reconciler.manifest.text.tree import Tree
 from reconciler.model.documents import Place
 
 # `$${` is a literal `${`; `${` that opens anything but a whole reference is a mistake.

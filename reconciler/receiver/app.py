@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.aside import aside, beside_bytes
 from reconciler.errors import ReconcilerError, SettingsError
-from reconciler.model.messages import Reply
+from reconciler.model.messaging.messages import Reply
 from reconciler.model.settings import Secret
 from reconciler.receiver.inbox import Inbox, Kept
 from reconciler.service.messaging.replies import parse_reply

@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from reconciler.errors import StoreError
 from reconciler.model.encoding import decode, encode
-from reconciler.model.messages import Reply
+from reconciler.model.messaging.messages import Reply
 from reconciler.receiver.files import unfit
+from reconciler.store.engines.sqlite import busy_timeout_s, meaning
 from reconciler.store.folder import make_private
-from reconciler.store.sqlite import busy_timeout_s, meaning
 
 # Days. The service tries again for up to 24 hours (docs/service.md, callbacks); a repeat that comes
 # later than this would be taken for new. What people wrote is kept no longer than that needs.

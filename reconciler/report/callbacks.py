@@ -7,8 +7,8 @@ A key is never shown: of it there is only how it travels. Not here: tables of ca
 from collections.abc import Sequence
 
 from reconciler.core.callback_edit import shown
-from reconciler.model.callback_edits import FieldEdit
-from reconciler.model.messages import Callback, CallbackCall
+from reconciler.model.messaging.callback_edits import FieldEdit
+from reconciler.model.messaging.messages import Callback, CallbackCall
 from reconciler.report.lines import Line, count, line, pad, width
 from reconciler.report.messages import callback_values
 from reconciler.report.tables import table

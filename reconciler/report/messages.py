@@ -7,7 +7,7 @@ a callback is never shown. Not here: what is asked of the service, exit codes (c
 from collections.abc import Mapping, Sequence
 
 from reconciler.model.encoding import encode
-from reconciler.model.messages import (
+from reconciler.model.messaging.messages import (
     Callback,
     CallbackCall,
     Delivery,

@@ -32,8 +32,8 @@ from reconciler.model.context import Context
 from reconciler.model.journal import Entry
 from reconciler.model.outcomes import Outcome
 from reconciler.store import sealed
+from reconciler.store.engines.schema import AUDIT
 from reconciler.store.owner import Owner
-from reconciler.store.schema import AUDIT
 from reconciler.store.sealed import Seal, Seals
 
 # Rows fetched at a time: enough to be quick, and a history of any length fits into memory.

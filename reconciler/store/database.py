@@ -29,11 +29,11 @@ from reconciler.model.plans import Plan, Workspace
 from reconciler.model.running import Running
 from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, journal, proofs, recorded, runs
-from reconciler.store.connection import Database, open_database
+from reconciler.store.engines.connection import Database, open_database
+from reconciler.store.engines.schema import ENTITIES, JOURNAL
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
-from reconciler.store.schema import ENTITIES, JOURNAL
 from reconciler.store.sealed import Seals, writing
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from reconciler.model.address import Address
 from reconciler.model.changes import ACTIONS, Create
 from reconciler.model.journal import Ending, Entry, Intent
 from reconciler.store import sealed
+from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch, corrupt
-from reconciler.store.schema import JOURNAL
 from reconciler.store.sealed import Seals
 
 _ROW = JOURNAL.c

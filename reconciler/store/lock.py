@@ -19,11 +19,11 @@ from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.running import Running
 from reconciler.store import sealed
 from reconciler.store.audit import operator
-from reconciler.store.connection import Database
+from reconciler.store.engines.connection import Database
+from reconciler.store.engines.schema import LOCKS
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
 from reconciler.store.progress import progress
-from reconciler.store.schema import LOCKS
 from reconciler.store.sealed import Seal, Seals, writing
 
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call

@@ -22,8 +22,8 @@ from sqlalchemy.dialects.postgresql import insert
 from reconciler.aside import aside
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
-from reconciler.store.connection import Database
-from reconciler.store.schema import PACES
+from reconciler.store.engines.connection import Database
+from reconciler.store.engines.schema import PACES
 
 # Of the ceiling. Between this row and the service's door lie the delays of several machines: with 5 % kept
 # back, requests that arrive up to 50 ms late never pass the ceiling together (see service/http/limiter.py).

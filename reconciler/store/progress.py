@@ -11,8 +11,8 @@ from reconciler.model.changes import ACTIONS
 from reconciler.model.encoding import decode
 from reconciler.model.running import Running
 from reconciler.store import sealed
+from reconciler.store.engines.schema import JOURNAL, RUNS
 from reconciler.store.owner import Owner
-from reconciler.store.schema import JOURNAL, RUNS
 
 # The key under which a run that has begun keeps the number of its changes, until it ends.
 PLANNED = "planned"

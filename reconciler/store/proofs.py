@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, delete, insert, select
 
 from reconciler.model.snapshots import Proofs
+from reconciler.store.engines.schema import PROOFS
 from reconciler.store.owner import Owner
-from reconciler.store.schema import PROOFS
 
 _COLUMNS = (PROOFS.c.workspace_id, PROOFS.c.part, PROOFS.c.proof)
 

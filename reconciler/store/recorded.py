@@ -19,9 +19,9 @@ from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store import sealed
+from reconciler.store.engines.schema import ENTITIES
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
-from reconciler.store.schema import ENTITIES
 from reconciler.store.sealed import Seals
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])

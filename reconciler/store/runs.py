@@ -18,10 +18,10 @@ from reconciler.model.journal import Entry
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import PLAN_VERSION, Plan
 from reconciler.store import journal, sealed
+from reconciler.store.engines.schema import PLANS_USED, RUNS
 from reconciler.store.owner import Owner
 from reconciler.store.progress import PLANNED
 from reconciler.store.recorded import corrupt
-from reconciler.store.schema import PLANS_USED, RUNS
 from reconciler.store.sealed import Seals
 
 _NOTHING_LEFT = {"plan": "", "consent": ""}

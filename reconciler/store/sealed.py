@@ -34,9 +34,9 @@ from sqlalchemy import (
 )
 
 from reconciler.errors import CorruptRecord
+from reconciler.store.engines.schema import SEALS
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
-from reconciler.store.schema import SEALS
 
 T = TypeVar("T")
 # A condition: columns by name, each with the value that it has, or with a list of which it has one. At most

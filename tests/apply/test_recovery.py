@@ -28,9 +28,9 @@ from reconciler.apply.stop import StopFlag
 from reconciler.model.address import contact, device
 from reconciler.model.outcomes import Outcome
 from reconciler.store.database import Store, Workspaces
+from reconciler.store.engines.schema import RUNS
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
-from reconciler.store.schema import RUNS
 
 
 def in_doubt(bench: Bench) -> list[str]:

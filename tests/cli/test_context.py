@@ -10,7 +10,7 @@ import pytest
 from reconciler import __version__
 from reconciler.cli import context
 from reconciler.cli.context import read_context
-from reconciler.manifest.schemas import read_schema
+from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.context import Context
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from reconciler.cli.settings.values import DEFAULTS
-from reconciler.manifest.check import check
-from reconciler.manifest.schemas import read_schema
-from reconciler.manifest.tree import read_tree
+from reconciler.manifest.schema.check import check
+from reconciler.manifest.schema.schemas import read_schema
+from reconciler.manifest.text.tree import read_tree
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -5,8 +5,8 @@ from msgspec import structs
 
 from reconciler.core.callback_edit import chosen, differences, edited, untaken
 from reconciler.errors import InputError, UnknownAddress
-from reconciler.model.callback_edits import CallbackEdit
-from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.model.messaging.callback_edits import CallbackEdit
+from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
 
 KEY = "canary-callback-key"

@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.core import searching
 from reconciler.errors import InputError
-from reconciler.model.contacts import ContactQuery
+from reconciler.model.messaging.contacts import ContactQuery
 
 KNOWN = searching.searchable(
     {"firstName", "lastName", "status", "workEmailAddress1", "password", "secretAnswer", "username"}

@@ -13,11 +13,11 @@ from reconciler.core.resolve import Resolved, resolve
 from reconciler.core.rules import Rules
 from reconciler.core.values import content, countries, emails, phones, spreadsheets, zones
 from reconciler.errors import Problem
-from reconciler.model.countries import CODES, NAMES
 from reconciler.model.documents import Content, Document, Fields, Manifest, Origin, Place
+from reconciler.model.geography.countries import CODES, NAMES
+from reconciler.model.geography.zones import names
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks
-from reconciler.model.zones import names
 
 RULES = Rules(workspaces=frozenset({"ops"}))
 MAIL = "jane@example.com"

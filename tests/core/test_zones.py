@@ -8,8 +8,8 @@ from reconciler.core.diff import Salts, diff
 from reconciler.model.address import contact
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
+from reconciler.model.geography.zones import names, offsets
 from reconciler.model.snapshots import LiveEntity, RecordedEntity
-from reconciler.model.zones import names, offsets
 
 JANE = Entity(contact("ops", "jane"), {"timezone": "Australia/Melbourne"}, Place("ops.yaml"))
 SHOWN = LiveEntity("contact", "ops", "1", {"timezone": "+10"})

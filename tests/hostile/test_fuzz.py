@@ -24,9 +24,9 @@ from service.test_media import HOSTILE
 from reconciler.cli.settings.reading import read_settings
 from reconciler.core import normalize, retry
 from reconciler.errors import InputError, Malformed, SettingsError
-from reconciler.manifest.check import check
+from reconciler.manifest.schema.check import check
 from reconciler.manifest.table import read_table
-from reconciler.manifest.tree import read_tree
+from reconciler.manifest.text.tree import read_tree
 from reconciler.service.http import media, urls
 from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import List, read_page

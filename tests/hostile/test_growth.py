@@ -23,7 +23,7 @@ from reconciler.errors import Malformed, ReconcilerError
 from reconciler.manifest.load import load
 from reconciler.manifest.signs import private_kind
 from reconciler.manifest.template import compiled, slug
-from reconciler.manifest.tree import read_tree
+from reconciler.manifest.text.tree import read_tree
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import parse
 from reconciler.report.inert import inert

@@ -18,7 +18,7 @@ from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.signs import private_kind
 from reconciler.model.address import contact
 from reconciler.model.changes import Create
-from reconciler.model.messages import Reply, Respondent
+from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.model.plans import Plan
 from reconciler.pipeline import validate
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json

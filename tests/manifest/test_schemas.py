@@ -9,11 +9,11 @@ import pytest
 from hostile.manifests.yaml_inputs import CASES, FILES, HEAD, JSON_FILES
 from jsonschema import Draft202012Validator
 
-from reconciler.manifest.check import check
-from reconciler.manifest.explain import explain
-from reconciler.manifest.schemas import names, read_schema
+from reconciler.manifest.schema.check import check
+from reconciler.manifest.schema.explain import explain
+from reconciler.manifest.schema.schemas import names, read_schema
 from reconciler.manifest.subjects import entity
-from reconciler.manifest.tree import read_tree
+from reconciler.manifest.text.tree import read_tree
 
 _GATE = read_schema("manifest")
 

@@ -10,7 +10,7 @@ from typing import Any
 from simulation.virtualloop import pause
 from starlette.types import ASGIApp, Message
 
-from reconciler.model.messages import Reply
+from reconciler.model.messaging.messages import Reply
 from reconciler.model.settings import Secret
 from reconciler.receiver.app import ReceiverConfig, Refused, create_receiver
 from reconciler.receiver.inbox import Inbox

@@ -15,7 +15,7 @@ from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, sai
 
 from reconciler.cli.callbacks.telling import only_teller
 from reconciler.errors import FileError, SettingsError, StoreError
-from reconciler.model.messages import Reply, Respondent
+from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.model.settings import Secret
 from reconciler.receiver.app import ReceiverConfig, create_receiver, pass_on
 from reconciler.receiver.events import EventFile

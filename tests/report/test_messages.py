@@ -1,6 +1,6 @@
 """What is told about messages, as lines."""
 
-from reconciler.model.messages import Delivery
+from reconciler.model.messaging.messages import Delivery
 from reconciler.report.lines import plain
 from reconciler.report.messages import delivery_lines
 

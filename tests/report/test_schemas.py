@@ -14,7 +14,7 @@ from report import cases
 from report.strategies import calm, plans, runs
 
 from reconciler.core.seal import PlanFile, kept, opened, sealed
-from reconciler.manifest.schemas import address, resources
+from reconciler.manifest.schema.schemas import address, resources
 from reconciler.model.encoding import decode
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan

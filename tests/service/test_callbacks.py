@@ -27,7 +27,14 @@ from service.support import (
 )
 
 from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected, ServiceError, Throttled
-from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, Message, Reply, Respondent
+from reconciler.model.messaging.messages import (
+    Callback,
+    CallbackAuth,
+    CallbackCall,
+    Message,
+    Reply,
+    Respondent,
+)
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.service.client import ServiceClient, open_client

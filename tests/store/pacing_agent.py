@@ -16,7 +16,7 @@ from service.support import service
 from reconciler.aside import aside
 from reconciler.service.client import open_client, paced
 from reconciler.service.http.timing import Timing
-from reconciler.store.connection import Database, open_database
+from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.pace import SharedPace
 
 

@@ -15,7 +15,7 @@ from reconciler.model.journal import Intent
 from reconciler.model.outcomes import Outcome, Result, Run
 from reconciler.model.plans import Plan
 from reconciler.store.database import Store
-from reconciler.store.schema import METADATA
+from reconciler.store.engines.schema import METADATA
 
 CONTEXT = Context(program="0.4.0", commit="4f" * 20, trace_id="a1" * 16)
 CONSENT = Consent(deletes=3, creates=2, updates=1)

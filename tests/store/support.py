@@ -16,8 +16,8 @@ from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store import sealed
 from reconciler.store.database import Store
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, LOCKS, RUNS, SEALS
 from reconciler.store.owner import Owner
-from reconciler.store.schema import ENTITIES, JOURNAL, LOCKS, RUNS, SEALS
 
 ORIGIN = "https://api.example.com"
 WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))

@@ -30,9 +30,9 @@ from reconciler.model.audit import AuditEntry, Head
 from reconciler.model.outcomes import Outcome
 from reconciler.store import audit
 from reconciler.store.database import Store
+from reconciler.store.engines.schema import AUDIT
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
-from reconciler.store.schema import AUDIT
 from reconciler.store.sealed import writing
 
 TAMPERING = "audit tampering found"

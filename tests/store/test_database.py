@@ -13,7 +13,7 @@ from waiting import patience_s
 
 from reconciler.errors import SettingsError, StoreError
 from reconciler.store.database import Store
-from reconciler.store.schema import METADATA, VERSION
+from reconciler.store.engines.schema import METADATA, VERSION
 
 TESTS = str(Path(__file__).parents[1])
 

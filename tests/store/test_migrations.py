@@ -22,8 +22,9 @@ from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.changes import Update
 from reconciler.model.snapshots import UNKNOWN, Recorded, RecordedEntity
-from reconciler.store import connection, journal, migrations, postgres, schema
+from reconciler.store import journal
 from reconciler.store.database import Store
+from reconciler.store.engines import connection, migrations, postgres, schema
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 

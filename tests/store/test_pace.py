@@ -29,7 +29,7 @@ from reconciler.errors import StoreError
 from reconciler.service.client import paced
 from reconciler.service.http.limiter import Limiter
 from reconciler.service.http.timing import Timing
-from reconciler.store.connection import Database, open_database
+from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.pace import SharedPace, _Difference, answer_max_s, share
 
 TESTS = Path(__file__).parents[1]

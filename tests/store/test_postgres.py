@@ -13,8 +13,8 @@ from waiting import patience_s, until
 from reconciler.errors import StoreError
 from reconciler.model.address import contact
 from reconciler.store.database import Store
-from reconciler.store.postgres import SCHEMA, Server
-from reconciler.store.urls import server_of
+from reconciler.store.engines.postgres import SCHEMA, Server
+from reconciler.store.engines.urls import server_of
 
 READING = (
     f"GRANT USAGE ON SCHEMA {SCHEMA} TO {{role}}",

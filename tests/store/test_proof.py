@@ -10,9 +10,9 @@ import pytest
 from waiting import patience_s
 
 from reconciler.errors import SettingsError
-from reconciler.store.postgres import _arguments
-from reconciler.store.proof import addresses_of, is_near, proof
-from reconciler.store.urls import server_of
+from reconciler.store.engines.postgres import _arguments
+from reconciler.store.engines.proof import addresses_of, is_near, proof
+from reconciler.store.engines.urls import server_of
 
 NEAR = {
     "nothing is said: the usual socket": ("", ""),
@@ -155,9 +155,9 @@ def test_a_certificate_that_was_named_is_the_one() -> None:
 ASKED = """
 import json, os, sys
 from reconciler.errors import SettingsError
-from reconciler.store.postgres import _arguments
-from reconciler.store.proof import surroundings
-from reconciler.store.urls import server_of
+from reconciler.store.engines.postgres import _arguments
+from reconciler.store.engines.proof import surroundings
+from reconciler.store.engines.urls import server_of
 for url, environ in json.load(sys.stdin):
     os.environ.update(environ)
     try:

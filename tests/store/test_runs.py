@@ -28,9 +28,9 @@ from reconciler.model.encoding import encode
 from reconciler.model.journal import Entry
 from reconciler.model.outcomes import Result
 from reconciler.store.database import Store
+from reconciler.store.engines.schema import RUNS
 from reconciler.store.recorded import Batch
 from reconciler.store.runs import _plan as read_plan
-from reconciler.store.schema import RUNS
 
 
 @pytest.fixture

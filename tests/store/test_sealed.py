@@ -15,9 +15,9 @@ from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model.address import contact
 from reconciler.store import sealed
 from reconciler.store.database import Store
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, METADATA, RUNS, SEALS
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
-from reconciler.store.schema import ENTITIES, JOURNAL, METADATA, RUNS, SEALS
 
 
 @pytest.fixture

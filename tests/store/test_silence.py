@@ -20,7 +20,7 @@ from reconciler.aside import aside
 from reconciler.errors import StoreError
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.store.patient import NoAnswer, _timed
+from reconciler.store.engines.patient import NoAnswer, _timed
 
 PATIENCE = {"connect_timeout": 2}  # seconds; the least that the driver knows
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reconciler.store import urls
+from reconciler.store.engines import urls
 
 
 def test_every_part_of_a_url_arrives() -> None:

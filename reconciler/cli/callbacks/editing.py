@@ -14,8 +14,8 @@ from reconciler.cli.running import Signals
 from reconciler.cli.verbs.calling import once, reading, writing
 from reconciler.core.callback_edit import differences, edited, shows_key, to_mark, untaken
 from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan
-from reconciler.model.callback_edits import CallbackEdit, FieldEdit
-from reconciler.model.messages import Callback, CallbackCall
+from reconciler.model.messaging.callback_edits import CallbackEdit, FieldEdit
+from reconciler.model.messaging.messages import Callback, CallbackCall
 from reconciler.model.settings import Settings
 from reconciler.service.client import LookAgain, Reader, ServiceClient
 from reconciler.service.messaging.callbacks import CallStatus

@@ -16,8 +16,8 @@ from reconciler.cli.running import Signals
 from reconciler.cli.verbs.calling import once, reading, show, writing
 from reconciler.core.callback_edit import chosen
 from reconciler.errors import Refused
-from reconciler.model.callback_edits import CallbackEdit
-from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.model.messaging.callback_edits import CallbackEdit
+from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret, Settings
 from reconciler.report.callbacks import callback_detail, edit_lines, mark_lines
 from reconciler.report.lines import Line, line

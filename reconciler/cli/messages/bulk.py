@@ -24,7 +24,7 @@ from reconciler.errors import InputError, NotFound, UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import RESOURCE
-from reconciler.model.messages import BulkResource, Message, Sent
+from reconciler.model.messaging.messages import BulkResource, Message, Sent
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate

@@ -11,7 +11,7 @@ from typing import Literal
 from reconciler.apply.stop import StopFlag
 from reconciler.cli import output
 from reconciler.errors import ServiceError
-from reconciler.model.messages import Response
+from reconciler.model.messaging.messages import Response
 from reconciler.report.messages import heard_lines, progress_lines
 from reconciler.service.messaging.messages import Messages, Progress
 

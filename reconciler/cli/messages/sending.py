@@ -26,7 +26,7 @@ from reconciler.errors import FileError, InputError
 from reconciler.manifest.outgoing import TIME_HINT, Written, mistakes, moment, read_message
 from reconciler.model.documents import Place
 from reconciler.model.kinds import CALLBACK
-from reconciler.model.messages import Message, Schedule, Sent
+from reconciler.model.messaging.messages import Message, Schedule, Sent
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate
 from reconciler.report.lines import count

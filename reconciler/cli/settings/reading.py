@@ -40,7 +40,7 @@ from reconciler.model.settings import (
 )
 from reconciler.service.http import urls as service_urls
 from reconciler.service.profile import file_bytes_max, load_profile, profile_of
-from reconciler.store import urls
+from reconciler.store.engines import urls
 
 T = TypeVar("T")
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from reconciler.cli.settings.values import REFERENCES, Layers
 from reconciler.errors import SettingsError
-from reconciler.store import marker, urls
+from reconciler.store import marker
+from reconciler.store.engines import urls
 
 _BESIDE = ("", "-wal", "-shm", "-journal", marker.suffix)  # of a store in a file
 _OPTIONS = ("passfile", "sslkey")  # of a store's URL

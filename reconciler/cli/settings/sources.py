@@ -14,8 +14,8 @@ from reconciler.cli.settings import trust
 from reconciler.cli.settings.values import DEFAULTS, REFERENCES, SECRETS, Layers, Value, Values, refused
 from reconciler.cli.settings.variables import from_environment, present
 from reconciler.errors import Problem, SettingsError
-from reconciler.manifest.check import check
-from reconciler.manifest.tree import Tree, read_tree
+from reconciler.manifest.schema.check import check
+from reconciler.manifest.text.tree import Tree, read_tree
 from reconciler.model.documents import Place
 
 FILE = "reconciler.yaml"

@@ -12,8 +12,8 @@ from typing import Any
 from reconciler.cli.settings import trust
 from reconciler.cli.settings.values import DEFAULTS, SECRETS, Value, Values, refused
 from reconciler.errors import Problem
-from reconciler.manifest.check import check
-from reconciler.manifest.tree import read_tree
+from reconciler.manifest.schema.check import check
+from reconciler.manifest.text.tree import read_tree
 from reconciler.model.documents import Place
 
 PREFIX = "RECONCILER_"

@@ -11,7 +11,7 @@ from reconciler.cli.settings.credentials import SecretRefused, source_of
 from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.cli.settings.values import Layers, Value
 from reconciler.service.http.proxies import shown as shown_proxy
-from reconciler.store.urls import shown as shown_store
+from reconciler.store.engines.urls import shown as shown_store
 
 
 def config(*, config: str | None, environment: str | None, as_json: bool) -> int:

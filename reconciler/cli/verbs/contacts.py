@@ -18,9 +18,9 @@ from reconciler.cli.verbs.storing import open_store
 from reconciler.core import searching
 from reconciler.errors import NotFound, StoreError
 from reconciler.manifest.ignores import known_fields
-from reconciler.model.contacts import ContactQuery, ContactRow, ContactsFound
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
+from reconciler.model.messaging.contacts import ContactQuery, ContactRow, ContactsFound
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.contacts import contact_lines, contact_values

@@ -4,7 +4,7 @@ import msgspec
 
 from reconciler.cli import output
 from reconciler.errors import InputError
-from reconciler.manifest import schemas
+from reconciler.manifest.schema import schemas
 
 
 def schema(*, name: str | None, as_json: bool) -> int:

@@ -2,7 +2,7 @@
 
 from reconciler.core.suggest import nearest
 from reconciler.core.values.finding import Finding
-from reconciler.model.countries import CODES, NAMES
+from reconciler.model.geography.countries import CODES, NAMES
 
 
 def region(text: str) -> str:

@@ -12,7 +12,7 @@ from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, Phon
 
 from reconciler.core.values.finding import Finding
 from reconciler.core.values.spreadsheets import damage
-from reconciler.model.countries import NAMES
+from reconciler.model.geography.countries import NAMES
 
 # Ranges that regulators keep free for films and examples and that the numbering plans do not count as
 # assigned (Ofcom, "Telephone numbers for use in TV and radio drama programmes"). Whoever tries this program

@@ -5,7 +5,7 @@ import re
 from reconciler.core.suggest import nearest
 from reconciler.core.values.finding import Finding
 from reconciler.core.zones import NAMES
-from reconciler.model.zones import names
+from reconciler.model.geography.zones import names
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])0?(\d{1,2})(?::?(\d\d))?", re.IGNORECASE)
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconciler.errors import InputError
-from reconciler.model.messages import Message
+from reconciler.model.messaging.messages import Message
 from reconciler.service.http import urls
 from reconciler.service.messaging import schedules
 

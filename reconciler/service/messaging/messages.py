@@ -18,7 +18,7 @@ from math import isfinite
 from typing import Literal, overload
 
 from reconciler.errors import InDoubt, InputError, NotFound, Rejected, ServiceError, Temporary
-from reconciler.model.messages import (
+from reconciler.model.messaging.messages import (
     Delivery,
     Message,
     MessageDetail,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.errors import Malformed
-from reconciler.model.messages import Reply, Respondent
+from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.service.answers import BadBody
 from reconciler.service.http import media, urls
 from reconciler.service.xml import documents as xml

@@ -32,7 +32,8 @@ from reconciler.core.normalize import SECRET
 from reconciler.core.stretch import stretched
 from reconciler.core.taken import same
 from reconciler.model.kinds import KINDS
-from reconciler.store import schema, sealed
+from reconciler.store import sealed
+from reconciler.store.engines import schema
 from reconciler.store.owner import Owner
 
 

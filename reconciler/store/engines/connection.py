@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from reconciler.errors import StoreError
-from reconciler.store import migrations, postgres, schema, sqlite, urls
+from reconciler.store.engines import migrations, postgres, schema, sqlite, urls
 from reconciler.store.lost import RESTORE, replaced
 
 T = TypeVar("T")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import jsonschema_rs
 
 from reconciler.errors import Problem
-from reconciler.manifest.schemas import Extras, address, read_schema, resources
+from reconciler.manifest.schema.schemas import Extras, address, read_schema, resources
 from reconciler.manifest.subjects import Subject, plain
-from reconciler.manifest.tree import Tree
+from reconciler.manifest.text.tree import Tree
 
 if TYPE_CHECKING:
-    from reconciler.manifest.explain import Mistake
+    from reconciler.manifest.schema.explain import Mistake
 
 
 def check(
@@ -40,7 +40,7 @@ def mistakes(
     if gate.is_valid(checked):
         return ()
     # Explaining costs a hundred times the gate, and its library takes long to import.
-    from reconciler.manifest.explain import Mistake, explain  # noqa: PLC0415 - only a refused file pays for it
+    from reconciler.manifest.schema.explain import Mistake, explain  # noqa: PLC0415 - only a refused file pays for it
 
     found = explain(name, read_schema(name, dict(frozen)), tree, checked, subject=subject)
     if found or tree.problems:

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.build import GAP, Again, Builder, Marks, Stop, pack, veiled
-from reconciler.manifest.characters import HINT, UNFIT, complaint
-from reconciler.manifest.jsontext import build_json
 from reconciler.manifest.subjects import Subject, plain
-from reconciler.manifest.yamltext import build_yaml
+from reconciler.manifest.text.build import GAP, Again, Builder, Marks, Stop, pack, veiled
+from reconciler.manifest.text.characters import HINT, UNFIT, complaint
+from reconciler.manifest.text.jsontext import build_json
+from reconciler.manifest.text.yamltext import build_yaml
 from reconciler.model.documents import Place
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes of one file

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.schema import CreateSchema
 
+from reconciler.store.engines.proof import proof, surroundings
+from reconciler.store.engines.urls import ServerUrl, server_of
 from reconciler.store.lost import RESTORE
-from reconciler.store.proof import proof, surroundings
-from reconciler.store.urls import ServerUrl, server_of
 
 # The tables have a schema of their own: a database may hold other things, and theirs are not ours.
 SCHEMA = "reconciler"
@@ -171,7 +171,7 @@ class Server:
 
     def engine(self, *, writing: bool) -> Engine:
         """Return an engine; nothing is asked yet. Raises SettingsError where the way there is not safe."""
-        from reconciler.store.patient import connect  # noqa: PLC0415 - loads the driver, which few need
+        from reconciler.store.engines.patient import connect  # noqa: PLC0415 - loads the driver, which few need
 
         engine = create_engine(
             "postgresql+psycopg://",
@@ -207,7 +207,7 @@ class Server:
 
     def silent(self, error: BaseException) -> bool:
         """Whether the server did not answer in time, in a conversation or when it was called."""
-        from reconciler.store.patient import is_silence  # noqa: PLC0415 - as above; here it is loaded already
+        from reconciler.store.engines.patient import is_silence  # noqa: PLC0415 - as above; here it is loaded already
 
         return is_silence(error)
 
@@ -241,7 +241,7 @@ def _state(error: BaseException) -> str:
 
 def _give_up_a_silent_ping(context: ExceptionContext) -> None:
     """Let silence at the ping before a transaction be the end: a new connection would be silent too."""
-    from reconciler.store.patient import is_silence  # noqa: PLC0415 - loaded already
+    from reconciler.store.engines.patient import is_silence  # noqa: PLC0415 - loaded already
 
     if context.is_pre_ping and is_silence(context.original_exception):
         context.is_disconnect = False

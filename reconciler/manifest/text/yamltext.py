@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from reconciler.core.unquoted import unquoted
-from reconciler.manifest.build import Builder, Position
+from reconciler.manifest.text.build import Builder, Position
 
 # The C parser is about seven times faster; the pure one accepts the same language, but for a few
 # escapes that the builder checks again.

@@ -60,4 +60,4 @@ def address(name: str) -> str:
 @cache
 def _folder() -> Traversable:
     packed = files("reconciler") / "data" / "schemas"
-    return packed if packed.is_dir() else Path(__file__).parents[2] / "schemas"
+    return packed if packed.is_dir() else Path(__file__).parents[3] / "schemas"

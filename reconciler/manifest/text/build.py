@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from reconciler.core.composed import normalized
 from reconciler.errors import Problem
-from reconciler.manifest.characters import HINT, UNFIT, complaint
 from reconciler.manifest.subjects import SECRET_KEYS, Subject, dotted, plain, sayable
+from reconciler.manifest.text.characters import HINT, UNFIT, complaint
 from reconciler.model.documents import Place
 
 DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from reconciler.errors import SettingsError
-from reconciler.store.urls import ServerUrl
+from reconciler.store.engines.urls import ServerUrl
 
 # Whatever is weaker lets somebody on the way, or another server, be taken for ours.
 _FULL = "verify-full"

@@ -11,7 +11,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # public sinc
 from typing import NoReturn
 
 from reconciler.core.unquoted import unquoted
-from reconciler.manifest.build import Builder, Position
+from reconciler.manifest.text.build import Builder, Position
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LITERAL = re.compile(

@@ -1,0 +1,1 @@
+"""The shipped schemas, what follows from the kinds in them, and whether a tree fits one."""

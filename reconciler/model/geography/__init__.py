@@ -1,0 +1,1 @@
+"""Countries and time zones, from public data that a package brings."""

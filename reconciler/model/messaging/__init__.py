@@ -1,0 +1,1 @@
+"""The nouns of messages, replies and callbacks. Nothing here is planned."""
