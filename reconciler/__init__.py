@@ -114,7 +114,7 @@ _HOMES = {
         "Rejected ServiceError SettingsError Temporary Throttled Unauthorized "
         "Unavailable"
     ),
-    "model.messages": (
+    "model.messaging.messages": (
         "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),

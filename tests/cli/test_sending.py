@@ -330,7 +330,7 @@ def test_people_of_two_workspaces_are_two_messages(project: Project, service: Se
     other = refused(project, service, "--to", "contact/ops/max-roe", "--workspace", "default", *TEXT)
 
     assert "the contacts are in default, ops" in said
-    assert "the contacts are of ops" in other
+    assert "the contacts are in ops" in other
 
 
 def test_a_person_is_found_by_the_record_in_a_named_workspace(project: Project, service: Service) -> None:
