@@ -109,7 +109,7 @@ def test_an_answer_that_is_made_up_whole_is_shown_by_the_next_plan(place: Stage)
 
     assert done.returncode == 6, said(done)
     assert len(place.proxy.writes()) == 1
-    assert "is gone" in place.run("plan").stdout
+    assert "gone from the service" in place.run("plan").stdout
     place.apply("--allow-creates", "1")
     settled(place, 5)
 
