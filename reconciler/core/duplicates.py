@@ -20,7 +20,7 @@ from reconciler.model.address import REMOTE_ID, Address
 from reconciler.model.changes import Delete
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import PARENTS
+from reconciler.model.kinds import children
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
@@ -155,7 +155,7 @@ def _deletable(
 
 def _known_whole(group: Group, row: LiveEntity) -> bool:
     """Whether nothing is unknown of a row, and nothing stands below it that would go with it (T3)."""
-    if row.kind in PARENTS:
+    if children(row.kind):
         # A phone that somebody registered there since would go with it.
         with_devices = group.below.rows.get(row.remote_id)
         if with_devices or not row.devices_known:

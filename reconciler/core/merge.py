@@ -64,9 +64,9 @@ def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
             assert entity.content is not None, f"{entity.address}: {head} is declared but was not loaded"  # noqa: S101 - our own mistake
             # docs/service.md, resources: base64 with padding. Its lines may break; these do not.
             body[key] = base64.b64encode(entity.content.data).decode("ascii")
-        elif below and row.structured.get(head) in _PARTS:
+        elif below and head in row.structured:
             body[key] = _PARTS[row.structured[head]](body.get(key), below, value)
-            if not body[key] and row.structured[head] == "group":
+            if body[key] == {}:
                 del body[key]
         # Absent is how the service is told to remove a field (S2).
         elif value == "":

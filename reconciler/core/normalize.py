@@ -9,6 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from reconciler.core.composed import normalized
@@ -36,14 +37,13 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
     manage are left out here and survive a write through `core/merge.py`.
     """
     row = KINDS[kind]
-    ours = {wire: path for path, wire in row.wire.items()}
     fields: dict[str, Scalar] = {}
     for key, value in body.items():
-        path = ours.get(key, key)
+        path = row.ours.get(key, key)
         # D3: what is never shown, or not to be relied upon where it is, is compared by its record.
         if path in row.server_owned or path in row.write_only:
             continue
-        for leaf, scalar in _LEAVES.get(row.structured.get(path, "text"), _scalar)(path, value):
+        for leaf, scalar in _leaves(row, path, value):
             normal = scalar_of(kind, leaf, scalar)
             if normal != "" and leaf not in row.write_only:
                 fields[leaf] = normal
@@ -54,18 +54,8 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
 
 def secrets_of(kind: Kind, body: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the secrets that a body of the service holds, in clear."""
-    return tuple(
-        str(scalar)
-        for key, value in body.items()
-        for leaf, scalar in _LEAVES.get(kind.structured.get(_our(kind, key), "text"), _scalar)(
-            _our(kind, key), value
-        )
-        if leaf in kind.secret
-    )
-
-
-def _our(kind: Kind, key: str) -> str:
-    return next((path for path, wire in kind.wire.items() if wire == key), key)
+    leaves = (_leaves(kind, kind.ours.get(key, key), value) for key, value in body.items())
+    return tuple(str(scalar) for path, scalar in chain.from_iterable(leaves) if path in kind.secret)
 
 
 def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
@@ -175,6 +165,10 @@ def instant(text: str) -> datetime | None:
         return None
     # Two clocks cannot be compared by guessing in which zone one of them hangs.
     return moment if moment.tzinfo else None
+
+
+def _leaves(kind: Kind, path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    return _LEAVES.get(kind.structured.get(path, "text"), _scalar)(path, value)
 
 
 def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:

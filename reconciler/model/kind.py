@@ -63,15 +63,15 @@ class Kind(Struct, frozen=True, dict=True):
     """One kind of entity.
 
     `plural` is its key in manifests and its collection's last path segment; `media` the <kind> of the
-    vendor's media type, `element` its root in XML where that is not its name. `identity` are the default
-    identity fields: each alone in order of preference, or `together`. `unique` fields must differ whatever
-    the settings call the identity. `parent` is the kind that it belongs to, below whose entries it stands.
-    `wave`: lower ones are written first, and deleted last. `headline` is what a plan shows first. `telling`:
-    a body with none of these is no entity of this kind. `optional` are the actions that a deployment may lack
-    (the profile says so). `marked`: a custom field may carry our ownership mark. `brief`: lists show part of
-    each entity. `company`: it belongs to no workspace, and stands in manifests of the workspace `default`
-    alone. `in_use` says why a delete of one always asks for consent. `rosters`: rows of a CSV file may
-    declare it. `title`, `about`, `listed` (of the section that holds them) and `example` are for editors.
+    vendor's media type. `identity` are the default identity fields: each alone in order of preference, or
+    `together`. `unique` fields must differ whatever the settings call the identity. `parent` is the kind that
+    it belongs to, below whose entries it stands. `wave`: lower ones are written first, and deleted last.
+    `headline` is what a plan shows first. `telling`: a body with none of these is no entity of this kind.
+    `optional` are the actions that a deployment may lack (the profile says so). `marked`: a custom field may
+    carry our ownership mark. `brief`: lists show part of each entity. `company`: it belongs to no workspace,
+    and stands in manifests of the workspace `default` alone. `in_use` says why a delete of one always asks
+    for consent. `rosters`: rows of a CSV file may declare it. `title`, `about`, `listed` (of the section that
+    holds them) and `example` are for editors.
     """
 
     name: str
@@ -87,7 +87,6 @@ class Kind(Struct, frozen=True, dict=True):
     listed: str = ""
     example: Mapping[str, object] = {}
     example_name: str = ""
-    element: str = ""
     parent: str = ""
     together: bool = False
     unique: tuple[str, ...] = ()
@@ -147,6 +146,11 @@ class Kind(Struct, frozen=True, dict=True):
     def wire(self) -> Mapping[str, str]:
         """The names in bodies, by those in manifests, where the two differ."""
         return {field.name: field.wire for field in self.fields if field.wire}
+
+    @cached_property
+    def ours(self) -> Mapping[str, str]:
+        """The same the other way round: the names in manifests, by those in bodies."""
+        return {wire: name for name, wire in self.wire.items()}
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[Field, ...]]:

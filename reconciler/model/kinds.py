@@ -6,11 +6,12 @@ Field names and their behaviour: docs/service.md, contacts, devices, resources. 
 """
 
 from collections.abc import Mapping
+from functools import cache
 
 from reconciler.model.contact_fields import CONTACT_FIELDS
 from reconciler.model.kind import Field, Kind
 
-__all__ = ["CALLBACK", "CONTACT", "DEVICE", "KINDS", "PARENTS", "RESOURCE", "Field", "Kind", "children"]
+__all__ = ["CALLBACK", "CONTACT", "DEVICE", "KINDS", "RESOURCE", "Field", "Kind", "children"]
 
 _FORMS = {"json": "json", "xml": "xml"}
 # Two spellings of one thing: facts 6; ours is the one that more of the sources have.
@@ -180,7 +181,6 @@ CALLBACK = Kind(
     name="callback",
     plural="callbacks",
     media="api-callback",
-    element="companyapicallback",
     title="Callback",
     about="Where the service sends replies to messages, and failed deliveries. Messages name it by its name.",
     listed="Callbacks by our name for them. They belong to the account, so they stand in manifests of the "
@@ -277,9 +277,9 @@ CALLBACK = Kind(
 )
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE, CALLBACK)}
-PARENTS = frozenset(kind.parent for kind in KINDS.values() if kind.parent)
 
 
+@cache
 def children(name: str) -> tuple[Kind, ...]:
     """Return the kinds whose entities belong to one of this kind."""
     return tuple(kind for kind in KINDS.values() if kind.parent == name)
