@@ -4,7 +4,6 @@ Belongs here: putting inbox, event file, receiver and port together, and ending 
 (receiver/), who is told when (telling.py).
 """
 
-import errno
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -17,7 +16,8 @@ from typing import Any, Literal
 from reconciler.cli import output, signals
 from reconciler.cli.callbacks.keys import key_of
 from reconciler.cli.callbacks.telling import ReplySink, Teller, ending, only_teller
-from reconciler.errors import FileError, InputError, ReconcilerError
+from reconciler.cli.ports import refused_port
+from reconciler.errors import InputError, ReconcilerError
 from reconciler.receiver import server
 from reconciler.receiver.app import ReceiverConfig, Refused, create_keeper
 from reconciler.receiver.events import EventFile
@@ -132,17 +132,7 @@ def _listening(host: str, port: int) -> Iterator[socket]:
 
 
 def _unusable(error: OSError, host: str, port: int) -> ReconcilerError:
-    if error.errno == errno.EADDRINUSE:
-        return FileError(
-            f"the port {port} of {host} is in use.",
-            next="stop the program that uses it, or choose another: reconciler callbacks listen --port 0",
-        )
-    if error.errno == errno.EACCES:
-        return FileError(
-            f"the port {port} is for administrators only.",
-            next="choose one above 1023: --port 8490",
-        )
-    return InputError(
+    return refused_port(error, host, port, command="callbacks listen", example=8490) or InputError(
         f"{host} port {port} cannot be used: {(error.strerror or str(error)).lower()}.",
         next="name an address of this machine with --host",
     )

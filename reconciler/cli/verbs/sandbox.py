@@ -1,6 +1,5 @@
 """`reconciler sandbox` at work: the whole service on loopback, until it is stopped."""
 
-import errno
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ import click
 import msgspec
 
 from reconciler.cli import output, signals
+from reconciler.cli.ports import refused_port
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.sandbox.app import SandboxConfig, serve
 from reconciler.sandbox.faults import Rule
@@ -74,16 +74,6 @@ def _ready(address: str, workspaces: tuple[tuple[str, str], ...]) -> None:
 def _unusable(error: OSError, port: int) -> ReconcilerError:
     if isinstance(error, DataFileError):
         return FileError(f"{error}.", next="name another file with --data, or leave it out")
-    if error.errno == errno.EADDRINUSE:
-        return FileError(
-            f"the port {port} of 127.0.0.1 is in use.",
-            next="stop the program that uses it, or choose another: reconciler sandbox --port 0",
-        )
-    if error.errno == errno.EACCES:
-        return FileError(
-            f"the port {port} is for administrators only.",
-            next="choose one above 1023: --port 8480",
-        )
-    return InputError(
+    return refused_port(error, "127.0.0.1", port, command="sandbox", example=8480) or InputError(
         f"the sandbox cannot start: {(error.strerror or str(error)).lower()}.", next="try --port 0"
     )
