@@ -29,7 +29,10 @@ from _pytest.runner import runtestprotocol  # pytest has no public name for it
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
-hang_s = 120  # real seconds until a trial is given up: none takes 2 on a machine that does nothing else
+# Real seconds until a trial is given up, counted anew for each of its tests: a trial may be one test, or all
+# of a part. One takes less than 2 on a machine that does nothing else; a part took more than 120 where six
+# workers had two slow cores.
+hang_s = 120
 _SERVING = "import sys; from sabotage.trial import serve; serve(int(sys.argv[1]), sys.argv[2:])"
 _KEPT = frozenset(
     {__name__, "__main__", "conftest", "effort", "tally"}
@@ -135,7 +138,6 @@ def _forked(session: pytest.Session, job: Job) -> Result:
     reading, writing = Pipe(duplex=False)
     child = os.fork()
     if child == 0:
-        signal.alarm(hang_s)
         try:
             result = _tried(session, job)
         except BaseException as error:  # noqa: BLE001 - whatever it was, this process ends here
@@ -147,12 +149,13 @@ def _forked(session: pytest.Session, job: Job) -> Result:
         try:
             result = reading.recv()
         except EOFError:
-            result = Result("none", f"the trial ended without a word, or took {hang_s} s")
+            result = Result("none", f"the trial ended without a word, or a test of it took {hang_s} s")
     _, _, used = os.wait4(child, 0)
     return result._replace(cpu_s=used.ru_utime + used.ru_stime)
 
 
 def _tried(session: pytest.Session, job: Job) -> Result:
+    signal.alarm(hang_s)
     sys.meta_path.insert(0, _Changed(job.sources))
     session.testsfailed = 0
     items = session.perform_collect(list(job.tests))
@@ -163,6 +166,7 @@ def _tried(session: pytest.Session, job: Job) -> Result:
         return Result("none", f"no test imports {', '.join(sorted(unread))}")
     red: set[str] = set()
     for item in items:
+        signal.alarm(hang_s)
         test = f"{item.path.relative_to(TESTS).as_posix()}::{item.name.partition('[')[0]}"
         for report in runtestprotocol(item, log=False, nextitem=None) if test not in red else ():
             if report.failed and (report.when != "call" or _crashed(report)):
