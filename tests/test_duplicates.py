@@ -25,7 +25,7 @@ MARKED = {"mark": "managedBy"}
 
 
 def again(world: World, body: dict[str, Any]) -> str:
-    """Create one more contact behind our back, as a late request would; return its id."""
+    """Create one more contact at the service, as a late request would; return its id."""
 
     async def create(client: Any) -> Any:
         return await client.contacts.create(body)

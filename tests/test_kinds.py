@@ -101,7 +101,7 @@ def test_every_kind_can_be_recognized_and_told_apart_by_its_own_fields(kind: Kin
 def test_a_kind_is_selected_by_its_name(kind: Kind) -> None:
     only = Selection(only=(f"kind:{kind.name}",))
 
-    assert [other.name for other in KINDS.values() if only.takes(place_of(other), {})] == [kind.name]
+    assert [other.name for other in KINDS.values() if only.selects(place_of(other), {})] == [kind.name]
 
 
 @ROWS

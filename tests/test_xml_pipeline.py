@@ -64,7 +64,7 @@ def organisation(folder: Path, vendor: str, form: str) -> World:
 
 
 async def somebody_else(client: ServiceClient) -> None:
-    """An edit, a removal, a stranger, and a second device behind our back."""
+    """An edit, a removal, a new contact and a second device, all made at the service by others."""
     people = await client.contacts.list()
     first = await client.contacts.get(people[0].remote_id)
     kept = {

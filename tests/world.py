@@ -212,7 +212,7 @@ class World:
         return run
 
     def client(self) -> Any:
-        """Open a client of one's own, to be somebody who edits behind our back."""
+        """Open a client of one's own, to edit at the service as another user."""
         return open_client(self.settings.service, timing=self.outside.timing, connections=self.wire)
 
     def behind_our_back(self, edit: Any) -> Any:

@@ -198,8 +198,8 @@ async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit
 
 def _no_new_child(run: Session, change: Delete, found: Found) -> None:
     """Raise NotDone where the contact has a device that the plan did not show going with it."""
-    recorded = (run.records.get(address) for address in map(parse, change.takes) if address)
-    expected = set(change.takes) | {record.remote_id for record in recorded if record}
+    recorded = (run.records.get(address) for address in map(parse, change.cascades) if address)
+    expected = set(change.cascades) | {record.remote_id for record in recorded if record}
     for kind in children(change.address.kind):
         rows = found.body.get(kind.plural)
         for row in rows if isinstance(rows, list) else ():

@@ -16,10 +16,10 @@ whole = click.IntRange(1)
 
 
 class Switch(NamedTuple):
-    """One option: its name, what it takes (a type, the words to choose from, or a yes or no), its help."""
+    """One option: its name, its `values` (a type, the words to choose from, or a yes or no), its help."""
 
     name: str
-    takes: click.ParamType[Any] | tuple[str, ...] | None
+    values: click.ParamType[Any] | tuple[str, ...] | None
     help: str
     metavar: str | None = None
     default: Any = None  # shown; None: that of `SandboxConfig`
@@ -117,10 +117,10 @@ CONTENT = (
 
 
 def _option(switch: Switch) -> Callable[[Any], Any]:
-    takes = switch.takes
+    values = switch.values
     return click.option(
-        f"--{switch.name}" if takes is not None else f"--{switch.name}/--no-{switch.name}",
-        type=click.Choice(takes) if isinstance(takes, tuple) else takes,
+        f"--{switch.name}" if values is not None else f"--{switch.name}/--no-{switch.name}",
+        type=click.Choice(values) if isinstance(values, tuple) else values,
         default=switch.default,
         show_default=switch.default is not None,
         help=switch.help,

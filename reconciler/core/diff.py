@@ -81,7 +81,7 @@ class _Comparison:
         # The record never holds a secret in clear; live values are brought to its form to compare.
         self.live_masked = remembered(kind.name, live, salts.store)
 
-    def moved(self, path: str) -> bool:
+    def drifted(self, path: str) -> bool:
         """Whether the live value is not the one that the service last showed us."""
         return self.live_masked.get(path, "") != self.shown.get(path, "")
 
@@ -103,7 +103,7 @@ class _Comparison:
             # (tests/core/test_zones.py).
             shown = path == zones.PATH and zones.shows(value, self.live.get(path, ""))
             return None if shown else self._change(path, value, "declared")
-        match (as_sent, self.moved(path)):
+        match (as_sent, self.drifted(path)):
             case (True, False):
                 return None  # the service rewrote the value when we sent it; sending it again changes nothing
             case (True, True):
@@ -174,7 +174,7 @@ def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldCha
     # and again would never end (D5).
     if path not in state.live or cleared(state.kind.name, path, "", state.live[path]):
         return None, None
-    if not state.moved(path):
+    if not state.drifted(path):
         return state.clear(path), None
     return None, Skip(
         desired.address,

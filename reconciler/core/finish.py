@@ -94,6 +94,6 @@ def _selected(across: Shared, notices: Iterable[Notice], desired: Desired) -> It
         if entity is not None:
             selected = across.selects(entity)
         else:
-            selected = address is None or across.selection.takes(address, {})
+            selected = address is None or across.selection.selects(address, {})
         if selected:
             yield notice

@@ -26,7 +26,7 @@ def orphans(across: Shared, at: Matched) -> Iterator[ScopePlan]:
     by_id, uncertain = {row.remote_id: row for row in group.rows}, _uncertain(at)
     taken = {hit.live.remote_id for hit in at.matches.found.values()}
     # What is no longer declared has no tags, so a tag never selects a delete.
-    for address in sorted(one for one in undeclared if across.selection.takes(one, {})):
+    for address in sorted(one for one in undeclared if across.selection.selects(one, {})):
         candidates = _candidates(at, address, by_id, carried)
         if not candidates or candidates[0].remote_id in taken:
             yield _gone(across, at, address)
@@ -97,8 +97,8 @@ def _orphan(
     before = masked(address.kind, row.fields, across.salts.plan)
     # Only a mark tells that it is ours: nobody wrote down whether it existed before us (X6).
     adopted = records[address].adopted if address in records else UNKNOWN
-    takes = _cascade(at, row, records)
-    return ScopePlan((Delete(address, row.remote_id, before, row.parent_id, takes, adopted=adopted),))
+    cascades = _cascade(at, row, records)
+    return ScopePlan((Delete(address, row.remote_id, before, row.parent_id, cascades, adopted=adopted),))
 
 
 def _cascade(at: Matched, row: LiveEntity, records: Mapping[Address, RecordedEntity]) -> tuple[str, ...]:

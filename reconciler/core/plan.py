@@ -213,7 +213,7 @@ def _devices(
 def _concerned(across: Shared, group: Group) -> bool:
     """Whether the run is about anything in the group, declared or recorded."""
     return any(map(across.selects, group.entities.values())) or any(
-        across.selection.takes(one, {}) for one in group.records
+        across.selection.selects(one, {}) for one in group.records
     )
 
 

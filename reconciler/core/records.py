@@ -21,7 +21,7 @@ def record_of(
     """Return what to remember of `row`, which now is as `entity` declares.
 
     `salt` is the store's: secrets are remembered as digests. A path under `meta.ignore` is sent only
-    when the entity is `created`; later it keeps what `before` says of it. A `lent` path is not remembered.
+    when the entity is `created`; later it keeps what `before` says of it. Unowned paths are not remembered.
     """
     kind = entity.address.kind
     # Used on create and left to whoever changes it: a later record must not claim that we sent it, or what
@@ -35,7 +35,7 @@ def record_of(
         if before and path in before.sent:
             _put_back(sent, before.sent, path)
             _put_back(shown, before.shown, path)
-    for path in entity.lent:
+    for path in entity.unowned_paths:
         sent.pop(path, None)
         shown.pop(path, None)
     modified, protected = trusted(row.modified, row.seen), entity.controls.protect
@@ -120,7 +120,7 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
     selection = Selection(plan.options.only, plan.options.excluded)
     for address, entity in desired.entities.items():
         # A change that was not selected is still to be made: its record must not say that it was sent.
-        if address in settled or not selection.takes(address, entity.controls.tags):
+        if address in settled or not selection.selects(address, entity.controls.tags):
             continue
         before = held.get(address)
         remote_id = adopted.get(address) or (before.remote_id if before else "")

@@ -47,7 +47,7 @@ class Shared(Struct, frozen=True):
 
     def selects(self, entity: Entity) -> bool:
         """Whether the run is about this entity."""
-        return self.selection.takes(entity.address, entity.controls.tags)
+        return self.selection.selects(entity.address, entity.controls.tags)
 
     def foreign_mark(self, row: LiveEntity) -> str:
         """Return the mark of somebody else, or "" (rule X5)."""

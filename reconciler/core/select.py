@@ -27,7 +27,7 @@ class Selection(Struct, frozen=True):
     only: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
 
-    def takes(self, address: Address, tags: Tags) -> bool:
+    def selects(self, address: Address, tags: Tags) -> bool:
         """Whether the run is about this address. `tags` are empty for what is no longer declared."""
         wanted = not self.only or any(_fits(text, address, tags) for text in self.only)
         # Exceptions win (docs/planning.md, Selection): who holds something back has to be able to rely on it.
@@ -58,7 +58,7 @@ def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[D
     """Return the part of both that has to be read for this selection: what it takes, and contacts above."""
     if not (selection.only or selection.excluded):
         return desired, recorded
-    chosen = {a for a, tags in known(desired, recorded).items() if selection.takes(a, tags)}
+    chosen = {a for a, tags in known(desired, recorded).items() if selection.selects(a, tags)}
     # No list of devices is known: they are read from the document of their contact (docs/service.md,
     # devices).
     chosen |= {address.above for address in chosen if address.above}

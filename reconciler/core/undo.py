@@ -191,7 +191,7 @@ def _lost(change: Delete, record: RecordedEntity | None, fields: Fields) -> Iter
         yield _left(change.address, f"was deleted; its {path} cannot be written as it was.")
     for path in KINDS[change.address.kind].write_only & (record.sent if record else {}).keys():
         yield _left(change.address, f"was deleted; its {path} is not kept.")
-    for name in change.takes:
+    for name in change.cascades:
         what = f"had the device {name}, which went with it; its push token is not kept."
         yield _left(change.address, what)
 
@@ -283,7 +283,7 @@ def _tops(plan: Plan) -> Iterator[Scope]:
 
 
 def _entity_of(change: Create) -> Entity:
-    return Entity(change.address, change.fields, Place(change.place), lent=frozenset(change.fields))
+    return Entity(change.address, change.fields, Place(change.place), unowned_paths=frozenset(change.fields))
 
 
 def _entity(change: Update, record: RecordedEntity) -> Entity:
@@ -297,5 +297,5 @@ def _entity(change: Update, record: RecordedEntity) -> Entity:
         Place(change.place),
         # Masks of secrets are among the rest: what is ignored is kept in the record, and never compared.
         Controls(protect=record.protected, ignore=frozenset(rest)),
-        lent=frozenset(field.path for field in change.fields if field.cause == "given back"),
+        unowned_paths=frozenset(field.path for field in change.fields if field.cause == "given back"),
     )

@@ -8,16 +8,16 @@ from the Entity, never from a change.
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
 
 Cause = Literal[
-    "declared",  # the manifest says so, and nobody changed it behind our back
-    "drifted",  # changed behind our back; the manifest did not change
-    "both",  # the manifest and the live value have both moved
-    "no longer declared",  # we set it once; the manifest does not speak of it any more
+    "declared",  # the manifest says so, and the live value is as we left it
+    "drifted",  # changed at the service since our last apply; the manifest did not change
+    "both",  # the manifest and the live value have both changed
+    "no longer declared",  # we set it once; the manifest does not declare it any more
     "unknown",  # cannot be read back, and no record says what is there
     "duplicate",  # a second live entity for one of ours, and provably made by us
     "gone",  # we made it, and it is not there any more
@@ -63,7 +63,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
     """Remove what is ours and no longer declared.
 
     `before` is the whole normalized live entity: the delete happens only if it still looks so.
-    `takes` are the devices that go with a contact, by address where recorded, else by device name.
+    `cascades` are the devices that go with a contact, by address where recorded, else by device name.
     `adopted` is when it was adopted, where it existed before us; UNKNOWN where nobody wrote that down.
     `keeps` is, for a duplicate, the remote id of the entity that stays; it has to be there.
     """
@@ -72,7 +72,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
     remote_id: str
     before: Fields
     parent_id: str = ""
-    takes: tuple[str, ...] = ()
+    cascades: tuple[str, ...] = field(default=(), name="takes")  # its name in plan files and in the store
     cause: Cause = "no longer declared"
     adopted: str = ""
     keeps: str = ""

@@ -11,7 +11,7 @@ class Entity(Struct, frozen=True):
 
     `fields` are flat and as the author wrote them: that is what is sent. They are normalized only
     to be compared. A resource's `content` path holds the digest; the bytes are in `content`. Paths in
-    `lent` are sent and not remembered as ours.
+    `unowned_paths` are sent and not remembered as ours.
     """
 
     address: Address
@@ -20,4 +20,4 @@ class Entity(Struct, frozen=True):
     controls: Controls = Controls()
     content: Content | None = None
     devices_in_scope: bool = False
-    lent: frozenset[str] = frozenset()
+    unowned_paths: frozenset[str] = frozenset()

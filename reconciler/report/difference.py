@@ -76,7 +76,7 @@ def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - 
             }
         case Delete():
             form["before"] = dict(change.before)
-            form["takes"] = list(change.takes)
+            form["takes"] = list(form.pop("cascades"))  # the name that plan files use
         case _:
             assert_never(change)
     return form if same_salt else _unmasked(form)

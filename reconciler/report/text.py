@@ -143,7 +143,7 @@ def _deletes(plan: Plan, *, full: bool) -> list[Line]:
         lines += [line("    ", change.keeps, " stays")] if change.keeps else []
         lines += [line("    ", (_origin(change), "delete"))] if change.adopted else []
         below = " or ".join(child.name for child in children(change.address.kind))
-        lines += [line(f"    and its {below} ", (name, "delete")) for name in change.takes]
+        lines += [line(f"    and its {below} ", (name, "delete")) for name in change.cascades]
         lines += delete_lines(change.before, change.address.kind) if full else []
     return [*lines, *rest]
 

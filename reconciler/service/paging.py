@@ -212,7 +212,7 @@ async def _open(begin: int, limit: int, fetch: Fetch, window: int) -> AsyncGener
             while True:
                 (offset, _), page = await flight.next()
                 if page.last or not page.rows:
-                    beyond = await flight.rest()
+                    beyond = await flight.remaining_pages()
                     stray = any(later.rows for later in beyond)
                     yield replace(page, trouble="rows follow behind its end") if stray else page
                     return
@@ -260,7 +260,7 @@ class _Flight:
         self._under_way.popleft()
         return ask, page
 
-    async def rest(self) -> list[Page]:
+    async def remaining_pages(self) -> list[Page]:
         """All pages still under way."""
         return [(await self.next())[1] for _ in range(len(self._under_way))]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from msgspec import Struct, ValidationError, convert, structs
+from msgspec import Struct, ValidationError, convert, field, structs, to_builtins
 from sqlalchemy import Connection, bindparam, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
@@ -34,7 +34,7 @@ id_length = 12  # of 32 hexadecimal digits: 48 bits
 
 
 class Holder(Struct, frozen=True):
-    """Who holds the lock. `seat` is where `pid` means something: one boot of one host, and its processes.
+    """Who holds the lock. `host_id`: the boot and the process namespace in which `pid` is unique.
 
     `counter` says how often the lock was taken; times are ISO 8601 on the store's clock.
     """
@@ -42,7 +42,7 @@ class Holder(Struct, frozen=True):
     nonce: str
     run: str
     holder: str
-    seat: str
+    host_id: str = field(name="seat")  # its column in every store there is
     pid: int
     since: str
     expires: str
@@ -55,7 +55,8 @@ class Holder(Struct, frozen=True):
 
     def columns(self) -> dict[str, str | int]:
         """The row's own columns."""
-        return {name: getattr(self, name) for name in self.__struct_fields__}
+        columns: dict[str, str | int] = to_builtins(self)
+        return columns
 
 
 class Lock:
@@ -170,7 +171,7 @@ class Lock:
 
 
 # Built once, because every transaction that records an intent runs it.
-_LOCK = select(*(LOCKS.c[name] for name in Holder.__struct_fields__)).where(
+_LOCK = select(*(LOCKS.c[name] for name in Holder.__struct_encode_fields__)).where(
     LOCKS.c.origin == bindparam("of_origin"), LOCKS.c.stack == bindparam("of_stack")
 )
 
@@ -223,7 +224,7 @@ def _row(connection: Connection, owner: Owner) -> Holder | None:
     if row is None:
         return None
     try:
-        return convert(dict(zip(Holder.__struct_fields__, row, strict=True)), Holder)
+        return convert(dict(zip(Holder.__struct_encode_fields__, row, strict=True)), Holder)
     except ValidationError:
         raise CorruptRecord("the store's record of the lock is damaged.", next=RESTORE) from None
 
@@ -242,7 +243,7 @@ def _sealed_row(connection: Connection, owner: Owner) -> Holder | None:
 
 def gone(holder: Holder) -> bool:
     """Whether its process has ended, on this very machine: the next run takes its lock at once."""
-    return bool(holder.seat) and holder.seat == _seat() and not _alive(holder.pid)
+    return bool(holder.host_id) and holder.host_id == _host_id() and not _alive(holder.pid)
 
 
 def _over(holder: Holder, now: datetime) -> bool:
@@ -277,7 +278,7 @@ def _myself(run: str, nonce: str) -> Holder:
         nonce=nonce,
         run=run,
         holder=f"{operator()} (process {pid})",
-        seat=_seat(),
+        host_id=_host_id(),
         pid=pid,
         since="",
         expires="",
@@ -285,7 +286,7 @@ def _myself(run: str, nonce: str) -> Holder:
     )
 
 
-def _seat() -> str:
+def _host_id() -> str:
     # Containers share host names, and each counts its processes from 1: the name alone would make
     # a live holder look dead. Where the system tells nothing finer, the lease has to decide.
     try:

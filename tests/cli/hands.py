@@ -57,7 +57,7 @@ class Service:
         return {one["firstName"]: one["id"] for one in self.call("GET", "/contacts").get("contacts", [])}
 
     def rename(self, remote_id: str, title: str) -> None:
-        """Change a job title behind our back."""
+        """Change a job title at the service."""
         whole = self.call("GET", f"/contacts/{remote_id}?customFields=true")
         kept = (
             "firstName",

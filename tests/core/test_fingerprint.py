@@ -86,7 +86,7 @@ DIFFERENT: Mapping[str, Callable[[], Plan]] = {
     "field cause": lambda: field(cause="drifted"),
     "delete id": lambda: with_change(DELETE, structs.replace(DELETE, remote_id="C4")),
     "delete before": lambda: with_change(DELETE, structs.replace(DELETE, before={"firstName": "New"})),
-    "delete takes": lambda: with_change(DELETE, structs.replace(DELETE, takes=())),
+    "delete cascades": lambda: with_change(DELETE, structs.replace(DELETE, cascades=())),
     "delete parent": lambda: with_change(DELETE, structs.replace(DELETE, parent_id="Q")),
     "adoption id": lambda: structs.replace(
         PLAN, adoptions=(structs.replace(PLAN.adoptions[0], remote_id="B3"),)

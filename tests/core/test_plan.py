@@ -508,7 +508,7 @@ def test_deleting_a_contact_takes_its_devices_in_one_change_that_says_so() -> No
     (change,) = planned(desired(scopes=[OPS]), there, known).changes
 
     assert isinstance(change, Delete)
-    assert change.takes == ("Tablet", "device/ops/jane/phone")
+    assert change.cascades == ("Tablet", "device/ops/jane/phone")
     assert change.before == {"workEmailAddress1": JANE_MAIL}
 
 

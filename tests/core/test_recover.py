@@ -204,7 +204,7 @@ def sides() -> list[tuple[Change, Change]]:
         (delete, structs.replace(delete, remote_id="00AC")),
         (delete, structs.replace(delete, before={"firstName": "Janet"})),
         (delete, structs.replace(delete, before={})),
-        (delete, structs.replace(delete, takes=("device/ops/jane-doe/phone",))),
+        (delete, structs.replace(delete, cascades=("device/ops/jane-doe/phone",))),
     ]
 
 

@@ -19,7 +19,7 @@ ALL = {
 
 
 def chosen(selection: Selection) -> set[Address]:
-    return {address for address, tags in ALL.items() if selection.takes(address, tags)}
+    return {address for address, tags in ALL.items() if selection.selects(address, tags)}
 
 
 @pytest.mark.parametrize(

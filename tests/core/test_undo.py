@@ -137,7 +137,7 @@ def test_what_was_deleted_is_created_with_what_the_plan_held_of_it() -> None:
 
 def test_what_a_deleted_contact_took_along_is_named() -> None:
     """Its devices have push tokens, and its password was never to be read."""
-    change = structs.replace(DELETED, takes=("Tablet", "Watch"))
+    change = structs.replace(DELETED, cascades=("Tablet", "Watch"))
     known = recorded(record("contact/ops/otto", "C3", firstName="Otto", password="canary"))
 
     made = undo(planned(change), {}, known)

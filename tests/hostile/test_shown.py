@@ -30,7 +30,7 @@ def _plan(text: str) -> Plan:
     changes = (
         Create(contact("ops", "new"), "a.yaml:1", {"firstName": text, "custom.x": text}),
         Update(JANE, "a.yaml:2", "9A01", (FieldChange("jobTitle", text, f"{text}!", "declared"),)),
-        structs.replace(OLD_HAND, before={"firstName": text}, takes=(text,)),
+        structs.replace(OLD_HAND, before={"firstName": text}, cascades=(text,)),
     )
     return structs.replace(EMPTY, changes=changes, skips=(structs.replace(PROTECTED, what=text),))
 

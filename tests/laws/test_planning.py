@@ -196,12 +196,12 @@ def test_a_plan_never_touches_what_the_selection_does_not_take(world: World, cho
     tags = {address: entity.controls.tags for address, entity in world.desired.entities.items()}
     acted = [*plan.changes, *plan.adoptions, *plan.skips]
 
-    assert all(selection.takes(one.address, tags.get(one.address, {})) for one in acted)
+    assert all(selection.selects(one.address, tags.get(one.address, {})) for one in acted)
     contacts = {new for new in plan.renames.values() if new.kind == "contact"}
     for new in plan.renames.values():
-        assert selection.takes(new, tags.get(new, {})) or new.above in contacts
+        assert selection.selects(new, tags.get(new, {})) or new.above in contacts
     for address in plan.gone:
-        assert selection.takes(address, {}) or address.above in plan.gone
+        assert selection.selects(address, {}) or address.above in plan.gone
 
 
 @LAW

@@ -46,7 +46,7 @@ OLD_HAND = Delete(
     contact("ops", "old-hand"),
     "8F21B0C4",
     {"firstName": "Otto", "lastName": "Hand", "workMobilePhone1": "+61491570156"},
-    takes=("device/ops/old-hand/pixel",),
+    cascades=("device/ops/old-hand/pixel",),
     adopted="2026-02-01T08:00:00+00:00",
 )
 JANE = Update(
@@ -176,7 +176,7 @@ LONG = Plan(
                 contact("ops", f"old-{number:02}"),
                 f"8F{number:02}",
                 {"firstName": "Old"},
-                takes=("pixel", "tablet"),
+                cascades=("pixel", "tablet"),
             )
             for number in range(41)
         ),
@@ -281,7 +281,9 @@ LATER = Plan(
         ),
         Delete(ROTA.address, "R7", {"name": "rota.csv"}),
         Delete(contact("ops", "kim-roe"), "9A02", {"firstName": "Kim"}),
-        Delete(OLD_HAND.address, "8F21B0C4", OLD_HAND.before, takes=("device/ops/old-hand/pixel", "tablet")),
+        Delete(
+            OLD_HAND.address, "8F21B0C4", OLD_HAND.before, cascades=("device/ops/old-hand/pixel", "tablet")
+        ),
     ),
     fingerprint=OTHER_FINGERPRINT,
 )

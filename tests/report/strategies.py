@@ -95,7 +95,7 @@ deletes = st.builds(
     remote_id=texts,
     before=fields,
     parent_id=texts,
-    takes=st.lists(texts, max_size=3).map(tuple),
+    cascades=st.lists(texts, max_size=3).map(tuple),
     cause=causes,
     adopted=times | st.just("unknown"),
 )

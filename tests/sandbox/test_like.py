@@ -95,13 +95,13 @@ def test_every_value_of_a_switch_is_one_that_the_sandbox_takes(switch: Any) -> N
     """A misspelt value would be refused by the sandbox, or worse, do nothing."""
     field = switch.name.replace("-", "_")
     values: dict[type, str] = {click.types.IntRange: "3", click.types.FloatRange: "2.5"}
-    if switch.takes is None:
+    if switch.values is None:
         given = [[f"--{switch.name}"], [f"--no-{switch.name}"]]
     else:
         words = (
-            switch.takes
-            if isinstance(switch.takes, tuple)
-            else [values.get(type(switch.takes), "https://a.example")]
+            switch.values
+            if isinstance(switch.values, tuple)
+            else [values.get(type(switch.values), "https://a.example")]
         )
         given = [[f"--{switch.name}", word] for word in words]
 

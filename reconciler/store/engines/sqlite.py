@@ -313,7 +313,7 @@ def _opener(path: Path, *, writing: bool) -> Callable[[], sqlite3.Connection]:
 
 def _tune(connection: sqlite3.Connection, *, writing: bool) -> None:
     if writing:
-        _keep_a_log(connection)
+        _enable_wal(connection)
         # What is deleted or replaced is overwritten with zeros. Not every build of SQLite does so by itself.
         connection.execute("PRAGMA secure_delete = ON")
     else:
@@ -321,7 +321,7 @@ def _tune(connection: sqlite3.Connection, *, writing: bool) -> None:
     connection.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
 
 
-def _keep_a_log(connection: sqlite3.Connection) -> None:
+def _enable_wal(connection: sqlite3.Connection) -> None:
     """Let a plan be made while an apply writes. Raises sqlite3.Error.
 
     The first of several programs that open a new file changes its mode, and SQLite does not let the others
