@@ -19,6 +19,7 @@ from reconciler.model.address import Address
 from reconciler.model.changes import FieldChange, Update
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS, Field, Kind
 from reconciler.sandbox.xml.forms import read_xml, write_xml
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import media
@@ -163,7 +164,7 @@ RESPONSE = record(
     link=LINKS, type=text, from_=SENDER, responseMessage=ANSWER, optional="responseCount percentageTotal"
 )
 
-# (kind of the media type) -> what stands in a document of it, one of each form; every row of the table.
+# (kind of the media type) -> what stands in a document of it, one of each form.
 DOCUMENTS: dict[str, tuple[Make, ...]] = {
     "contact": (CONTACT, page("contacts", CONTACT)),
     "contactdevice": (DEVICE, page("devices", DEVICE)),
@@ -190,9 +191,44 @@ DOCUMENTS: dict[str, tuple[Make, ...]] = {
 EMPTY_IS_NOTHING: dict[str, Any] = {"calls": []}
 
 
-def test_every_kind_of_the_table_is_generated() -> None:
+MEDIA = (*(kind.media for kind in KINDS.values()), *xmlforms.FORMS)
+
+
+def test_every_kind_of_document_is_generated() -> None:
     """A new row without a generator would be a kind that nobody has tried."""
-    assert DOCUMENTS.keys() == {*xmlforms.FORMS, "error"}
+    assert DOCUMENTS.keys() == {*MEDIA, "error"}
+
+
+def test_a_kind_that_xml_has_never_heard_of_is_written_by_its_row() -> None:
+    """A new kind is one row: its name is the root, its plural the list, each of its fields one value."""
+    fields = (
+        Field("name"),
+        Field("body", wire="text"),
+        Field("shared", type="flag"),
+        Field("reply", type="group"),
+        Field("reply.to"),
+        Field("reply.always", type="flag"),
+    )
+    kind = Kind("template", "templates", "message-template", ("name",), fields, 1, ("name",), ("name",))
+
+    form = xmlforms.form_of(kind)
+
+    reply = xmlforms.Shape(single=frozenset({"to"}), truths=frozenset({"always"}))
+    assert (form.root, form.collection) == ("template", "templates")
+    assert form.rows == xmlforms.Rows("template", form.shape, space=xmlforms.DAP)
+    assert form.shape == xmlforms.Shape(
+        single=frozenset({"name", "text"}), truths=frozenset({"shared"}), objects={"reply": reply}, links=True
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_second_value_of_a_field_is_refused(kind: Kind) -> None:
+    """Whichever of the two were taken would hide the other one, and a plan would be made of it."""
+    root = xmlforms.form_of(kind).root
+    for name in [field.wire or field.name for field in kind.keys if field.name not in kind.structured]:
+        body = f"<{root}><{name}>a</{name}><{name}>b</{name}></{root}>".encode()
+        with pytest.raises(media.BadBody, match="a value stands twice"):
+            media.decode(body, kind.media, "xml")
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -347,7 +383,7 @@ def test_every_document_is_read_without_a_namespace_too(kind: str) -> None:
         assert read == media.decode(written, "contact" if kind == "error" else kind, "xml")
 
 
-@pytest.mark.parametrize("kind", xmlforms.FORMS)
+@pytest.mark.parametrize("kind", MEDIA)
 @pytest.mark.parametrize("root", ["nothing", "html", "Error", "Return", "fault", "contacts"])
 def test_an_unknown_root_without_a_namespace_is_an_error(kind: str, root: str) -> None:
     """R5: what has no namespace has only its name to be known by."""

@@ -1,6 +1,6 @@
 """XML <-> the plain dict that the JSON form of the same document is, kind by kind.
 
-Belongs here: reading elements by the table of forms.py, and the root of what is written; so nothing above
+Belongs here: reading elements by their forms (forms.py), and the root of what is written; so nothing above
 http/media.py knows the form. Not here: filling elements (fill.py), what is well-formed (text.py), which
 names mean what (forms.py).
 
@@ -27,7 +27,7 @@ from typing import Any
 from reconciler.core.normalize import instant
 from reconciler.service.answers import BadBody
 from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
-from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, FORMS, LINK, Form, Rows, Shape
+from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, LINK, Form, Rows, Shape, form_for
 from reconciler.service.xml.text import XSI, Element, Unfit, parse, write
 
 __all__ = ["Unfit", "decode", "encode"]
@@ -43,7 +43,7 @@ def decode(body: bytes, kind: str) -> Document:
     Raises BadBody for everything else: no XML, a page in HTML, another root, a value that stands twice.
     """
     root = parse(body)
-    form = FORMS[kind]
+    form = form_for(kind)
     if root.name.casefold() == "html":
         raise BadBody("it is a page in HTML")
     if root.space not in OURS:
@@ -62,7 +62,7 @@ def encode(document: Mapping[str, Any], kind: str) -> bytes:
 
     Raises Unfit, without the value, for what XML cannot carry.
     """
-    form = FORMS[kind]
+    form = form_for(kind)
     if isinstance(document.get(form.collection), list):
         root, shape = Element("return", DAP), _list_shape(form)
     elif "errorSummary" in document or "errorText" in document:
@@ -97,27 +97,27 @@ def _object(element: Element, shape: Shape) -> Document:
     for key, value in _attributes(element):
         known = key in shape.attributes or key in shape.numbers
         found[key if known else f"@{key}"] = _typed(value, key, shape)
-    groups, once = _groups(element), shape.once
+    groups = _groups(element)
     unwrapped = {rows.item: key for key, rows in shape.lists.items() if not rows.wrapped}
     for name, elements in groups.items():
         if name in found:
             raise BadBody("a value stands twice: as an attribute and as an element")
         if name == "link" and shape.links:
             continue
-        _put(found, unwrapped.get(name, name), elements, shape, once)
+        _put(found, unwrapped.get(name, name), elements, shape)
     if shape.links:
         found["link"] = [_object(child, LINK) for child in groups.get("link", ())]
     return found
 
 
-def _put(found: Document, key: str, elements: list[Element], shape: Shape, once: frozenset[str]) -> None:
-    """Note what all elements of one name say. `once` is `shape.once`, which takes long to build."""
+def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> None:
+    """Note what all elements of one name say."""
     first = elements[0]
     if key in shape.lists:
         found[key] = _rows(elements, shape.lists[key])
         if _around(elements, shape.lists[key]):
             _beside(found, key, elements)
-    elif key not in once:
+    elif key not in shape.once:
         _put_free(found, key, elements)
     elif len(elements) > 1:
         raise BadBody("a value stands twice")

@@ -1,4 +1,4 @@
-"""FORMS, the one table of how each kind of the service is written in XML. A new kind is one row.
+"""How each document of the service is written in XML: a managed kind by its row, any other by FORMS.
 
 Belongs here: which keys of the JSON shape are attributes, lists, truths or numbers in XML, and the names of
 elements. Not here: reading and writing by it (documents.py, fill.py). Source: docs/service.md, XML.
@@ -6,14 +6,18 @@ elements. Not here: reading and writing by it (documents.py, fill.py). Source: d
 What no row names is text, or a structure of its own, and is carried as it is.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from reconciler.model.kind import Field, FieldType, Kind
+from reconciler.model.kinds import KINDS, children
 
 API = "http://schemas.api.whispir.com"  # the roots of entities, of errors and of callbacks
 DAP = f"{API}/dap"  # links, lists and what is in them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shape:
     """What an element holds, by the keys of its JSON object.
 
@@ -31,7 +35,7 @@ class Shape:
     objects: Mapping[str, "Shape"] = field(default_factory=dict)
     links: bool = False
 
-    @property
+    @cached_property
     def once(self) -> frozenset[str]:
         """The keys of which there is one value at most."""
         texts = self.single | self.attributes | self.truths | self.numbers | self.moments
@@ -67,37 +71,27 @@ LINK = Shape(attributes=_words("uri rel method type host"), numbers=_words("port
 ENTRY = Shape(single=_words("key value"))
 ERROR = Shape(single=_words("errorSummary errorText errorDetail"), links=True)
 
-_DEVICE = Shape(
-    single=_words(
-        "id deviceName appId appVersion platform deviceOS deviceModel status pushToken"
-        " registrationDate lastModifiedDate"
-    ),
-    links=True,
-)
-_CONTACT = Shape(
-    # By these somebody is recognized, or they decide what is sent: a second value must not hide one.
-    single=_words(
-        "id type mri firstName lastName title status companyName jobTitle division businessUnit department"
-        " timezone username lastModifiedTime workMobilePhone1 workMobilePhone2 workEmailAddress1"
-        " workEmailAddress2 workPhone1 workPhone2 workCountry personalEmailAddress1 personalEmailAddress2"
-        " personalMobilePhone1 personalPhone1 personalPhone2 otherMobile otherPhone1"
-    ),
-    lists={
-        "messagingoptions": Rows(
-            "messagingoption",
-            Shape(
-                attributes=_words("channel"),
-                single=_words("primary secondary tertiary"),
-                truths=_words("enabled"),
-            ),
+# What XML knows of a managed kind beside its row: how a field that is a list is written, lists that nobody
+# declares, and a root that is not the name of the kind.
+_FIELDS: Mapping[FieldType, Rows] = {
+    "channels": Rows(
+        "messagingoption",
+        Shape(
+            attributes=_words("channel"),
+            single=_words("primary secondary tertiary"),
+            truths=_words("enabled"),
         ),
-        "customFields": Rows("customField", Shape(single=_words("fieldName fieldValue searchKey"))),
-        "devices": Rows("device", _DEVICE),
-        "locations": Rows("location", Shape(single=_words("type"), numbers=_words("longitude latitude"))),
-    },
-    links=True,
-)
-_RESOURCE = Shape(single=_words("id name scope mimeType derefUri url"), links=True)
+    ),
+    "custom": Rows("customField", Shape(single=_words("fieldName fieldValue searchKey"))),
+}
+_UNDECLARED: Mapping[str, Mapping[str, Rows]] = {
+    "contact": {
+        "locations": Rows("location", Shape(single=_words("type"), numbers=_words("longitude latitude")))
+    }
+}
+_ROOTS = {"callback": "companyapicallback"}
+
+
 _WORKSPACE = Shape(single=_words("id projectName projectNumber status billingcostcentre"), links=True)
 
 _PARTS = ("email", "voice", "web", "social", "dlr", "features", "whatsapp", "rcs")
@@ -152,15 +146,6 @@ _REPLY = Shape(
     maps=_words("customParameters"),
     objects={"from": _SENDER, "responseMessage": _TOLD},
 )
-_CALLBACK = Shape(
-    single=_words("id name url contentType removeHTML email"),
-    truths=_words("retriesEnabled"),
-    objects={
-        "auth": Shape(single=_words("type key")),
-        "callbacks": Shape(single=_words("reply undeliverable")),
-    },
-    links=True,
-)
 _CALL = Shape(
     single=_words("id messageId messageLocation status"),
     objects={
@@ -186,11 +171,9 @@ def _listed(root: str, shape: Shape, collection: str, item: str = "") -> Form:
 
 _RESPONSES = _listed("", _RESPONSE, "messageresponses", "response")
 
-# By the <kind> of the vendor media type; deliveryResponse is what the service calls back with.
+# By the <kind> of the vendor media type, what is no managed kind; the service calls back with
+# deliveryResponse.
 FORMS: Mapping[str, Form] = {
-    "contact": _listed("contact", _CONTACT, "contacts"),
-    "contactdevice": _listed("device", _DEVICE, "devices"),
-    "resource": _listed("resource", _RESOURCE, "resources"),
     "workspace": _listed("workspace", _WORKSPACE, "workspaces"),
     "message": _listed("message", _MESSAGE, "messages"),
     "bulkmessage": _listed("message", _MESSAGE, "messages"),
@@ -198,9 +181,39 @@ FORMS: Mapping[str, Form] = {
     "messagestatus": _listed("", _STATUS, "messageStatuses", "messageStatus"),
     "messageresponse": _RESPONSES,
     "messageresponses": _RESPONSES,
-    "api-callback": _listed("companyapicallback", _CALLBACK, "callbacks", "callback"),
     "api-call": Form("call", _CALL, "calls", Rows("call", _CALL, wrapped=False)),
     "company": Form("company", Shape(single=_words("id"), links=True)),
     "auth": Form("auth", Shape(single=_words("token"), links=True)),
     "deliveryResponse": Form("deliveryResponse", _REPLY),
 }
+
+
+def form_for(media: str) -> Form:
+    """The form of a document, by the <kind> of its vendor media type. Raises KeyError for an unknown one."""
+    # Made anew for each document, in 60 microseconds, because a profile may bring kinds at run time.
+    kind = next((kind for kind in KINDS.values() if kind.media == media), None)
+    return form_of(kind) if kind else FORMS[media]
+
+
+def form_of(kind: Kind) -> Form:
+    """The form of a managed kind, as its row has it."""
+    shape = _shape_of(kind)
+    return Form(_ROOTS.get(kind.name, kind.name), shape, kind.plural, Rows(kind.name, shape, space=DAP))
+
+
+def _shape_of(kind: Kind) -> Shape:
+    lists = {one.wire or one.name: _FIELDS[one.type] for one in kind.fields if one.type in _FIELDS}
+    lists |= {child.plural: Rows(child.name, _shape_of(child)) for child in children(kind.name)}
+    lists |= _UNDECLARED.get(kind.name, {})
+    objects = {kind.wire.get(head, head): _texts(fields) for head, fields in kind.groups.items()}
+    # By its fields somebody is recognized, and they decide what is sent: a second value must not hide one.
+    shape = _texts(one for one in kind.fields if one.head == one.name)
+    single = shape.single - lists.keys() - objects.keys() - {"link"}
+    return replace(shape, single=single, lists=lists, objects=objects, links=True)
+
+
+def _texts(fields: Iterable[Field]) -> Shape:
+    """Fields as one text each, by their last names: `key` of `auth.key`."""
+    flags = {(one.wire or one.name).rpartition(".")[2]: one.type == "flag" for one in fields}
+    truths = frozenset(name for name, flag in flags.items() if flag)
+    return Shape(single=frozenset(flags) - truths, truths=truths)
