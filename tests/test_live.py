@@ -11,11 +11,14 @@ from msgspec import structs
 from world import World
 
 from reconciler.core.guard import Consent
+from reconciler.live.rows import list_fields, shown_in
 from reconciler.model.changes import Create, Delete, Update
+from reconciler.model.kinds import Field, Kind
 from reconciler.model.plans import Options
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.collections.people import invented
+from reconciler.service.found import Found
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
 CONTACTS = Scope("contact", "default")
@@ -332,3 +335,17 @@ def test_a_ticket_of_the_lock_is_neither_planned_nor_counted(tmp_path: Path, oth
     assert any(path == "/resources" for _, path in world.wire.sent)
     again = world.plan()
     assert (again.plan.changes, again.plan.adoptions) == ((), ())
+
+
+@pytest.mark.parametrize(("brief", "shown"), [(False, None), (True, frozenset())])
+def test_a_row_that_nothing_shows_to_be_whole_is_not_believed(
+    brief: bool,  # noqa: FBT001 - a parameter of pytest
+    shown: frozenset[str] | None,
+) -> None:
+    """A kind of which only the row is known: lists show all of it, or each entity is looked at by its id."""
+    fields = (Field("name"), Field("body"))
+    kind = Kind("note", "notes", "note", ("name",), fields, 1, ("name",), ("name",), brief=brief)
+    wanted = frozenset({"name", "body"})
+    row = Found("N1", {"id": "N1", "name": "a", "body": "b"})
+
+    assert shown_in(kind, (row,), list_fields(kind, wanted), wanted) == shown

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from reconciler.core.rules import Rules
 from reconciler.live.scopes import ScopeReader
 from reconciler.live.wanted import Wanted
+from reconciler.model.kinds import children
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
 
@@ -26,7 +27,7 @@ async def read_live(
     rules: Rules,
     concurrency: int = 8,
 ) -> Live:
-    """Return everything live that the plan has to know, with the devices of contacts that have them in scope.
+    """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
     `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
     by side. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
@@ -37,10 +38,8 @@ async def read_live(
     results = [task.result() for task in tasks]
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for one, (rows, _) in zip(wanted, results, strict=True):
-        entities[one.scope] = tuple(row for row in rows if row.kind == one.scope.kind)
-        if one.scope.kind == "contact":
-            devices = Scope("device", one.scope.workspace)
-            entities[devices] = tuple(row for row in rows if row.kind == "device")
+        for kind in (one.scope.kind, *(child.name for child in children(one.scope.kind))):
+            entities[Scope(kind, one.scope.workspace)] = tuple(row for row in rows if row.kind == kind)
     return Live(entities, tuple(result for _, result in results))
 
 

@@ -1,25 +1,16 @@
 """What list rows can tell, and reading several things at once.
 
-Belongs here: which fields show that a row is whole or brief, the fields to ask for, the devices in a
-contact. Not here: which rows are needed (scopes.py).
+Belongs here: the fields to ask for, what rows with them tell, and what else stands in a body. Not here: which
+rows are needed (scopes.py), which fields show that a row is whole or brief (model/kinds.py).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
 from reconciler.errors import Malformed
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import Kind, children
 from reconciler.service.found import Found, Page, remote_id
-
-# A field of every whole contact that brief rows lack: a row that shows it has honoured `fields=`.
-WITNESS = "mri"
-# Fields of every whole contact that are never asked for by name: a row that shows one is whole.
-WHOLE = frozenset({"locations", "type"})
-# Parts of a contact that are lists, by their name in a row, and the paths that they become.
-LISTS = {"messagingoptions": "messagingOptions.", "customFields": "custom."}
-# What any list row of a contact tells, however brief.
-BRIEF = frozenset({"firstName", "lastName", "status"})
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,21 +31,45 @@ async def together(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit:
     return [results[index] for index in range(len(items))]
 
 
-def devices_of(contact: Found) -> list[Found]:
-    """Return the devices that a contact's whole body shows. Raises Malformed for one without an id."""
-    rows = contact.body.get("devices")
-    bodies = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    devices = [Found(remote_id(body, "devices"), body, contact.date) for body in bodies]
-    if not all(device.remote_id for device in devices):
-        raise Malformed(f"contact {contact.remote_id}: the service shows a device without an id.")
-    return devices
+def inside(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
+    """Yield the entities in a whole body that belong to it. Raises Malformed for one without an id."""
+    for child in children(kind.name):
+        rows = whole.body.get(child.plural)
+        for body in (row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ():
+            found = Found(remote_id(body, child.plural), body, whole.date)
+            if not found.remote_id:
+                what = f"the service shows a {child.name} without an id."
+                raise Malformed(f"{kind.name} {whole.remote_id}: {what}")
+            yield child, found
 
 
-def list_fields(wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the contact fields to ask a list for: what will be compared, and the witness."""
-    plain = {path for path in wanted if "." not in path} - KINDS["contact"].write_only
-    options = {"messagingoptions" for path in wanted if path.startswith("messagingOptions.")}
-    return tuple(sorted(plain | options | {WITNESS}))
+def list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Return the fields to ask a list of brief rows for: what will be compared, and the witness."""
+    heads = {path.partition(".")[0] for path in wanted} - kind.write_only
+    # Custom fields are asked for by a parameter of their own (service/queries.py).
+    names = {kind.wire.get(head, head) for head in heads - {kind.custom}}
+    return tuple(sorted(names | {kind.listing.witness} - {""}))
+
+
+def shown_in(
+    kind: Kind, rows: Sequence[Found], asked: tuple[str, ...], wanted: frozenset[str]
+) -> frozenset[str] | None:
+    """Return the paths that such list rows show, of those wanted, or None where they show everything.
+
+    `asked` are the fields that they were asked for.
+    """
+    listing = kind.listing
+    if not kind.brief or any(listing.whole & row.body.keys() for row in rows):
+        return None
+    if not any(listing.witness in row.body for row in rows):
+        return listing.always
+    shown = listing.always | {kind.ours.get(name, name) for name in asked}
+    for head, type_ in kind.structured.items():
+        key = kind.wire.get(head, head)
+        # Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
+        if any(row.body.get(key) or (key in row.body and type_ != "channels") for row in rows):
+            shown |= {path for path in wanted if path.startswith(f"{head}.")}
+    return shown
 
 
 def size(page: Page) -> int:

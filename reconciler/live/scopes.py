@@ -12,7 +12,7 @@ from reconciler.core import normalize, ticket
 from reconciler.core.match import Index
 from reconciler.core.observe import observed
 from reconciler.errors import NotFound
-from reconciler.live.rows import BRIEF, LISTS, WHOLE, WITNESS, devices_of, list_fields, size, together
+from reconciler.live.rows import inside, list_fields, shown_in, size, together
 from reconciler.live.wanted import Wanted
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
@@ -47,15 +47,15 @@ class ScopeReader:
         looks = [_Look(record.sent) for record in wanted.records.values()]
         looks += [_Look(entity.fields) for entity in wanted.entities.values()]
         self.ours = Index(looks, wanted.rules.keys(self.kind.name))
-        self.namesakes = Index(looks, (("firstName", "lastName"),))
+        self.namesakes = Index(looks, (self.kind.listing.alike,) if self.kind.listing.alike else ())
         self.earlier = {one for record in wanted.records.values() for one in record.earlier}
-        # Only a contact's rows can be brief; those of a resource are whole but for what is never shown.
-        self.briefly = self.kind.name == "contact"
+        self.least = self.kind.listing.always  # what any row tells, however brief
+        self.mark = wanted.rules.mark_of(self.kind.name)
         self.paths = wanted.paths
-        self.fields = list_fields(self.paths) if self.briefly else ()
+        self.fields = list_fields(self.kind, self.paths) if self.kind.brief else ()
 
     async def read(self) -> tuple[list[LiveEntity], Read]:
-        """Return the rows that matter, devices among them, and how they were read."""
+        """Return the rows that matter, what belongs to them included, and how they were read."""
         self.calls += 1
         first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
@@ -65,7 +65,7 @@ class ScopeReader:
         if hidden and not direct:
             self.complete = False  # the list did not show what is there: it was not all of it
         rows += hidden
-        if direct or self._told(first.rows) == BRIEF:
+        if direct or self._told(first.rows) == self.least:
             rows += await self._searched(rows, marks=direct)
         total = self.seen if first.total is None else first.total
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
@@ -87,7 +87,7 @@ class ScopeReader:
         if told is None:
             return 0
         poor = [e for e in self.wanted.entities.values() if e.devices_in_scope or not self._needs(e) <= told]
-        if told == BRIEF and self.wanted.unrecorded:
+        if told == self.least and self.wanted.unrecorded:
             # Brief rows do not show who they are: each that is not recorded might be one of ours.
             return max(len(poor), total - len(self.wanted.records))
         remembered = sum(1 for record in self.wanted.records.values() if record.modified)
@@ -98,9 +98,8 @@ class ScopeReader:
             return float("inf")
         told = self._told(first.rows)
         looks = 0 if told is None else 1
-        marks = 1 if self.wanted.rules.mark and self.briefly else 0
         recorded = sum(self._cost_of_one(address, told) for address in self.wanted.records)
-        return recorded + len(self.wanted.unrecorded) * (1 + looks) + marks
+        return recorded + len(self.wanted.unrecorded) * (1 + looks) + bool(self.mark)
 
     def _cost_of_one(self, address: Address, told: frozenset[str] | None) -> int:
         """Return the calls that somebody recorded takes: a search for each identity, and perhaps a look."""
@@ -166,8 +165,8 @@ class ScopeReader:
             if a not in found and (marks or a in self.wanted.records)
         ]
         searches = [search for entity in nameless for search in self._searches(entity)]
-        if marks and self.wanted.rules.mark and self.briefly:
-            searches.append({self.wanted.rules.mark_path: f"{self.wanted.rules.stack}/"})
+        if marks and self.mark:
+            searches.append({self.mark: f"{self.wanted.rules.stack}/"})
         hits: dict[str, Found] = {}
         for rows_found in await together(searches, self._search, self.concurrency):
             hits |= {one.remote_id: one for one in rows_found if one.remote_id not in known}
@@ -226,17 +225,7 @@ class ScopeReader:
     # What a row tells.
 
     def _told(self, rows: Sequence[Found]) -> frozenset[str] | None:
-        """Return the paths that such list rows show, or None where they show everything."""
-        if not self.briefly or any(WHOLE & row.body.keys() for row in rows):
-            return None
-        if not any(WITNESS in row.body for row in rows):
-            return BRIEF
-        told = BRIEF.union(self.fields)
-        for key, head in LISTS.items():
-            # Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
-            if any(row.body.get(key) or (key in row.body and key != "messagingoptions") for row in rows):
-                told |= {path for path in self.paths if path.startswith(head)}
-        return told
+        return shown_in(self.kind, rows, self.fields, self.paths)
 
     def _row(self, found: Found, told: frozenset[str] | None, *, strangers: bool) -> list[LiveEntity] | None:
         """Return what a list row tells, or None when it tells too little and needs a look of its own.
@@ -251,12 +240,12 @@ class ScopeReader:
         if record:
             # What is ours and no longer declared may be deleted, and that is planned against the whole of it.
             return self._recorded_row(row, entity, record) if entity else None
-        if told == BRIEF:
+        if told == self.least:
             # Who was made twice has the same name both times; nothing else of a brief row tells.
             return None if strangers or self.namesakes.sharing(row.fields) else []
         if found.remote_id in self.earlier:
             return None
-        if str(row.fields.get(self.wanted.rules.mark_path, "")).startswith(f"{self.wanted.rules.stack}/"):
+        if str(row.fields.get(self.mark, "")).startswith(f"{self.wanted.rules.stack}/"):
             return None
         # Also somebody recorded may be meant: whoever was removed and made again by hand has a new id.
         same = self.declared.sharing(row.fields)
@@ -281,7 +270,7 @@ class ScopeReader:
         return frozenset(entity.fields) - self.kind.write_only
 
     def _is_ticket(self, found: Found) -> bool:
-        return self.kind.name == "resource" and ticket.reserved(found.body.get("name"))
+        return self.kind.tickets and ticket.reserved(found.body.get("name"))
 
     def _entity(self, found: Found) -> LiveEntity:
         return observed(
@@ -289,12 +278,16 @@ class ScopeReader:
         )
 
     def _entities(self, found: Found) -> list[LiveEntity]:
-        """Return a whole entity, and a contact's devices after it; nothing for a ticket of the lock."""
+        """Return a whole entity, and what belongs to it after it; nothing for a ticket of the lock."""
         if self._is_ticket(found):
             return []  # the one place: what is not read is not planned, adopted or pruned
         workspace = self.wanted.scope.workspace
-        devices = [
-            observed("device", workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id)
-            for one in (devices_of(found) if self.kind.name == "contact" else ())
+        return [
+            self._entity(found),
+            *(
+                observed(
+                    kind.name, workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id
+                )
+                for kind, one in inside(self.kind, found)
+            ),
         ]
-        return [self._entity(found), *devices]

@@ -59,6 +59,22 @@ class Field(Struct, frozen=True):
         return self.name.partition(".")[0]
 
 
+class Listing(Struct, frozen=True):
+    """What the rows of a list tell, where they are brief. Source: docs/service.md, lists.
+
+    `always` are the fields that every row shows, and `alike` those of them that two of the same share.
+    `witness` is a field of every whole entity that only a row which has honoured `fields=` shows; `whole` are
+    fields that are never asked for by name: a row that shows one is whole. `spare` are fields that mean
+    nothing to a lookup: asked for in any order, they make its address new.
+    """
+
+    always: frozenset[str] = frozenset()
+    alike: tuple[str, ...] = ()
+    witness: str = ""
+    whole: frozenset[str] = frozenset()
+    spare: tuple[str, ...] = ()
+
+
 class Kind(Struct, frozen=True, dict=True):
     """One kind of entity.
 
@@ -68,10 +84,11 @@ class Kind(Struct, frozen=True, dict=True):
     it belongs to, below whose entries it stands. `wave`: lower ones are written first, and deleted last.
     `headline` is what a plan shows first. `telling`: a body with none of these is no entity of this kind.
     `optional` are the actions that a deployment may lack (the profile says so). `marked`: a custom field may
-    carry our ownership mark. `brief`: lists show part of each entity. `company`: it belongs to no workspace,
-    and stands in manifests of the workspace `default` alone. `in_use` says why a delete of one always asks
-    for consent. `rosters`: rows of a CSV file may declare it. `title`, `about`, `listed` (of the section that
-    holds them) and `example` are for editors.
+    carry our ownership mark. `brief`: lists show part of each entity, and `listing` which. `company`: it
+    belongs to no workspace, and stands in manifests of the workspace `default` alone. `in_use` says why a
+    delete of one always asks for consent. `rosters`: rows of a CSV file may declare it. `respelt`: a profile
+    may spell its fields in another way. `tickets`: the lock in the service keeps its tickets among them.
+    `title`, `about`, `listed` (of the section that holds them) and `example` are for editors.
     """
 
     name: str
@@ -93,9 +110,12 @@ class Kind(Struct, frozen=True, dict=True):
     optional: frozenset[str] = frozenset()
     marked: bool = False
     brief: bool = False
+    listing: Listing = Listing()
     company: bool = False
     in_use: str = ""
     rosters: bool = False
+    respelt: bool = False
+    tickets: bool = False
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:
@@ -177,6 +197,11 @@ class Kind(Struct, frozen=True, dict=True):
     def content(self) -> str:
         """The field that holds a payload, or ""."""
         return next((field.name for field in self.fields if field.type == "content"), "")
+
+    @cached_property
+    def custom(self) -> str:
+        """The field that holds custom values by name, or ""; the service shows them where it is asked to."""
+        return next((field.name for field in self.fields if field.type == "custom"), "")
 
     @cached_property
     def presumed(self) -> tuple[Field, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from reconciler.model.contact_fields import CONTACT_FIELDS
-from reconciler.model.kind import Field, Kind
+from reconciler.model.kind import Field, Kind, Listing
 
 __all__ = ["CALLBACK", "CONTACT", "DEVICE", "KINDS", "RESOURCE", "Field", "Kind", "children"]
 
@@ -44,7 +44,19 @@ CONTACT = Kind(
     optional=frozenset({"create", "update", "delete"}),
     marked=True,
     brief=True,
+    listing=Listing(
+        always=frozenset({"firstName", "lastName", "status"}),
+        alike=("firstName", "lastName"),
+        witness="mri",
+        whole=frozenset({"locations", "type"}),
+        # They say where somebody works, and nothing by which people are reached.
+        spare=(
+            *("companyName", "jobTitle", "division", "businessUnit", "department", "timezone"),
+            *("teamName1", "role1", "teamName2", "role2", "workState", "workCountry"),
+        ),
+    ),
     rosters=True,
+    respelt=True,
     fields=(
         *CONTACT_FIELDS,
         *_service("id", "type", "mri", "devices", "link", "lastModifiedTime", "locations"),
@@ -144,6 +156,7 @@ RESOURCE = Kind(
     headline=("name", "scope", "content"),
     telling=("name", "scope", "mimeType"),
     optional=frozenset({"create", "update", "delete"}),
+    tickets=True,
     fields=(
         Field(
             "name",

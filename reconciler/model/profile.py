@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import KINDS, Kind
 
 _Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
 _Field = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_]{0,99}\Z")]
@@ -65,17 +65,23 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
         )
         return frozenset((kind.name, action) for kind in lacking for action in kind.optional)
 
-    def read(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A contact's body with this program's names. Where both spellings stand, both are left alone."""
-        return _renamed(body, {theirs: ours for ours, theirs in self.field_names.items()})
+    def names(self, kind: Kind) -> Mapping[str, str]:
+        """The deployment's spelling of fields of a kind, where it has another one."""
+        return self.field_names if kind.respelt else {}
 
-    def written(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A contact's body with the deployment's names; the reverse of `read`."""
-        return _renamed(body, self.field_names)
+    def read(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+        """A body with this program's names. Where both spellings stand, both are left alone."""
+        names = self.names(kind)
+        return _renamed(body, {theirs: ours for ours, theirs in names.items()}) if names else body
 
-    def searched(self, name: str) -> str:
-        """The query parameter of a field."""
-        return self.search_names.get(name) or self.field_names.get(name, name)
+    def written(self, kind: Kind, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A body with the deployment's names; the reverse of `read`."""
+        return _renamed(body, self.names(kind))
+
+    def searched(self, kind: Kind, name: str) -> str:
+        """The query parameter of a field of a kind."""
+        names = {**self.field_names, **self.search_names} if kind.respelt else {}
+        return names.get(name, name)
 
 
 def _renamed(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

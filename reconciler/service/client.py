@@ -52,7 +52,7 @@ class Reader:
     """The service for reading: nothing here writes, and its transport sends nothing but GET.
 
     `calls` counts the requests that were sent, by method. Every kind has its collection, by the name of the
-    kind; those below are attributes too.
+    kind; those that users of this library ask for most are attributes too.
     """
 
     _collection: type[ReadCollection] = ReadCollection

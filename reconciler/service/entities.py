@@ -1,4 +1,4 @@
-"""Contacts, devices, resources: list, search, get, create, replace, delete.
+"""Entities of every kind: list, search, get, create, replace, delete.
 
 Belongs here: which call each of these is. Not here: opening a client (client.py), the shapes of answers
 (shapes.py), carrying a call out (http/transport.py), walking pages (paging.py), choosing among matches
@@ -15,19 +15,19 @@ from typing import Any
 
 from reconciler.core.normalize import secrets_of
 from reconciler.errors import ServiceError, SettingsError
-from reconciler.model.kinds import CONTACT, DEVICE, Kind
+from reconciler.model.kinds import KINDS, Kind
 from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import Call
 from reconciler.service.found import Done, Found, Page, Rows
-from reconciler.service.http import caches, refusals, urls
+from reconciler.service.http import refusals, urls
 from reconciler.service.http.transport import Transport
 from reconciler.service.http.withheld import withhold
-from reconciler.service.queries import EVERYTHING, Query, parameters
+from reconciler.service.queries import EVERYTHING, Query, parameters, with_custom
 
 
 class ReadCollection:
-    """One kind of entity, for reading. Devices live under a contact: `parent` is the contact's id."""
+    """One kind of entity, for reading. `parent` is the id of what it belongs to, as a device to a contact."""
 
     def __init__(self, kind: Kind, transport: Transport, profile: Profile, *, window: int) -> None:
         self.kind = kind
@@ -45,8 +45,8 @@ class ReadCollection:
         limit: int = 0,
     ) -> Page:
         """One page, from row number `offset` (from 0); `limit` 0 asks for the largest."""
-        if self.kind is DEVICE:
-            return await self._devices(workspace, parent)
+        if self.kind.parent:
+            return await self._inside(workspace, parent)
         asked = (
             ("limit", str(limit or self._profile.page_max)),
             ("offset", str(offset)),
@@ -102,32 +102,27 @@ class ReadCollection:
         """All rows whose fields contain the texts, as far as the service heeds them: compare them again.
 
         It decides about absence, so its address is new each time, also for a cache that reads addresses in
-        normal form: contacts are asked for some fields more, in any order.
+        normal form: where rows are brief, some fields more are asked for, in any order.
         """
-        filling = caches.FILLING if self.kind is CONTACT else ()
-        more = tuple(name for name in filling if name not in query.fields)
+        # 12! = 479,001,600 orders of a contact's are as many addresses, also for a cache that sorts queries.
+        more = tuple(name for name in self.kind.listing.spare if name not in query.fields)
         asked = replace(query, fields=(*query.fields, *more))
         return await self.list(asked, workspace=workspace, parent=parent)
 
     async def get(self, remote_id: str, *, workspace: str = "", parent: str = "") -> Found:
-        """The whole entity, contacts with their custom fields. Raises NotFound."""
-        query = (("customFields", "true"),) if self.kind is CONTACT else ()
-        call = Call("GET", self._path(workspace, parent, remote_id), self.kind.media, query, "offset")
+        """The whole entity, with its custom fields. Raises NotFound."""
+        path = self._path(workspace, parent, remote_id)
+        call = Call("GET", path, self.kind.media, with_custom(self.kind), "offset")
         found = await self._transport.call(call, lambda answer: shapes.entity(answer, self.kind, remote_id))
         return self._ours(found)
 
-    async def _devices(self, workspace: str, contact: str) -> Page:
-        """The devices that a contact's own document shows. Source: facts 3: no list of devices is known."""
-        call = Call(
-            "GET",
-            urls.path(
-                shapes.template(CONTACT, named=bool(workspace), one=True), {"wid": workspace, "id": contact}
-            ),
-            CONTACT.media,
-            (("customFields", "true"),),
-            "offset",
-        )
-        return await self._transport.call(call, lambda answer: shapes.devices(answer, contact))
+    async def _inside(self, workspace: str, parent: str) -> Page:
+        """What the parent's own document shows. Source: facts 3: no list of devices is known."""
+        above = KINDS[self.kind.parent]
+        template = shapes.template(above, named=bool(workspace), one=True)
+        path = urls.path(template, {"wid": workspace, "id": parent})
+        call = Call("GET", path, above.media, with_custom(above), "offset")
+        return await self._transport.call(call, lambda answer: shapes.inside(answer, self.kind, parent))
 
     def _path(self, workspace: str, parent: str = "", remote_id: str | None = None) -> str:
         template = shapes.template(self.kind, named=bool(workspace), one=remote_id is not None)
@@ -135,9 +130,7 @@ class ReadCollection:
 
     def _ours(self, found: Found) -> Found:
         """The same with this program's names of fields."""
-        if self.kind is not CONTACT or not self._profile.field_names:
-            return found
-        return replace(found, body=self._profile.read(found.body))
+        return replace(found, body=self._profile.read(self.kind, found.body))
 
 
 class Collection(ReadCollection):
@@ -151,8 +144,7 @@ class Collection(ReadCollection):
         self._may("create")
         path = self._path(workspace, parent)
         # The answer shows custom fields only when asked to; one call less than reading them afterwards.
-        query = (("customFields", "true"),) if self.kind is CONTACT else ()
-        call = Call("POST", path, self.kind.media, query, body=self._encoded(body))
+        call = Call("POST", path, self.kind.media, with_custom(self.kind), body=self._encoded(body))
         with self._withholding(body):
             found = await self._transport.call(call, lambda answer: shapes.created(answer, self.kind.plural))
         return self._ours(found)
@@ -186,8 +178,7 @@ class Collection(ReadCollection):
             raise
 
     def _encoded(self, body: Mapping[str, Any]) -> bytes:
-        written = self._profile.written(body) if self.kind is CONTACT else body
-        return self._transport.encode(self.kind.media, written)
+        return self._transport.encode(self.kind.media, self._profile.written(self.kind, body))
 
     def _may(self, action: str) -> None:
         # A plan with such a change is refused long before (rule C1); this is for whoever plans without us.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.errors import SettingsError
-from reconciler.model.kinds import CONTACT, Kind
+from reconciler.model.kind import Kind
 from reconciler.model.profile import Profile
 
 Parameters = tuple[tuple[str, str], ...]
@@ -36,17 +36,22 @@ class Query:
 EVERYTHING = Query()
 
 
+def with_custom(kind: Kind) -> Parameters:
+    """The parameter without which a body has no custom fields, where the kind has any (facts 2)."""
+    return (("customFields", "true"),) if kind.custom else ()
+
+
 def parameters(query: Query, kind: Kind, profile: Profile) -> Parameters:
     """The query as parameters, with the names that this deployment has for fields.
 
     Raises SettingsError for a filter whose name is another parameter.
     """
-    renamed = profile.field_names if kind is CONTACT else {}
+    renamed = profile.names(kind)
     asked = [(_filter(name, kind, profile), text) for name, text in query.filters.items()]
     if query.fields:
         asked.append(("fields", ",".join(renamed.get(name, name) for name in query.fields)))
-    if query.custom and kind is CONTACT:
-        asked.append(("customFields", "true"))
+    if query.custom:
+        asked += with_custom(kind)
     if query.sort:
         names = query.sort.removeprefix("-").split(",")
         asked.append(("sortFields", ",".join(_asked(renamed.get(name, name)) for name in names)))
@@ -61,7 +66,7 @@ def _filter(name: str, kind: Kind, profile: Profile) -> str:
             f"{name[:40]!a} is no field that can be searched.",
             next="check identity in the settings: it names fields of an entity.",
         )
-    return profile.searched(given) if kind is CONTACT else given
+    return profile.searched(kind, given)
 
 
 def _asked(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The shapes of paths and of good answers: page, entity, devices of a contact, created, done.
+"""The shapes of paths and of good answers: page, entity, what belongs to an entity, created, done.
 
 Belongs here: the one place that knows what an answer of each call looks like. Not here: which calls
 there are (entities.py), lists beyond one page (paging.py).
@@ -10,7 +10,7 @@ for a GET and into a doubt for a write.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.model.kinds import CONTACT, DEVICE, Kind
+from reconciler.model.kinds import KINDS, Kind
 from reconciler.model.profile import Profile
 from reconciler.service import paging
 from reconciler.service.answers import Answer, BadBody
@@ -23,7 +23,7 @@ _created_statuses = (200, 201)  # facts 2 to 4: 201; 200 is read liberally. 202 
 def template(kind: Kind, *, named: bool, one: bool) -> str:
     """The path of a kind's collection, or of one entity in it, in a named workspace or the default one."""
     within = "/workspaces/{wid}" if named else ""
-    above = f"/{CONTACT.plural}/{{parent}}" if kind.parent else ""
+    above = f"/{KINDS[kind.parent].plural}/{{parent}}" if kind.parent else ""
     return f"{within}{above}/{kind.plural}{'/{id}' if one else ''}"
 
 
@@ -52,15 +52,15 @@ def single(
     return Found(asked, document, _date(answer))
 
 
-def devices(answer: Answer, contact: str) -> Page:
-    """The devices in a contact's document, all on one page."""
-    found = entity(answer, CONTACT, contact)
-    items = found.body.get(DEVICE.plural)
+def inside(answer: Answer, kind: Kind, parent: str) -> Page:
+    """The entities of a kind in the document of what they belong to, all on one page."""
+    found = entity(answer, KINDS[kind.parent], parent)
+    items = found.body.get(kind.plural)
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise BadBody("it shows no list of devices")
-    rows = tuple(Found(remote_id(item, DEVICE.plural), item, found.date) for item in items)
+        raise BadBody(f"it shows no list of {kind.plural}")
+    rows = tuple(Found(remote_id(item, kind.plural), item, found.date) for item in items)
     if not all(row.remote_id for row in rows):
-        raise BadBody("one of its devices has no id")
+        raise BadBody(f"one of its {kind.plural} has no id")
     return Page(rows, len(rows), last=True)
 
 

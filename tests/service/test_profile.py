@@ -9,6 +9,7 @@ from msgspec import structs
 from service.support import ID, Clock, Wire, answer, contact, failure, listing, sandbox, service, with_client
 
 from reconciler.errors import Rejected, SettingsError
+from reconciler.model.kinds import CONTACT
 from reconciler.service.client import ServiceClient
 from reconciler.service.profile import file_bytes_max, load_profile, parse_profile
 from reconciler.service.queries import Query
@@ -117,8 +118,8 @@ def test_two_spellings_at_once_are_both_left_alone() -> None:
     body = {"workSetellitePhone": "1", "workSatellitePhone": "2", "firstName": "Jane"}
     profile = load_profile("whispir")
 
-    assert profile.read(dict(body)) == body
-    assert profile.written(body) == body
+    assert profile.read(CONTACT, dict(body)) == body
+    assert profile.written(CONTACT, body) == body
 
 
 def test_a_request_larger_than_the_deployment_takes_is_not_sent(tmp_path: Path) -> None:

@@ -21,24 +21,6 @@ date_tolerance_s = 2.0
 
 numbers = 2**48  # of addresses; a client begins at one by chance
 
-# Contact fields that a lookup asks for besides those it needs: any order of them means the same to the
-# service, and 12! = 479,001,600 orders are as many addresses, also for a cache that decodes and sorts
-# queries. They say where somebody works, and nothing by which people are reached.
-FILLING = (
-    "companyName",
-    "jobTitle",
-    "division",
-    "businessUnit",
-    "department",
-    "teamName1",
-    "role1",
-    "teamName2",
-    "role2",
-    "timezone",
-    "workState",
-    "workCountry",
-)
-
 # Headers in which gateways say in words where an answer came from: nginx, CloudFront and Fastly,
 # Cloudflare. `revalidated` and `miss` are not among the words: then the service was asked.
 _WORDED = ("x-cache", "x-cache-status", "cf-cache-status", "x-proxy-cache", "x-varnish-cache")
