@@ -25,8 +25,8 @@ from reconciler.core.resolve import resolve
 from reconciler.core.rules import Rules
 from reconciler.manifest.load import load
 from reconciler.manifest.schema.check import check
-from reconciler.manifest.text.tree import read_tree
 from reconciler.model.outcomes import WORDS
+from reconciler.parsing.tree import read_tree
 
 ROOT = Path(__file__).parents[1]
 GENERATE = ROOT / "script" / "generate_docs.py"

@@ -50,3 +50,14 @@ def entries(value: Mapping[str, Any], kind: Kind) -> Iterator[Entry]:
         for child in children(kind.name):
             for below, its in body.get(child.plural, {}).items():
                 yield Entry(child, (kind.plural, name, child.plural, below), its, name)
+
+
+def entry_subject(root: dict[str, Any], path: Sequence[str | int]) -> tuple[str, int]:
+    """Name the entity that a path leads into by its address, as a `Subject` of parsing/paths.py."""
+    found = kind_at(path)
+    if found is None:
+        return "", 0
+    kind, steps = found
+    workspace = root.get("workspace")
+    known = workspace if isinstance(workspace, str) and workspace else "?"
+    return "/".join((kind.name, known, *map(str, path[1:steps:2]))) + ": ", steps

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reconciler.manifest.signs import private_kind
-from reconciler.manifest.text.build import shown
-from reconciler.manifest.text.characters import UNFIT_LINE, complaint
+from reconciler.parsing.build import shown
+from reconciler.parsing.characters import UNFIT_LINE, complaint
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference

@@ -12,10 +12,10 @@ from reconciler.core.normalize import is_flag
 from reconciler.manifest.entries import BY_PLURAL, Entry, Steps, entries, kind_at
 from reconciler.manifest.places import Places
 from reconciler.manifest.prune import ANY
-from reconciler.manifest.text.tree import Tree
 from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS, children
+from reconciler.parsing.tree import Tree
 
 _NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()

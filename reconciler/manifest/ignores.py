@@ -8,13 +8,12 @@ from typing import Any
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
-from reconciler.manifest.entries import SECTIONS, entries
+from reconciler.manifest.entries import SECTIONS, entries, entry_subject
 from reconciler.manifest.schema.schemas import Extras, read_schema
-from reconciler.manifest.subjects import entity
-from reconciler.manifest.text.build import shown
-from reconciler.manifest.text.tree import Tree
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS, children
+from reconciler.parsing.build import shown
+from reconciler.parsing.tree import Tree
 
 Known = Mapping[str, frozenset[str]]
 _Meta = tuple[Kind, list[str | int], dict[str, Any]]
@@ -45,7 +44,7 @@ def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:
     for kind, path, meta in _metas(tree.value):
         for index, item in enumerate(meta.get("ignore", ())):
             if item not in known[kind.name] and not _custom(kind, item):
-                front, _ = entity(tree.value, path)
+                front, _ = entry_subject(tree.value, path)
                 what = f"{front}meta.ignore: {shown(item)} is not a field of a {kind.name}."
                 hint = did_you_mean(item, known[kind.name], _HINT)
                 yield tree.problem([*path, "ignore", index], what, hint)

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.errors import Problem
-from reconciler.manifest.entries import SECTIONS, Steps, entries
+from reconciler.manifest.entries import SECTIONS, Steps, entries, entry_subject
 from reconciler.manifest.files import FileId, Unreadable, ids_of, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
@@ -22,13 +22,12 @@ from reconciler.manifest.prune import NO_WORKSPACE, readable
 from reconciler.manifest.roster import Roster
 from reconciler.manifest.schema.check import mistakes
 from reconciler.manifest.sources import Source, find, named, read
-from reconciler.manifest.subjects import entity
 from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
-from reconciler.manifest.text.tree import Tree, read_tree
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT
+from reconciler.parsing.tree import Tree, read_tree
 
 _ENTRY_STEPS = 2  # section and name: where a name that occurs twice is checked both times
 _TURNS_MAX = 5  # sections inside each other: rosters, contacts, messagingOptions, channel, and the rest
@@ -99,7 +98,7 @@ class _Loader:
         if isinstance(data, Problem):
             self.problems.append(data)
             return None
-        tree = read_tree(data, source.name, subject=entity)
+        tree = read_tree(data, source.name, subject=entry_subject)
         self.problems.extend(tree.problems)
         if tree.broken:
             return None
@@ -132,7 +131,7 @@ class _Loader:
         renamed: frozenset[Steps] = frozenset()
         refused = bool(tree.problems)
         for turn in range(_TURNS_MAX):
-            found = mistakes("manifest", tree, extras=self.extras, subject=entity)
+            found = mistakes("manifest", tree, extras=self.extras, subject=entry_subject)
             if again:  # what is wrong with the name itself was said where it stands first
                 found = tuple(one for one in found if not (one.name and len(one.path) == _ENTRY_STEPS))
             self.problems.extend(one.problem for one in found if not turn or _below(one.path, renamed))
@@ -217,7 +216,7 @@ class _Loader:
                     path = [*one.path, kind.content]
                     content = self._payload(one.body[kind.content], folder)
                     if isinstance(content, Unreadable):
-                        front, _ = entity(tree.value, path)
+                        front, _ = entry_subject(tree.value, path)
                         what = f"{front}{kind.content}: {content}"
                         self.problems.append(tree.problem(path, what, content.hint))
                     else:

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from reconciler.errors import InputError, Problem
 from reconciler.manifest.schema.check import check
-from reconciler.manifest.text.tree import Tree, read_tree
 from reconciler.model.documents import Place
 from reconciler.model.messaging.messages import Repeat
+from reconciler.parsing.tree import Tree, read_tree
 
 # Parts that reach the service as they stand, under the names that it has for them.
 PARTS = ("label", "type", "eventId", "messageTemplateId", "messageTemplateName")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.manifest.files import FileId, Unreadable, place_below, read_below
-from reconciler.manifest.text.build import shown
 from reconciler.model.documents import Content
+from reconciler.parsing.build import shown
 
 # Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which
 # 10 KiB are kept for the other fields. Beyond it the service answers 413 in the middle of an apply.

@@ -5,8 +5,8 @@ A hundred thousand entries have a million fields; a Place for each would cost mo
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.manifest.text.build import unpack
 from reconciler.model.documents import Place
+from reconciler.parsing.build import unpack
 
 
 class Places(Mapping[str, Place]):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from reconciler.manifest.entries import Steps, kind_at
 from reconciler.manifest.schema.explain import Mistake
-from reconciler.manifest.text.build import pack
-from reconciler.manifest.text.tree import Tree
+from reconciler.parsing.build import pack
+from reconciler.parsing.tree import Tree
 
 ANY = "*"  # as the last step of an unread path: a key whose name nobody knows
 NO_WORKSPACE = "?"  # stands for a workspace that could not be read; no alias can have this form

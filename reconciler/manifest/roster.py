@@ -13,14 +13,14 @@ from reconciler.core.normalize import is_flag
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import controls
 from reconciler.manifest.places import Places
-from reconciler.manifest.subjects import unsayable
 from reconciler.manifest.table import Row, Table
 from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled, slug
-from reconciler.manifest.text.build import pack, shown
-from reconciler.manifest.text.tree import Path, Tree
 from reconciler.model.address import NAME
 from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
 from reconciler.model.kinds import CONTACT
+from reconciler.parsing.build import pack, shown
+from reconciler.parsing.paths import Path, unsayable
+from reconciler.parsing.tree import Tree
 
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _TAG_MAX = 256  # characters, as in common.schema.json

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable, hint_of, read_regular, said
-from reconciler.manifest.text.build import shown
-from reconciler.manifest.text.tree import BYTES_MAX
+from reconciler.parsing.build import shown
+from reconciler.parsing.tree import BYTES_MAX
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _DEPTH_MAX = 30  # folders inside each other

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.errors import Problem
-from reconciler.manifest.text.characters import HINT, UNFIT, complaint
+from reconciler.parsing.characters import HINT, UNFIT, complaint
 
 ROWS_MAX = 1_000_000  # rows of one roster
 COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has

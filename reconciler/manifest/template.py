@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from reconciler.core.composed import normalized
 from reconciler.core.suggest import did_you_mean
-from reconciler.manifest.text.build import shown
+from reconciler.parsing.build import shown
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 # Letters that NFKD does not take apart, as their own languages write them in ASCII.

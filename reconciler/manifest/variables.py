@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
-from reconciler.manifest.text.build import shown
-from reconciler.manifest.text.characters import UNFIT_LINE, complaint
-from reconciler.manifest.text.tree import Tree
 from reconciler.model.documents import Place
+from reconciler.parsing.build import shown
+from reconciler.parsing.characters import UNFIT_LINE, complaint
+from reconciler.parsing.tree import Tree
 
 # `$${` is a literal `${`; `${` that opens anything but a whole reference is a mistake.
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?:env:([A-Za-z_][A-Za-z0-9_]{0,254})\})?")

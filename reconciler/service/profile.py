@@ -1,7 +1,8 @@
 """Profiles: how deployments of the service differ, as data (profiles/*.yaml, or a file of the project).
 
-Belongs here: loading one by name or path. Not here: the fields of a profile (model/profile.py). A run reads
-its profile once, with its settings; from then on `Service.profile` is the profile itself.
+Belongs here: loading one by name or path. Not here: the fields of a profile (model/profile.py), the language
+of its file (parsing/). A run reads its profile once, with its settings; from then on `Service.profile` is the
+profile itself.
 """
 
 import os
@@ -12,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
-from reconciler.core.unquoted import unquoted
-from reconciler.errors import SettingsError
+from reconciler.errors import Problem, SettingsError
 from reconciler.model.profile import Profile
+from reconciler.parsing.paths import Path as Steps
+from reconciler.parsing.tree import read_tree
 
 file_bytes_max = 64 * 1024  # the shipped ones have less than two thousand
-depth_max = 10  # lists and mappings inside each other; the parser's time grows with their square
 
 
 def load_profile(profile: Profile | str) -> Profile:
@@ -31,7 +31,7 @@ def load_profile(profile: Profile | str) -> Profile:
         return profile
     if profile.endswith(".yaml"):
         shown = Path(profile).name
-        return profile_of(_file_bytes(Path(profile), shown), shown)
+        return parse_profile(_file_bytes(Path(profile), shown), shown)
     known = _known()
     if profile not in known:
         raise SettingsError(
@@ -44,28 +44,51 @@ def load_profile(profile: Profile | str) -> Profile:
 @cache
 def _shipped(name: str) -> Profile:
     # Every run asks for it more than once, and reading YAML takes longer than most calls.
-    folder = files("reconciler.service") / "profiles"
-    return parse_profile((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+    file = files("reconciler.service") / "profiles" / f"{name}.yaml"
+    return parse_profile(file.read_bytes(), file.name)
 
 
-def parse_profile(text: str) -> Profile:
-    """The profile that a YAML text writes; `base: NAME` stands for everything it does not say itself.
+def parse_profile(content: bytes, shown: str) -> Profile:
+    """The profile in a file that messages call `shown`; `base: NAME` stands for all it does not say itself.
 
-    Raises ValueError or yaml.YAMLError for an unknown, missing or repeated key, or a value out of range.
+    Raises SettingsError, with line and column, for an unknown, missing or repeated key, or an unfit value.
     """
-    written = yaml.load(text, _Once)  # noqa: S506 - a safe loader, and stricter
-    if isinstance(written, dict) and isinstance(base := written.pop("base", None), str):
+    tree = read_tree(content, shown, typed=True)
+    if tree.problems:
+        raise _unusable(tree.problems[0])
+    written: dict[str, Any] = dict(tree.value)
+    if isinstance(base := written.pop("base", None), str):
         if base not in _known():
-            raise ValueError(f"its base {base[:40]!a} is none of {', '.join(_known())}")
+            what = f"its base {base[:40]!a} is none of {', '.join(_known())}"
+            raise _unusable(tree.problem(("base",), what))
         below = msgspec.to_builtins(load_profile(base))
         written = {
             key: {**below.get(key, {}), **value} if key in _JOINED and isinstance(value, dict) else value
             for key, value in {**below, **written}.items()
         }
-    return msgspec.convert(written, Profile)
+    try:
+        return msgspec.convert(written, Profile)
+    except msgspec.ValidationError as error:
+        raise _unusable(tree.problem(_steps(str(error)), str(error))) from None
 
 
 _JOINED = ("capabilities", "limits", "retention")  # key by key; lists and maps of names are replaced whole
+
+
+def _steps(said: str) -> Steps:
+    """Return the path that a message of msgspec is about: ... unknown field `a` - at `$.limits`."""
+    written = re.search(r"`\$([^`]*)`", said)
+    steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]", written[1]) if written else []
+    unknown = re.search(r"unknown field `([^`]*)`", said)
+    return [*(name or int(index) for name, index in steps), *([unknown[1]] if unknown else [])]
+
+
+def _unusable(problem: Problem) -> SettingsError:
+    what = " ".join(problem.what.split())[:200].rstrip(".")
+    return SettingsError(
+        f"the profile {problem.where} cannot be used: {what}.",
+        next="write `base: service` and below it only what differs; docs/service.md lists the keys.",
+    )
 
 
 def _known() -> list[str]:
@@ -92,58 +115,3 @@ def _file_bytes(path: Path, shown: str) -> bytes:
             next="check service.profile: a profile has some twenty lines.",
         )
     return content
-
-
-def profile_of(content: bytes, shown: str) -> Profile:
-    """The profile in a file that messages call `shown`. Raises SettingsError for anything that is none."""
-    try:
-        return parse_profile(content.decode("utf-8", "replace"))
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{shown}:{mark.line + 1}" if mark else shown
-        problem = getattr(error, "problem", None)
-        said = unquoted(problem) if problem else str(error)
-        raise SettingsError(
-            f"the profile {where} cannot be used: {' '.join(str(said).split())[:200]}.",
-            next="write `base: service` and below it only what differs; docs/service.md lists the keys.",
-        ) from None
-
-
-class _Once(yaml.SafeLoader):
-    """Reads plain words as text, but for true, false, null and decimal numbers; takes no key twice, no alias.
-
-    YAML's own rules make 16 of 020, 90 of 1:30 and false of no; and which of two keys counts?
-    """
-
-    depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # its stubs say nothing
-            raise yaml.composer.ComposerError(None, None, "an alias is refused; write the value out", mark)
-        self.depth += 1
-        if self.depth > depth_max:
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the same
-            raise yaml.composer.ComposerError(None, None, f"it is nested over {depth_max} levels", mark)
-        found: yaml.Node | None = super().compose_node(parent, index)
-        self.depth -= 1
-        return found
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - the library's signature
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if str(key.value) in seen:
-                problem = "a key stands twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)
-
-
-_Once.yaml_implicit_resolvers = {}  # what this class knew of its parent's is forgotten; the parent keeps it
-for _tag, _words, _first in (
-    ("bool", r"(?:true|false)\Z", "tf"),
-    ("null", r"(?:null|~|)\Z", ["n", "~", ""]),
-    ("int", r"-?(?:0|[1-9][0-9]{0,14})\Z", "-0123456789"),
-    ("float", r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}\Z", "-0123456789"),
-):
-    _Once.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_words, re.ASCII), list(_first))

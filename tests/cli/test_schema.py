@@ -11,7 +11,7 @@ import pytest
 from reconciler.cli.settings.values import DEFAULTS
 from reconciler.manifest.schema.check import check
 from reconciler.manifest.schema.schemas import read_schema
-from reconciler.manifest.text.tree import read_tree
+from reconciler.parsing.tree import read_tree
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -115,7 +115,7 @@ def test_a_profile_of_the_project_lies_beside_the_settings(repository: Path) -> 
     file.write_text("base: service\nvendr: ours\n", "utf-8")
     said = refusal(repository, text)
 
-    assert "reconciler.yaml:2:11: service.profile: the profile profiles/ours.yaml cannot be used:" in said
+    assert "reconciler.yaml:2:11: service.profile: the profile profiles/ours.yaml:2:1 cannot be used:" in said
     assert "unknown field `vendr`" in said
 
 

@@ -26,7 +26,7 @@ from reconciler.core import normalize, retry
 from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.schema.check import check
 from reconciler.manifest.table import read_table
-from reconciler.manifest.text.tree import read_tree
+from reconciler.parsing.tree import read_tree
 from reconciler.service.http import media, urls
 from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import List, read_page

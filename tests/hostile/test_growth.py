@@ -9,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import yaml
 from growth import RATIO_MAX, ratio
 from service.support import service
 
@@ -19,13 +18,13 @@ from reconciler.core.resolve import resolve
 from reconciler.core.retry import retry_after_s
 from reconciler.core.rules import Rules
 from reconciler.core.suggest import nearest
-from reconciler.errors import Malformed, ReconcilerError
+from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.manifest.load import load
 from reconciler.manifest.signs import private_kind
 from reconciler.manifest.template import compiled, slug
-from reconciler.manifest.text.tree import read_tree
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import parse
+from reconciler.parsing.tree import read_tree
 from reconciler.report.inert import inert
 from reconciler.sandbox.refusals import Refusal
 from reconciler.sandbox.xml.forms import read_xml
@@ -516,11 +515,11 @@ def test_looking_for_private_content_grows_with_the_size(make: Callable[[int], s
 def test_reading_a_profile_grows_with_its_size(make: Callable[[int], str], size: int) -> None:
     """Up to 64 KiB, read before any call."""
 
-    def read(text: str) -> None:
-        with suppress(ValueError, RecursionError, yaml.YAMLError):
-            parse_profile(text)
+    def read(data: bytes) -> None:
+        with suppress(SettingsError):
+            parse_profile(data, "ours.yaml")
 
-    assert ratio(read, make, size) <= RATIO_MAX
+    assert ratio(read, _bytes(make), size) <= RATIO_MAX
 
 
 @_case(XML | {"a long namespace": (lambda n: _contact(f'<w xmlns="{"u" * n}">' + "<e/>" * n + "</w>"), 1000)})

@@ -9,18 +9,18 @@ import pytest
 from hostile.manifests.yaml_inputs import CASES, FILES, HEAD, JSON_FILES
 from jsonschema import Draft202012Validator
 
+from reconciler.manifest.entries import entry_subject
 from reconciler.manifest.schema.check import check
 from reconciler.manifest.schema.explain import explain
 from reconciler.manifest.schema.schemas import names, read_schema
-from reconciler.manifest.subjects import entity
-from reconciler.manifest.text.tree import read_tree
+from reconciler.parsing.tree import read_tree
 
 _GATE = read_schema("manifest")
 
 
 def _told(text: str) -> list[tuple[int, int, str, str]]:
     tree = read_tree(text.encode(), "m.yaml")
-    found = check("manifest", tree, subject=entity)
+    found = check("manifest", tree, subject=entry_subject)
     return [(problem.line, problem.column, problem.what, problem.next) for problem in found]
 
 
@@ -73,8 +73,8 @@ def test_every_row_of_the_corpus_gets_the_same_answer_from_both_validators() -> 
         tree = read_tree(data, file)
         if tree.broken or any("null" in problem.what for problem in tree.problems):
             continue
-        explained = explain("manifest", read_schema("manifest"), tree, tree.value, subject=entity)
-        assert bool(explained) == bool(check("manifest", tree, subject=entity)), data[:200]
+        explained = explain("manifest", read_schema("manifest"), tree, tree.value, subject=entry_subject)
+        assert bool(explained) == bool(check("manifest", tree, subject=entry_subject)), data[:200]
         assert not any("does not fit the schema" in one.problem.what for one in explained)
         refused += bool(explained)
     assert refused > 50

@@ -9,10 +9,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.manifest.text import yamltext
-from reconciler.manifest.text.build import Builder, Stop
-from reconciler.manifest.text.characters import UNFIT
-from reconciler.manifest.text.tree import Tree, read_tree
+from reconciler.parsing import yamltext
+from reconciler.parsing.build import Builder, Stop
+from reconciler.parsing.characters import UNFIT
+from reconciler.parsing.tree import Tree, read_tree
 
 SMALL = settings(max_examples=effort.count(small=60, full=300), deadline=None)
 

@@ -15,9 +15,9 @@ from manifest.project import RULES, Project
 from reconciler.cli.settings.reading import read_settings
 from reconciler.core.resolve import resolve
 from reconciler.errors import SettingsError
-from reconciler.manifest.text import yamltext
-from reconciler.manifest.text.build import Builder, Stop
-from reconciler.manifest.text.tree import read_tree
+from reconciler.parsing import yamltext
+from reconciler.parsing.build import Builder, Stop
+from reconciler.parsing.tree import read_tree
 from reconciler.service.profile import load_profile
 
 SECRET = "Qv8sZ3kWx5"

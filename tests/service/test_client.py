@@ -399,8 +399,9 @@ def test_a_profile_with_an_unknown_key_is_refused() -> None:
     """A misspelt capability would be a write that nobody allowed."""
     lists = "next_relations: [], previous_relations: [], search_names: {}, unpaged: []"
     capabilities = "{contacts_write: true, devices_write: true, contact_write: true}"
-    with pytest.raises(ValueError, match="unknown field"):
-        parse_profile(f"{{vendor: v, page_max: 20, {lists}, capabilities: {capabilities}}}")
+    text = f"{{vendor: v, page_max: 20, {lists}, capabilities: {capabilities}}}"
+    with pytest.raises(SettingsError, match="unknown field"):
+        parse_profile(text.encode(), "ours.yaml")
 
 
 def test_a_doubtful_create_may_have_been_carried_out() -> None:

@@ -39,7 +39,7 @@ from reconciler.model.settings import (
     WorkspaceRef,
 )
 from reconciler.service.http import urls as service_urls
-from reconciler.service.profile import file_bytes_max, load_profile, profile_of
+from reconciler.service.profile import file_bytes_max, load_profile, parse_profile
 from reconciler.store.engines import urls
 
 T = TypeVar("T")
@@ -136,7 +136,7 @@ def _profile(layers: Layers) -> Profile | Problem:
             return load_profile(name)
         root = layers.root.resolve()
         content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max)
-        return profile_of(content, name)
+        return parse_profile(content, name)
     except Unreadable as error:
         return value.problem(f"the profile {error}", error.hint)
     except SettingsError as error:

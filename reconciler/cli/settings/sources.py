@@ -15,8 +15,8 @@ from reconciler.cli.settings.values import DEFAULTS, REFERENCES, SECRETS, Layers
 from reconciler.cli.settings.variables import from_environment, present
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.schema.check import check
-from reconciler.manifest.text.tree import Tree, read_tree
 from reconciler.model.documents import Place
+from reconciler.parsing.tree import Tree, read_tree
 
 FILE = "reconciler.yaml"
 

@@ -13,8 +13,8 @@ from reconciler.cli.settings import trust
 from reconciler.cli.settings.values import DEFAULTS, SECRETS, Value, Values, refused
 from reconciler.errors import Problem
 from reconciler.manifest.schema.check import check
-from reconciler.manifest.text.tree import read_tree
 from reconciler.model.documents import Place
+from reconciler.parsing.tree import read_tree
 
 PREFIX = "RECONCILER_"
 

@@ -11,8 +11,8 @@ import jsonschema_rs
 
 from reconciler.errors import Problem
 from reconciler.manifest.schema.schemas import Extras, address, read_schema, resources
-from reconciler.manifest.subjects import Subject, plain
-from reconciler.manifest.text.tree import Tree
+from reconciler.parsing.paths import Subject, plain
+from reconciler.parsing.tree import Tree
 
 if TYPE_CHECKING:
     from reconciler.manifest.schema.explain import Mistake

@@ -16,9 +16,9 @@ from referencing.jsonschema import DRAFT202012
 from reconciler.core.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
 from reconciler.manifest.schema.schemas import address, resources
-from reconciler.manifest.subjects import Path, Subject, dotted, sayable, unsayable
-from reconciler.manifest.text.build import shown
-from reconciler.manifest.text.tree import Tree
+from reconciler.parsing.build import shown
+from reconciler.parsing.paths import Path, Subject, dotted, sayable, unsayable
+from reconciler.parsing.tree import Tree
 
 _UNKNOWNS = ("additionalProperties", "unevaluatedProperties")
 _ABSENCES = ("required", "minProperties")

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from reconciler.core.unquoted import unquoted
-from reconciler.manifest.text.build import Builder, Position
+from reconciler.parsing.build import Builder, Position
 
 # The C parser is about seven times faster; the pure one accepts the same language, but for a few
 # escapes that the builder checks again.
@@ -76,7 +76,7 @@ def _scalar(event: Any, builder: Builder) -> None:
     style = event.style
     text = event.value
     if style:
-        builder.scalar(text, line, column, checked=style != '"')
+        builder.scalar(text, line, column, checked=style != '"', quoted=True)
         return
     if text == "<<":
         builder.refuse((line, column), "the merge key << is refused.", "use `defaults`, or write it out")

@@ -1,14 +1,12 @@
-"""How messages name what they speak of: the start of a sentence for a path in a file.
+"""How messages name what stands at a path of a file, and which paths they must not name.
 
-Settings are named by their dotted path, entities by their address. Below a field that holds a secret
-nothing is named: to its author `password: {text}` is a secret, and to YAML it is a key. No checks, no
-positions.
+Below a field that holds a secret nothing is named: to its author `password: {text}` is a secret, and to YAML
+it is a key. No checks, no positions.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reconciler.manifest.entries import kind_at
 from reconciler.model.kinds import KINDS
 
 Path = Sequence[str | int]
@@ -28,17 +26,6 @@ _AUTH_KEYS = _AUTH_SECRET | {"send_key"}
 def plain(_root: dict[str, Any], _path: Path) -> tuple[str, int]:
     """Name nothing in front: the sentence gives the whole dotted path."""
     return "", 0
-
-
-def entity(root: dict[str, Any], path: Path) -> tuple[str, int]:
-    """Put the address of the entity in front, as far as the path leads into one."""
-    found = kind_at(path)
-    if found is None:
-        return "", 0
-    kind, steps = found
-    workspace = root.get("workspace")
-    known = workspace if isinstance(workspace, str) and workspace else "?"
-    return "/".join((kind.name, known, *map(str, path[1:steps:2]))) + ": ", steps
 
 
 def dotted(path: Path) -> str:

@@ -11,7 +11,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # public sinc
 from typing import NoReturn
 
 from reconciler.core.unquoted import unquoted
-from reconciler.manifest.text.build import Builder, Position
+from reconciler.parsing.build import Builder, Position
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LITERAL = re.compile(
@@ -94,7 +94,7 @@ class _Scanner:
             self.builder.stop(
                 self._position(), f"this is not JSON: {unquoted(error.msg)}.", "check the quotes and escapes"
             )
-        self.builder.scalar(text, *position, checked=len(text) == self.at - start - 2)
+        self.builder.scalar(text, *position, checked=len(text) == self.at - start - 2, quoted=True)
 
     def _literal(self, wanted: int) -> int:
         found = _LITERAL.match(self.text, self.at)

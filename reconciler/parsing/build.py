@@ -4,6 +4,7 @@ Both parsers feed it, so the rules on keys, duplicates, null, depth and size hol
 alike. It knows nothing of either syntax and nothing of what a manifest means.
 """
 
+import re
 from array import array
 from collections.abc import Mapping
 from itertools import islice, pairwise
@@ -11,9 +12,9 @@ from typing import Any, NamedTuple, NoReturn
 
 from reconciler.core.composed import normalized
 from reconciler.errors import Problem
-from reconciler.manifest.subjects import SECRET_KEYS, Subject, dotted, plain, sayable
-from reconciler.manifest.text.characters import HINT, UNFIT, complaint
 from reconciler.model.documents import Place
+from reconciler.parsing.characters import HINT, UNFIT, complaint
+from reconciler.parsing.paths import SECRET_KEYS, Subject, dotted, plain, sayable
 
 DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7
 NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contacts
@@ -25,6 +26,11 @@ NULL_HINT = 'write "" to clear it, or leave the key out: then it is not ours'
 # Stands for each unfit character that `read_tree` has reported, one for one, so that reading can go on and
 # positions stay right. A noncharacter that every YAML parser accepts.
 GAP = "\ufdd0"
+
+# What a scalar without quotes may be where a caller asks for types. YAML's own rules would make 16 of 020, 90
+# of 1:30 and false of no.
+_WORDS: Mapping[str, bool] = {"true": True, "false": False}
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?", re.ASCII)
 
 Position = tuple[int, int]
 
@@ -112,12 +118,15 @@ class Builder:
     """Takes nodes in document order. `root` is the finished mapping, or None when there is none.
 
     `partial` are the mappings, by identity, that hold a key which could not be read: nobody can say what
-    they lack. `again` are the second values of keys that occur twice. With `gaps`, text may hold GAP.
+    they lack. `again` are the second values of keys that occur twice. With `gaps`, text may hold GAP. With
+    `typed`, words and numbers without quotes become values.
     `subject` names what a path leads to, once all of it was read. No message quotes a value, nor anything
     below a field that holds a secret.
     """
 
-    def __init__(self, file: str, *, gaps: bool = False, subject: Subject = plain) -> None:
+    def __init__(
+        self, file: str, *, gaps: bool = False, subject: Subject = plain, typed: bool = False
+    ) -> None:
         self.file = file
         self._subject = subject
         self._nulls: list[_Null] = []
@@ -125,6 +134,7 @@ class Builder:
         self.partial: dict[int, dict[str, Any]] = {}
         self.again: list[Again] = []
         self._gaps = gaps
+        self._typed = typed
         self._thrown: list[object] = []  # kept, so that no later mapping gets the identity of one of these
         self.problems: list[Problem] = []
         self.marks = Marks({}, array("Q"))
@@ -172,7 +182,16 @@ class Builder:
         """End the reading of this file here."""
         raise Stop(Problem(self.file, *position, what, hint))
 
-    def scalar(self, text: str, line: int, column: int, *, null: bool = False, checked: bool = True) -> None:
+    def scalar(
+        self,
+        text: str,
+        line: int,
+        column: int,
+        *,
+        null: bool = False,
+        checked: bool = True,
+        quoted: bool = False,
+    ) -> None:
         """Take a scalar: a key where one is due, else a value. `checked`: it holds no escapes."""
         if self._gaps and GAP in text:
             self.refused(line, column)
@@ -192,6 +211,8 @@ class Builder:
             self._nulls.append(_Null((line, column), self._path(top), not text))
             self._limit((line, column))
             self._put(top, None, line, column)
+        elif self._typed and not quoted:
+            self._put(top, typed_value(text), line, column)
         else:
             shared = self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
             self._put(top, shared, line, column)
@@ -289,6 +310,14 @@ class Builder:
             above = [frame.name for frame in self._frames[1:]]
             path = tuple(name for name in (*above, top.key) if name is not None)
             self.again.append(Again(path, value, *top.again))
+
+
+def typed_value(text: str) -> bool | int | float | str:
+    """Return the value of a scalar without quotes: a truth value, a decimal number, else the text itself."""
+    if text in _WORDS:
+        return _WORDS[text]
+    number = _NUMBER.fullmatch(text)
+    return text if number is None else float(text) if number[1] else int(text)
 
 
 def veiled(secrets: Mapping[int, int], position: Position) -> bool:

@@ -1,11 +1,12 @@
 """The reader: the bytes of one YAML or JSON file become plain dicts, lists and text, with positions.
 
-The limits and refusals of the language stand here, once, for manifests and settings alike. What
-keys may occur and what their values mean does not: that is `schemas.py` and the callers.
+The limits and refusals of the language stand here, once, for manifests, settings and profiles. What
+keys may occur and what their values mean does not: that is the schemas and the callers.
 
 Every scalar stays the text that was written: `007`, `NO`, `+61...` and `12:30` are no numbers, no
-booleans and no times. The parser's events are consumed one at a time, so an alias is refused
-before it could grow, and depth and size are counted before anything is built of them.
+booleans and no times. A caller that asks for types gets `true`, `false` and decimal numbers as such. The
+parser's events are consumed one at a time, so an alias is refused before it could grow, and depth and size
+are counted before anything is built of them.
 """
 
 from array import array
@@ -14,17 +15,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.subjects import Subject, plain
-from reconciler.manifest.text.build import GAP, Again, Builder, Marks, Stop, pack, veiled
-from reconciler.manifest.text.characters import HINT, UNFIT, complaint
-from reconciler.manifest.text.jsontext import build_json
-from reconciler.manifest.text.yamltext import build_yaml
 from reconciler.model.documents import Place
+from reconciler.parsing.build import GAP, Again, Builder, Marks, Stop, pack, veiled
+from reconciler.parsing.characters import HINT, UNFIT, complaint
+from reconciler.parsing.jsontext import build_json
+from reconciler.parsing.paths import Path, Subject, plain
+from reconciler.parsing.yamltext import build_yaml
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes of one file
 _UNFIT_SHOWN_MAX = 20  # a binary file would be a wall of them
-
-Path = Sequence[str | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +120,12 @@ class Tree:
         return known.get(step)
 
 
-def read_tree(data: bytes, file: str, *, subject: Subject = plain) -> Tree:
+def read_tree(data: bytes, file: str, *, subject: Subject = plain, typed: bool = False) -> Tree:
     """Return the tree of one file; whatever is wrong with it stands in `problems`, never in an exception.
 
     `file` is the name for messages; a name that ends in `.json` is read as strict JSON, every other
-    one as YAML. `subject` names what stands at a path. Problems are in file order.
+    one as YAML. `subject` names what stands at a path. With `typed`, the words true and false and decimal
+    numbers are values of their type where they stand without quotes. Problems are in file order.
     """
     try:
         text = _text(data, file)
@@ -134,7 +134,7 @@ def read_tree(data: bytes, file: str, *, subject: Subject = plain) -> Tree:
     unfit = tuple(_unfit(text, file))
     if len(unfit) == _UNFIT_SHOWN_MAX:
         return Tree(file, {}, unfit, broken=True)
-    builder = Builder(file, gaps=bool(unfit), subject=subject)
+    builder = Builder(file, gaps=bool(unfit), subject=subject, typed=typed)
     builder.problems.extend(unfit)
     try:
         text = UNFIT.sub(GAP, text) if unfit else text
