@@ -33,6 +33,7 @@ class Call:
     media: str
     query: tuple[tuple[str, str], ...] = ()
     varies: Literal["", "fields", "offset"] = ""
+    # Bodies and headers hold people and keys, so none of them is ever part of a repr.
     body: bytes | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -70,4 +71,5 @@ class Broken:
     @property
     def left_us(self) -> bool:
         """Whether anything of the request may have arrived."""
+        # Everything else may have been carried out: a write is in doubt then (docs/planning.md, A8).
         return self.failure not in (Failure.NEVER_SENT, Failure.REFUSED)

@@ -55,6 +55,7 @@ class Reader:
     kind; those that users of this library ask for most are attributes too.
     """
 
+    # Whoever plans holds a Reader: it has no method that writes, and its transport refuses to.
     _collection: type[ReadCollection] = ReadCollection
     _collections: Mapping[str, ReadCollection]
     contacts: ReadCollection
@@ -63,6 +64,7 @@ class Reader:
 
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         self.calls: Counter[str] = transport.calls
+        # By the kinds that there are when a client is opened: a profile may bring some of its own.
         self._collections = {
             name: self._collection(kind, transport, profile, window=window) for name, kind in KINDS.items()
         }
@@ -151,6 +153,8 @@ def paced(service: Service, salt: str) -> tuple[str, float]:
 
     `salt` is that of the store which keeps the pace. Raises SettingsError for a profile that cannot be used.
     """
+    # The service counts by user, key and origin, so who shares these three shares one pace
+    # (docs/service.md, how fast we call).
     caps = load_profile(service.profile).limits
     return credential_hash(service.auth, urls.origin(service.base_url), salt), per_second(
         service.limits, caps
@@ -211,5 +215,6 @@ async def _opened(
         )
         yield transport, profile
     finally:
+        # Connections that were given may carry other clients as well.
         if given is None:
             await connections.aclose()

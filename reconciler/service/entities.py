@@ -48,10 +48,12 @@ class ReadCollection:
         if self.kind.parent:
             return await self._inside(workspace, parent)
         asked = (
+            # Calls a second are few, so the largest page that there is.
             ("limit", str(limit or self._profile.page_max)),
             ("offset", str(offset)),
             *parameters(query, self.kind, self._profile),
         )
+        # The order of `fields` is what may vary in the address of a list (docs/service.md, caches).
         call = Call("GET", self._path(workspace), self.kind.media, asked, "fields" if query.fields else "")
         page = await self._transport.call(
             call, lambda answer: shapes.page(answer, self.kind.plural, offset, self._profile)
@@ -82,6 +84,7 @@ class ReadCollection:
         call = Call("GET", self._path(workspace, parent), self.kind.media)
         width = min(window or self._window, self._window)
         with refusals.readable(call):
+            # Closed also where the caller stops early: pages under way would be fetched for nobody.
             async with aclosing(paging.walk(first, fetch, limit=limit, window=width)) as walked:
                 async for page in walked:
                     yield page
@@ -89,9 +92,11 @@ class ReadCollection:
     async def list(self, query: Query = EVERYTHING, *, workspace: str = "", parent: str = "") -> Rows:
         """All rows. A list that changed while it was read is read once more; then `complete` is false."""
         rows = Rows(())
+        # Twice and not until it holds: a list that changes all the time would be read for ever.
         for _ in range(2):
             before = rows
             rows = await paging.gather(self.pages(query, workspace=workspace, parent=parent))
+            # More likely a failure of the service than the truth; deletes would follow from it (rule R6).
             if before and not rows:
                 return Rows((), total=rows.total, trouble="it showed rows a moment ago, and none now")
             if rows.complete:
@@ -99,12 +104,10 @@ class ReadCollection:
         return rows
 
     async def search(self, query: Query, *, workspace: str = "", parent: str = "") -> Rows:
-        """All rows whose fields contain the texts, as far as the service heeds them: compare them again.
-
-        It decides about absence, so its address is new each time, also for a cache that reads addresses in
-        normal form: where rows are brief, some fields more are asked for, in any order.
-        """
-        # 12! = 479,001,600 orders of a contact's are as many addresses, also for a cache that sorts queries.
+        """All rows whose fields contain the texts, as far as the service heeds them: compare them again."""
+        # It decides about absence, so its address is new each time, also for a cache that reads addresses in
+        # normal form: where rows are brief, some fields more are asked for, in any order. The twelve of a
+        # contact have 12! = 479,001,600 orders.
         more = tuple(name for name in self.kind.listing.spare if name not in query.fields)
         asked = replace(query, fields=(*query.fields, *more))
         return await self.list(asked, workspace=workspace, parent=parent)

@@ -74,10 +74,8 @@ class Rows(tuple[Found, ...]):  # noqa: SLOT001 - a tuple's subclass cannot have
 
 
 def remote_id(body: Mapping[str, Any], collection: str) -> str:
-    """The service's id of an entity: its `id`, else the end of its self link; "" where it has neither.
-
-    Source: facts 1: a contact read alone has no `id`; a resource in a list has none either.
-    """
+    """The service's id of an entity: its `id`, else the end of its self link; "" where it has neither."""
+    # Facts 1 and 4: a contact read alone has no `id`, and a resource in a list has none either.
     given = body.get("id")
     if isinstance(given, str) and urls.ID.fullmatch(given):
         return given
@@ -91,6 +89,7 @@ def remote_id(body: Mapping[str, Any], collection: str) -> str:
 def links(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The link objects of a document: an array of them, or one bare object (facts 1)."""
     match body.get("link"):
+        # Facts 1: one link may stand there alone, without an array around it.
         case dict() as one:
             return (one,)
         case list() as several:
@@ -100,7 +99,9 @@ def links(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
 
 
 def cut_queries(body: dict[str, Any]) -> None:
-    """Cut the query off every link in a body and in what is inside it: the key may stand there (facts 1)."""
+    """Cut the query off every link in a body and in what is inside it."""
+    # Facts 1: the service writes the address that was asked into its links, and with it a key in the query.
+    # Level by level, because a body may be nested deeper than calls should be.
     level: list[Any] = [body]
     while level:
         level = [inner for value in level for inner in _inside(value)]
@@ -117,6 +118,7 @@ def _inside(value: Any) -> list[Any]:
     return list(value.values())
 
 
+# All rows of a page have one Date, and many pages come within one second.
 @lru_cache(maxsize=64)
 def iso_date(header: str) -> str:
     """A Date header as ISO 8601 text in UTC, or "" where it is none."""

@@ -35,6 +35,7 @@ class Imports:
         `fields`: contact field -> column; None where the columns have the names of fields.
         Raises Rejected for a resource that is not there, and InDoubt where the import may have begun.
         """
+        # The mode is always said: without it the service writes over whoever is there (docs/service.md).
         options = {**({"fieldMapping": dict(fields)} if fields else {}), "importMode": mode}
         body = {
             "resourceId": urls.checked(resource_id),
@@ -45,6 +46,7 @@ class Imports:
         encoded = self._transport.encode("importcontact", body)
         call = Call("POST", path, "importcontact", body=encoded)
         try:
+            # Once: an import that is sent again may add everybody a second time.
             await self._transport.once(call, _accepted)
         except InDoubt as error:
             error.next = "list the contacts before anything is imported again."
@@ -53,5 +55,6 @@ class Imports:
 
 def _accepted(answer: Answer) -> None:
     """202, with a sentence or nothing; whatever looks like a document must be no error."""
+    # Public samples have no body here; a bare sentence says no more than the status.
     if answer.body.strip()[:1] in (b"{", b"<"):
         shapes.agreed(answer)

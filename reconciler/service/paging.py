@@ -55,11 +55,8 @@ class List:
 
 
 def read_page(document: dict[str, Any], asked: List) -> Page:
-    """The page that a list document is. Raises BadBody for every other shape: it is never "no rows".
-
-    A 404 on a list is no end either, though one public client reads it so: a lost workspace would
-    look empty. It stays NotFound.
-    """
+    """The page that a list document is. Raises BadBody for every other shape: it is never "no rows"."""
+    # Nor is a 404 the end of a list, though one public client reads it so: a lost workspace would look empty.
     if is_error(document):
         raise BadBody("it is an error message under a status of success")
     words, begins, total = _status(document)
@@ -68,6 +65,7 @@ def read_page(document: dict[str, Any], asked: List) -> Page:
     if form is None:
         raise BadBody(f"it is no page of {asked.collection} that we know")
     more = _leads(document, asked.profile.next_relations)
+    # A page from the middle, taken for the first one: all rows before it would be missed.
     if asked.offset == 0 and _leads(document, asked.profile.previous_relations):
         raise BadBody("the first page was asked for and another one came")
     if isinstance(rows, str):
@@ -116,10 +114,7 @@ async def gather(pages: AsyncIterator[Page]) -> Rows:
 
 
 class PageCount:
-    """Counts the pages of a walk: no more than the first total that it is told, and two.
-
-    Only the first: a total that grows with the walk would never be reached.
-    """
+    """Counts the pages of a walk: no more than the first total that it is told, and two."""
 
     def __init__(self) -> None:
         self._pages = 0
@@ -128,6 +123,7 @@ class PageCount:
     def add(self, page: Page) -> None:
         """Count one page. Raises BadBody where it is one too many."""
         self._pages += 1
+        # The first alone: a total that grows with the walk would never be reached.
         if self._bound is None and page.total is not None:
             self._bound = min(pages_max, max(self._pages, page.total + spare_pages))
         most = self._bound or untold_pages_max
@@ -153,11 +149,13 @@ class _Check:
         self._pages.add(page)
         rows = {row.remote_id: row for row in page.rows if row.remote_id not in self._seen}
         ids = tuple(row.remote_id for row in page.rows)
+        # An offset that is not heeded: the same rows would come for ever.
         if ids and (ids == self._before or (len(ids) > 1 and not rows)):
             raise BadBody("a page came twice; the list cannot be walked")
         self._before = ids or self._before
         self._seen.update(rows)
         self._again += len(ids) - len(rows)
+        # Rows that come or go move all that follow by one place, and one of them past the walk.
         if page.total not in (None, self._total) and not self._moved:
             self._moved = f"its total changed from {self._total} to {page.total}"
         self._moved = self._moved or page.trouble
@@ -185,6 +183,7 @@ async def _counted(total: int, step: int, fetch: Fetch, window: int) -> AsyncGen
             flight.fill(window)
             yield page
             got = len(page.rows)
+            # A server may cap a page below the limit that was asked for.
             while page.rows and got < wanted:
                 page = await fetch(offset + got, wanted - got)
                 got += len(page.rows)
@@ -206,6 +205,7 @@ async def _open(begin: int, limit: int, fetch: Fetch, window: int) -> AsyncGener
     step, position = begin, begin
     while True:
         flight = _Flight(fetch, _offsets(position, step, limit))
+        # One at first, and twice as many after each full page: a short list costs no request beyond its end.
         width = 1
         flight.fill(width)
         try:
@@ -222,6 +222,7 @@ async def _open(begin: int, limit: int, fetch: Fetch, window: int) -> AsyncGener
                     width = min(window, width * 2)
                     flight.fill(width)
                 yield page
+                # All that is in flight began at offsets of full pages, which are wrong from here on.
                 if not full:
                     step = len(page.rows)
                     break
@@ -300,6 +301,7 @@ def _row(item: object, asked: List) -> Found:
     if not isinstance(item, dict):
         raise BadBody(f"one of its {asked.collection} is no object")
     found = remote_id(item, asked.collection)
+    # What has no id can be neither looked at nor recorded (facts 1).
     if not found:
         raise BadBody(f"one of its {asked.collection} has neither an id nor a link to itself")
     return Found(found, item, asked.date)

@@ -53,6 +53,7 @@ def parameters(query: Query, kind: Kind, profile: Profile) -> Parameters:
     if query.custom:
         asked += with_custom(kind)
     if query.sort:
+        # Specification 4.2: one order for all fields of a list.
         names = query.sort.removeprefix("-").split(",")
         asked.append(("sortFields", ",".join(_asked(renamed.get(name, name)) for name in names)))
         asked.append(("sortOrder", "desc" if query.sort.startswith("-") else "asc"))

@@ -46,6 +46,7 @@ def single(
     document = decoded(answer)
     if media.is_error(document) or not is_one(document):
         raise BadBody(f"it is no {name}")
+    # Somebody else's fields would be written back to the one that was asked for.
     given = document.get("id")
     if str(asked if given is None else given) != asked or remote_id(document, collection) not in ("", asked):
         raise BadBody(f"it is another {name}")
@@ -56,6 +57,7 @@ def inside(answer: Answer, kind: Kind, parent: str) -> Page:
     """The entities of a kind in the document of what they belong to, all on one page."""
     found = entity(answer, KINDS[kind.parent], parent)
     items = found.body.get(kind.plural)
+    # A body without the list says nothing. Read as none, each of them would be made again.
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise BadBody(f"it shows no list of {kind.plural}")
     rows = tuple(Found(remote_id(item, kind.plural), item, found.date) for item in items)
@@ -72,6 +74,7 @@ def created(answer: Answer, plural: str) -> Found:
     located, named = urls.id_of(answer.headers.get("location", ""), plural), remote_id(body, plural)
     if not (located or named):
         raise BadBody("it does not tell the new id")
+    # One of the two may be a stranger, who would be recorded as ours.
     if located and named and located != named:
         raise BadBody("its address and its body name two ids")
     return Found(located or named, body, _date(answer))
@@ -79,6 +82,7 @@ def created(answer: Answer, plural: str) -> Found:
 
 def done(answer: Answer) -> Done:
     """A write that needs no more than its status; a body, if there is one, must be no error."""
+    # 204 comes without one (facts 2); a 200 may bring the error of a gateway.
     if answer.body.strip():
         agreed(answer)
     return Done(answer.status)

@@ -17,12 +17,13 @@ stale_pages_max = 3  # pages in a row without a new row, before a walk is called
 async def walk(fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool) -> tuple[Found, ...]:
     """All rows of a list that tells no totals, up to its end sign, one page after the other.
 
-    Such a list may know no offset and show everything each time. So a page with nothing new is held
-    against the first page as it is now: where they are alike, everything was shown; where they are
-    not, new rows have pushed the old ones down, and the walk goes on. New rows come first, and none
-    ever leaves, so none is missed. `named` rows have an id of their own; others are told by content.
-    Where a total is told all the same, it bounds the pages. Raises BadBody for a list without an end.
+    `named` rows have an id of their own; others are told by content. Where a total is told all the same, it
+    bounds the pages. Raises BadBody for a list without an end.
     """
+    # Such a list may know no offset and show everything each time. So a page with nothing new is held
+    # against the first page as it is now: where they are alike, everything was shown; where they are not,
+    # new rows have pushed the old ones down, and the walk goes on. New rows come first, and none ever
+    # leaves, so none is missed.
     rows: dict[str, Found] = {}
     pages = PageCount()
     before: tuple[object, ...] = ()

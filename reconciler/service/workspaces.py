@@ -74,6 +74,7 @@ class Workspaces(ReadWorkspaces):
         }
         call = Call("POST", "/workspaces", "workspace", body=self._transport.encode("workspace", body))
         try:
+            # Once: a second workspace of the name could be removed by nobody (facts 7).
             found = await self._transport.once(call, lambda answer: shapes.created(answer, collection))
         except InDoubt as error:
             error.next = "list the workspaces before anything is sent again; nothing deletes a second one."

@@ -37,12 +37,14 @@ class Credentials:
         username = _checked("username", auth.username)
         password = _checked("password", auth.password)
         key = _checked("api_key", auth.api_key)
+        # RFC 7617, 2: the first colon ends the user name, so the rest would be taken for the password.
         if ":" in username:
             raise SettingsError(
                 "service.auth.username holds a colon, which the Basic scheme cannot carry.",
                 next="check that the user name is not the whole `user:password`.",
             )
         in_header, in_query = auth.send_key != "query", auth.send_key != "header"
+        # RFC 9110, 5.5: what other bytes in a header mean is agreed by nobody.
         if in_header and not key.isascii():
             raise SettingsError(
                 "service.auth.api_key holds a character that no header can carry.",
@@ -77,11 +79,9 @@ def spellings_of(secret: Secret) -> re.Pattern[str]:
 
 
 def credential_hash(auth: Auth, origin: str, salt: str) -> str:
-    """What tells this credential from others, to nobody without the store's salt: 32 hex digits.
-
-    The same user and key at the same origin are one credential, whose requests the service counts
-    together; a new password does not make another one of it.
-    """
+    """What tells this credential from others, to nobody without the store's salt: 32 hex digits."""
+    # The same user and key at the same origin are one credential, whose requests the service counts
+    # together; a new password does not make another one of it.
     known = json.dumps([origin, auth.username.reveal(), auth.api_key.reveal()])
     return hmac.new(salt.encode(), b"credential\0" + known.encode(), sha256).hexdigest()[:32]
 
@@ -100,11 +100,13 @@ def _of_proxy(proxy: Proxy | None) -> tuple[str, ...]:
     if login is None:
         return ()
     both = ":".join(login)
+    # A user without a password is a token, and secret itself.
     return (login[1] or login[0], both, b64encode(both.encode()).decode())
 
 
 def _checked(name: str, secret: Secret) -> str:
     value = secret.reveal()
+    # Refused unseen: a library that cannot send a header quotes it in its error.
     if not value or not value.isprintable():
         what = "holds a control character" if value else "is empty"
         raise SettingsError(
@@ -124,6 +126,7 @@ def _forms(secrets: Iterable[str], *, shown: bool = False) -> re.Pattern[str]:
     for value in ordered:
         forms += _spellings(value)
         forms += (_printed(value), _cut(value)) if shown else ()
+    # `(?!)` fits nowhere: where there is no secret nothing is replaced.
     return re.compile("|".join(dict.fromkeys(forms)) or "(?!)")
 
 
@@ -142,6 +145,7 @@ def _spellings(value: str) -> Iterator[str]:
         yield re.escape(written.replace("/", "\\/"))
     yield "".join(_percent(character) for character in value)
     yield f"(?i:{data.hex()})"
+    # Base64 writes three bytes as four characters: a text has three spellings, by where it begins.
     for lead in range(3):
         start = -(-lead * 4 // 3)  # characters that hold bits of what stands before
         end = (lead + len(data)) * 8 // 6  # characters that hold bits of the secret alone

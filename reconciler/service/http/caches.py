@@ -28,11 +28,9 @@ _FROM_MEMORY = frozenset({"hit", "stale", "updating"})
 
 
 def told(headers: Mapping[str, str]) -> str:
-    """How an answer's headers (names in lower case) say that a cache gave it, or "" where they do not.
-
-    An Age is written by caches alone (RFC 9111, 5.1), so one that is no number counts as an age. `Age: 0`
-    is allowed: it is younger than a second.
-    """
+    """How an answer's headers (names in lower case) say that a cache gave it, or "" where they do not."""
+    # RFC 9111, 5.1: caches alone write an Age, so one that is no number counts as an age. `Age: 0` is
+    # allowed: it is younger than a second.
     age = headers.get("age", "")
     if age and not all(re.fullmatch(r"0+", part.strip()) for part in age.split(",")):
         return "it carries an Age"
@@ -46,12 +44,10 @@ def told(headers: Mapping[str, str]) -> str:
 
 
 class ServiceClock:
-    """What the service's clock must show by now, learnt from the Date headers that one client has seen.
-
-    It compares the service's clock with itself over our monotonic clock; our own wall clock may be wrong.
-    """
+    """What the service's clock must show by now, learnt from the Date headers that one client has seen."""
 
     def __init__(self) -> None:
+        # The service's clock is compared with itself over our monotonic one: our wall clock may be wrong.
         self._ahead: float | None = None  # the least that its clock is ahead of our monotonic one; seconds
 
     def note(self, date: str, received_at: float) -> None:

@@ -21,6 +21,7 @@ class Watched(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The answer, unchanged."""
         response = await self._below.handle_async_request(request)
+        # That of the last answer alone: an earlier one would be late by as much as the calls since took.
         self._date = response.headers.get("date", "")
         return response
 
@@ -33,5 +34,6 @@ class Watched(httpx2.AsyncBaseTransport):
         """The time that the last answer told, in UTC and whole seconds; None where it told none."""
         try:
             return parsedate_to_datetime(self._date).astimezone(UTC)
+        # RFC 9110, 6.6.1: a server without a clock sends no Date.
         except (TypeError, ValueError):
             return None

@@ -38,6 +38,7 @@ def open_connections(service: Service) -> Connections:
             f"service.base_url is plain http, and the proxy {network.proxy} would read the credentials.",
             next="write https for service.base_url, or service.network.proxy: none",
         )
+    # Without a context of ours the library would load the system's certificates, for nothing.
     unused = tls.nothing_trusted()
     return Lanes(lambda: _lane(unused, None))
 
@@ -55,12 +56,10 @@ def knock(service: Service, timeout_s: float) -> None:
     socket.create_connection((base.host.strip("[]"), base.port), timeout_s).close()
 
 
+# One pool of 64 connections looks at all of them, and asks the system about every idle one, for each request
+# and once more for each answer: more than half of the whole client's time.
 class Lanes(httpx2.AsyncBaseTransport):
-    """As many transports of one connection each as there are requests at once; the last one used first.
-
-    One pool of 64 connections looks at all of them, and asks the system about every idle one, for
-    each request and once more for each answer: more than half of the whole client's time.
-    """
+    """As many transports of one connection each as there are requests at once; the last one used first."""
 
     def __init__(self, make: Callable[[], Connections]) -> None:
         self._make = make
@@ -73,6 +72,7 @@ class Lanes(httpx2.AsyncBaseTransport):
         try:
             response = await lane.handle_async_request(request)
         except BaseException:
+            # A cancelled request counts too: what is still on its way belongs to no later one.
             await self._drop(lane)
             raise
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport gives no other
@@ -85,10 +85,8 @@ class Lanes(httpx2.AsyncBaseTransport):
             await lane.aclose()
 
     async def _drop(self, lane: Connections) -> None:
-        """Close a lane on which something failed. Its connection is of no use any more.
-
-        The library keeps a tunnel through a proxy whose TLS handshake failed as one that is in use, for ever.
-        """
+        """Close a lane on which something failed. Its connection is of no use any more."""
+        # The library keeps a tunnel through a proxy whose TLS handshake failed as one in use, for ever.
         self._all.remove(lane)
         with suppress(httpx2.HTTPError, OSError):
             await lane.aclose()
@@ -127,6 +125,7 @@ def _lane(trust: ssl.SSLContext, proxy: Proxy | None) -> Connections:
 
 
 def _through(proxy: Proxy, trust: ssl.SSLContext) -> httpx2.Proxy:
-    """Return the library's value for a proxy. Without a context of ours it would make one that logs keys."""
+    """Return the library's value for a proxy."""
+    # Without a context of ours it would make one that writes session keys to SSLKEYLOGFILE (tls.py).
     secured = trust if proxy.address.startswith("https:") else None
     return httpx2.Proxy(proxy.address, ssl_context=secured, auth=login_of(proxy))

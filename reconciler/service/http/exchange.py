@@ -48,13 +48,13 @@ async def exchange(
 
     `proxy` is the one that the transport goes through; `leaving` is called right before the first byte of
     the request leaves, and may raise what the caller wants to see.
-    The library's own timeouts count from byte to byte, so a slow drip would pass them for ever.
     """
     head = Answer(0, {}, b"")
     way = Way(request.url.netloc.decode("ascii"), proxy, leaving)
     request.extensions["trace"] = way.trace
     try:
         with way:
+            # The library's own timeouts count from byte to byte: a slow drip would pass them for ever.
             async with asyncio.timeout(timeout_s):
                 response = await transport.handle_async_request(request)
                 head = _head(response)
@@ -100,10 +100,9 @@ async def _answer(response: httpx2.Response, head: Answer) -> Answer:
 
 
 def decided_by_body(status: int) -> bool:
-    """Whether an answer needs its whole body: a success, and a 404.
-
-    A refusal of the credentials whose body was cut, or never ends, is one all the same, and stops the run.
-    """
+    """Whether an answer needs its whole body: a success, and a 404."""
+    # A refusal of the credentials whose body was cut, or never ends, is one all the same: it stops the run.
+    # Of a 404 only the body tells the service's from one of another web server (facts 8).
     return 200 <= status < 300 or status == HTTPStatus.NOT_FOUND  # noqa: PLR2004 - the class of success
 
 
@@ -119,11 +118,9 @@ async def _body(response: httpx2.Response, headers: Mapping[str, str]) -> bytes:
 
 
 async def _decoded(stream: httpx2.AsyncByteStream, encoding: str) -> AsyncIterator[bytes]:
-    """The body's bytes, unpacked piece by piece, and of no piece more than just beyond the cap.
-
-    The library unpacks whatever one read brought; 200 KB of it can be 200 MB. And what is packed can be
-    endless and unpack to nothing: empty blocks, or bytes behind the end. Both are read no further.
-    """
+    """The body's bytes, unpacked piece by piece, and of no piece more than just beyond the cap."""
+    # The library unpacks whatever one read brought; 200 KB of it can be 200 MB. And what is packed can be
+    # endless and unpack to nothing: empty blocks, or bytes behind the end. Both are read no further.
     if encoding in ("", "identity"):
         async for chunk in stream:
             yield chunk

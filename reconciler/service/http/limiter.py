@@ -98,10 +98,7 @@ class Limiter:
 
     At most `concurrency` turns at once. They begin as far apart as `pace` says, one after the other, so that
     no second ever sees a burst: the service counts by its own clock, not by ours. A turn that would begin at
-    `ends_at` or later raises TooLate.
-
-    A shared pace that fails is left for a local one, for good: a limit is a courtesy, and nothing that must
-    be safe depends on it.
+    `ends_at` or later raises TooLate. A shared pace that fails is left for a local one, for good.
     """
 
     def __init__(
@@ -146,6 +143,7 @@ class Limiter:
 
     def write(self, pair: Pair) -> None:
         """Return where a pair's write may begin now. Raises LookAgain: it waits for nothing."""
+        # A wait would make its look old: the caller looks again, which costs less than a wrong write.
         if self._wait_s() > 0:
             raise LookAgain("could not look and write at once: the service was asked for too much just now.")
         pair.written = True
@@ -158,6 +156,7 @@ class Limiter:
             return 0.0
         while self._sent and self._sent[0] <= now - _window_s + _rounding_s:
             self._sent.popleft()
+        # Turns that are evenly spaced put one more than the ceiling into a second that has both its ends.
         room_at = self._sent[0] + _window_s if len(self._sent) > math.ceil(ceiling) else now
         return max(room_at, self._resumes_at) - now
 
@@ -187,6 +186,7 @@ class Limiter:
         if self._pace.ceiling <= 0:
             self._pace.ceiling = max(self._recent.per_second(now), ceiling_least)
         self._resumes_at = max(self._resumes_at, now + asked_s)
+        # They were taken at the rate that proved to be too fast.
         self._reserved.turns = 0
         try:
             await self._pace.slowed(asked_s)
@@ -228,6 +228,7 @@ class Limiter:
         return self._reserved.take()
 
     async def _reserve(self) -> "_Reserved":
+        # Turns that nobody uses are lost to all who share the pace: no more than are waited for.
         ahead = int(self._pace.ahead_s * self._rate)
         turns = max(min(self._waiting, ahead), 1)
         try:
@@ -257,6 +258,7 @@ class Limiter:
             left_s = max(left_s, _tick_s) if left_s > _rounding_s else 0.0
 
     def _keep_own_pace(self, error: StoreError) -> None:
+        # A limit is a courtesy: nothing that must be safe depends on it, so no run ends for want of one.
         if not isinstance(self._pace, LocalPace):
             log.info("%s From here on this run keeps a pace of its own.", error)
             after = self._reserved.begins_at
@@ -305,5 +307,6 @@ class _Recent:
 
     def _roll(self, second: int) -> None:
         if second != self._second:
+            # A second without any turn lies between: the one before it says nothing about now.
             self._before = self._now if second == self._second + 1 else 0
             self._second, self._now = second, 0

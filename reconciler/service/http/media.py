@@ -68,14 +68,10 @@ def decode(body: bytes, kind: str = "", form: Form = "json") -> dict[str, Any]:
 
 
 def _json(body: bytes) -> dict[str, Any]:
-    """The JSON object that `body` is.
-
-    Stricter than the format asks: no duplicate keys (which one counts?), no NaN or infinity, no lone
-    surrogates (they cannot be stored again), 64 levels at most. An object closes itself, so a body
-    that was cut anywhere is never accepted.
-    """
+    """The JSON object that `body` is. Stricter than the format asks, and raises BadBody for anything else."""
     if not body.strip():
         raise BadBody("it is empty")
+    # A gateway's page under a status of success. Named, or people would look for a fault in the JSON.
     if _HTML.match(body):
         raise BadBody("it is a page in HTML or XML, and not JSON")
     if not _few_values(body):
@@ -95,10 +91,12 @@ def _json(body: bytes) -> dict[str, Any]:
         raise
     except ValueError:
         raise BadBody("it is not well-formed JSON, or was cut off") from None
+    # An object closes itself, so a body that was cut anywhere is never accepted.
     if not isinstance(found, dict):
         raise BadBody("it is JSON, but no object")
     if not _depth_ok(body):
         raise BadBody(f"it is nested deeper than {depth_max} levels")
+    # Half a character can be read, and never be written again: neither to the service nor to the store.
     if _SURROGATE.search(body):
         _refuse_surrogates(found)
     return found
@@ -115,10 +113,8 @@ def is_error(document: Mapping[str, Any]) -> bool:
 
 
 def told(body: bytes) -> Told:
-    """What an error body says; it is decoded once.
-
-    Gateways answer in their own form, so it is the body that says which form it has.
-    """
+    """What an error body says; it is decoded once."""
+    # Gateways answer in a form of their own: the body says which, and not what was asked for.
     try:
         document = _error(body)
     except BadBody:
@@ -146,6 +142,7 @@ def _bare_text(body: bytes) -> str:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
+    # RFC 8259, 4: which of the two counts is different from reader to reader.
     if len(found) != len(pairs):
         raise BadBody("a key stands twice in one object")
     return found
@@ -163,11 +160,9 @@ def _float(text: str) -> float:
 
 
 def _depth_ok(body: bytes) -> bool:
-    """Whether a well-formed body nests no deeper than the limit.
-
-    Without its texts a body is brackets only; each pass peels off the innermost level of them. A few
-    fast passes instead of a walk over every value of every page.
-    """
+    """Whether a well-formed body nests no deeper than the limit."""
+    # Without its texts a body is brackets only; each pass peels off the innermost level of them. A few fast
+    # passes instead of a walk over every value of every page.
     bare = _bare(body).translate(_ALIKE, _NO_BRACKETS)
     for _ in range(depth_max):
         if not bare:

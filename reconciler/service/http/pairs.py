@@ -49,11 +49,9 @@ class Pair:
         self.sent_at = now
 
 
+# What one program does between an answer and the next request, 64 at once do one after the other.
 class Crowd:
-    """How many pairs may be under way at once: halved when one was late, one more after as many in time.
-
-    What one program does between an answer and the next request, 64 at once do one after the other.
-    """
+    """How many pairs may be under way at once: halved when one was late, one more after as many in time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -68,6 +66,7 @@ class Crowd:
             self._waiting.append(room)
             try:
                 await room
+            # Room may have been given to it already: passed on, or it would be lost for good.
             except asyncio.CancelledError:
                 self._wake()
                 raise
@@ -76,6 +75,7 @@ class Crowd:
     def leave(self, *, late: bool) -> None:
         """Make room, and learn from how it went."""
         self._inside -= 1
+        # Additive growth, multiplicative fall, as in TCP (RFC 5681, 3.1): it settles below what is too much.
         grown = min(self._limit + 1.0 / self._limit, float(self._most))
         self._limit = max(1.0, self._limit / 2.0) if late else grown
         for _ in range(int(self._limit) - self._inside):

@@ -27,7 +27,6 @@ _NAMED: Mapping[str, tuple[str, ...]] = {
 }
 _EXEMPT = ("no_proxy", "NO_PROXY")
 _PORTS = {"http": 80, "https": 443}
-_port_max = 65_535
 _login_max = 2_048  # characters; a signed token has some hundred
 
 
@@ -40,15 +39,14 @@ class Choice(Struct, frozen=True):
 
 
 def chosen(base: Base, environ: Mapping[str, str]) -> Choice:
-    """Return which variable names a proxy for this address, as curl, Go and urllib read them.
-
-    This machine is never reached through one (as in Go). In a CGI program HTTP_PROXY is a header of
-    whoever called it, and is left out (as in Go and urllib); http_proxy is not.
-    """
+    """Return which variable names a proxy for this address, as curl, Go and urllib read them."""
+    # In a CGI program HTTP_PROXY is a header of whoever called it, and is left out (as in Go and urllib);
+    # http_proxy is not.
     skipped = {"HTTP_PROXY"} if "REQUEST_METHOD" in environ else set()
     name = next((one for one in _NAMED[base.scheme] if environ.get(one) and one not in skipped), "")
     if not name:
         return Choice()
+    # As in Go: a proxy would take the name for that of its own machine.
     if is_loopback(base.host):
         return Choice(name, why=f"{base.host} is this machine")
     without = next((one for one in _EXEMPT if environ.get(one)), "")
@@ -93,6 +91,7 @@ def parse(text: str, source: str, *, scheme: str = "") -> Proxy:
     `scheme` is the one of an address that has none, as variables may. Raises Unusable.
     """
     written = text if "://" in text or not scheme else f"{scheme}://{text}"
+    # Where libraries read an address in two ways, the login would go to whichever host the second one names.
     if not written.isascii() or not written.isprintable() or " " in written or "\\" in written:
         raise Unusable("the address of the proxy holds a character that no address holds.", _WRITE)
     found = re.fullmatch(

@@ -125,6 +125,8 @@ class Row:
         return self.low <= status <= self.high and self.code in code
 
 
+# The service answers "too fast" with 403 and an error code. Read by its status alone, every throttled call
+# would be a refusal of the credentials, and stop the run.
 TABLE: tuple[Row, ...] = (
     Row(401, 401, "", _LOGIN, "facts 8"),
     Row(403, 403, "OVER_QPS", _FAST, "facts 8"),
@@ -170,6 +172,7 @@ class Seen:
 
 def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words."""
+    # A gateway may repeat the key that it refuses, in a header as well as in the body.
     code = shown(conceal(error_code(answer)).upper())
     sense = next(row.sense for row in TABLE if row.fits(answer.status, code))
     told = media.told(answer.body)
@@ -192,6 +195,7 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
         return Seen(sense.failure, error)
     headers = answer.headers
     asked_s = retry_after_s(headers.get("retry-after", ""), headers.get("date", ""))
+    # Without Retry-After the code still says how long: the second that is too full.
     error.wait_s = asked_s or (over_qps_wait_s if "OVER_QPS" in code else 0.0)
     return Seen(sense.failure, error, error.wait_s)
 
@@ -266,17 +270,16 @@ def doubt(error: ServiceError) -> InDoubt:
 
 
 def turned_away(error: Throttled) -> bool:
-    """Whether a throttled request was certainly not carried out: a limit on requests refused it.
-
-    429 is the answer of a limit, and so is any status with the gateway's code for one (facts 8). A 503 or a
-    408 may come from a gateway that had passed the request on: 3 % of such messages went out.
-    """
+    """Whether a throttled request was certainly not carried out: a limit on requests refused it."""
+    # 429 is the answer of a limit, and so is any status with the gateway's code for one (facts 8). A 503 or
+    # a 408 may come from a gateway that had passed the request on: 3 % of such messages went out.
     return error.status == HTTPStatus.TOO_MANY_REQUESTS or "OVER_Q" in error.code
 
 
 def not_sent(error: ServiceError) -> NotSent:
     """Return the same, said of a write that may be sent after another look."""
     told = NotSent(str(error), next=error.next, method=error.method, path=error.path)
+    # The library's errors carry the request, and with it the key.
     told.__cause__ = None
     return told
 
@@ -296,5 +299,6 @@ def error_code(answer: Answer) -> str:
 def shown(text: str) -> str:
     """One line of printable text, at most 300 characters: control and bidi signs written as escapes."""
     text = text[: text_max + 1].strip()
+    # Signs that turn the direction of text would let the service's words pose as ours.
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return line if len(line) <= text_max else line[: text_max - 1] + "…"

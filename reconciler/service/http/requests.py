@@ -32,11 +32,14 @@ class Requests:
         query = "&".join(part for part in (self._query(call), self._credentials.key_in_query) if part)
         target = self._base.prefix + call.path
         url = httpx2.URL(f"{self._base.origin}{target}{'?' if query else ''}{query}")
+        # The library brings addresses into a normal form. One that it changed would name another entity, or
+        # send the credentials to another host.
         sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
         if sent_to != (self._base.scheme, target) or url.host != self._base.host.strip("[]"):
             raise AssertionError(f"{call}: the address was rewritten on its way")
         accepted = media.media_type(self._vendor, call.media, self._form)
         aside = caches.ASIDE if call.method == "GET" else ()
+        # gzip and nothing else, because nothing else is unpacked (exchange.py).
         headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *aside, *self._credentials.headers]
         if call.body is not None:
             headers.append(("Content-Type", accepted))
@@ -47,10 +50,8 @@ class Requests:
         )
 
     def _query(self, call: Call) -> str:
-        """The query of a call; that of a GET is one which no cache has seen before, at every try.
-
-        Numbers begin by chance, so that no two clients use the same, and go on by one.
-        """
+        """The query of a call; that of a GET is one which no cache has seen before, at every try."""
+        # Numbers begin by chance, so that no two clients use the same, and go on by one.
         if call.method != "GET":
             return urls.query(call.query)
         self._fresh += 1

@@ -17,11 +17,9 @@ def _now() -> datetime:
 
 
 def elapsed() -> float:
-    """Return seconds that only rise, those included in which this machine slept.
-
-    Not `time.monotonic`: on Linux and macOS it stands still while the machine sleeps. A lease and a settle
-    window do not, and a write that waited through a night must be known to be old.
-    """
+    """Return seconds that only rise, those included in which this machine slept."""
+    # Not `time.monotonic`: on Linux and macOS it stands still while the machine sleeps. A lease and a settle
+    # window do not, and a write that waited through a night must be known to be old.
     return _elapsed()
 
 

@@ -23,12 +23,13 @@ class NoCertificates(ValueError):
 def context(trust: Trust) -> ssl.SSLContext:
     """Return a context that believes these certificates and no others; this system's where none are given.
 
-    Each of them is believed by itself: an authority in the middle of a chain needs no root beside it.
     Raises OSError, of which ssl.SSLError is one.
     """
     if not trust.certificates and not trust.folders:
+        # SSL_CERT_FILE and SSL_CERT_DIR do not count: whom to believe is said by the settings.
         return httpx2.create_ssl_context(trust_env=False)
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Each is believed by itself: an authority in the middle of a chain needs no root beside it.
     made.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     if trust.certificates:
         made.load_verify_locations(cadata=trust.certificates)
@@ -44,11 +45,13 @@ def certificates(data: bytes) -> tuple[str, int]:
     """
     if not data.strip():
         raise NoCertificates("is empty")
+    # Bundles name their certificates between them, often in letters that ASCII has not.
     found = [match[0] for match in _CERTIFICATE.finditer(data)]
     if not found:
         raise NoCertificates("holds no certificate in the form PEM")
     try:
         text = b"\n".join(found).decode("ascii")
+        # Loaded as it will be later: what cannot be used is found with the settings, and not in a run.
         context(Trust(text))
     except (ssl.SSLError, UnicodeDecodeError):
         raise NoCertificates("holds a certificate that cannot be read") from None

@@ -84,6 +84,7 @@ class Transport:
         self._proxy = service.network.proxy  # which failures are told of; `connections` go through it
         self._timing = timing
         self.form: media.Form = service.format
+        # By chance: no two clients ask at the same addresses, which a cache would answer (caches.py).
         first = int(timing.random() * caches.numbers)
         self._requests = Requests(service, self._credentials, vendor=vendor, first=first)
         self._read_only = read_only
@@ -149,8 +150,10 @@ class Transport:
             if isinstance(seen, _Done):
                 return seen.value
             left_s -= self._timing.monotonic() - began
+            # A wrong password that is sent again and again locks accounts: no write follows it.
             if seen.error.status == HTTPStatus.UNAUTHORIZED:
                 self._refused = seen.error.next
+            # Before it is decided whether to try again: the refusal is meant for all who call.
             if isinstance(seen.error, Throttled):
                 await self._limiter.slowed(seen.asked_s)
             wait_s = self._next(call, seen, attempt, left_s)
@@ -203,9 +206,9 @@ class Transport:
     async def once(self, call: Call, read: Callable[[Answer], T]) -> T:
         """Like `call`, for a write after which nobody looks at what became of it.
 
-        Raises InDoubt also where the service was not ready (503, 408) and may have carried it out all the
-        same: whoever is told "not sent" sends it again. Table A8 says "look first" there.
+        Raises InDoubt also where the service was not ready (503, 408) and may have carried it out.
         """
+        # Table A8 says "look first" there; who does not look, and is told "not sent", sends it again.
         try:
             return await self.call(call, read)
         except Throttled as error:
@@ -214,14 +217,14 @@ class Transport:
             raise refusals.doubt(error) from None
 
     def _accepted(self, call: Call) -> None:
-        """Nothing happens unless a write comes after a 401, though it began before: it may not be sent."""
+        """Refuse a write after a 401, though it began before it."""
         if self._refused and call.method != "GET":
             what = f"{call}: not sent, because the service does not accept the user name and password."
             raise Unauthorized(what, next=self._refused, method=call.method, path=call.path)
 
     @staticmethod
     def _young(call: Call, age_s: float) -> None:
-        """Nothing happens unless a write has waited for its turn, or its next try, for too long."""
+        """Refuse a write that has waited for its turn, or its next try, for too long."""
         if call.method != "GET" and age_s > write_age_max_s:
             raise Unavailable(
                 f"{call}: not sent, because it waited for its turn for {age_s:.0f} s.",
@@ -231,11 +234,9 @@ class Transport:
             )
 
     def may_repeat(self) -> bool:
-        """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts.
-
-        One budget for all repeats, whoever makes them: else a service that refuses writes and still
-        answers reads would get every write three times.
-        """
+        """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts."""
+        # One budget for all repeats, whoever makes them: else a service that refuses writes and still
+        # answers reads would get every write three times.
         if not retry.Budget(self._made, self._repeats).allows:
             return False
         self._repeats += 1
@@ -243,6 +244,7 @@ class Transport:
 
     def _next(self, call: Call, seen: refusals.Seen, attempt: int, left_s: float) -> float:
         """Seconds to wait before the next try; raises what was seen when there is none."""
+        # By the time of another try the look of the pair would be old.
         if seen.failure is retry.Failure.NEVER_SENT and call.method != "GET" and self._pair.get():
             raise refusals.not_sent(seen.error)
         decision = retry.decide(
@@ -286,6 +288,7 @@ class Transport:
         remembered = self._remembered(call, answer, asked_at)
         if remembered:
             return refusals.cached(call, answer, remembered)
+        # Larger ones are decoded in a thread: the loop has leases to renew and signals to hear meanwhile.
         if len(answer.body) <= beside_bytes:
             return self._meaning(call, answer, read)
         try:
@@ -309,7 +312,8 @@ class Transport:
             return refusals.Seen(retry.Failure.LOST, malformed)
 
     def _checked(self, pair: Pair) -> Callable[[], None]:
-        """Look at the clock again where the first byte leaves: a connection may have to be made before."""
+        """Return what looks at the clock again where the first byte leaves."""
+        # A connection may have to be made before, which takes longer than `gap_s`.
         return lambda: pair.check(self._timing.monotonic())
 
     def _between(self, pair: Pair, call: Call, answer: Answer | Broken) -> None:

@@ -18,16 +18,14 @@ from reconciler.errors import InputError, SettingsError
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 shown_max = 40  # characters of a refused value that a message shows
-spelled_max = (
-    24  # letters and digits of a query that may be encoded: 2^24 addresses, 48 characters longer at most
-)
+# Letters and digits of a query that may be encoded: 2^24 addresses, 48 characters longer at most.
+spelled_max = 24
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_.~-]+", re.ASCII)
 _SIGNS = re.compile(r"%[0-9A-F]{2}|.", re.ASCII | re.DOTALL)
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,30}}|\[[0-9A-Fa-f:.]{{2,45}}\]", re.ASCII)
 _PORTS = {"http": 80, "https": 443}
-_port_max = 65_535
 
 
 class Base(NamedTuple):
@@ -67,6 +65,7 @@ def base(base_url: str) -> Base:
 
 def read_base(base_url: str) -> Base:
     """The parts of http(s)://host[:port][/prefix]. Raises Unusable for anything else; nothing is guessed."""
+    # What two readers of addresses may take for different hosts is refused: the credentials go there.
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
         raise _bad_base(base_url, "it holds a character that no address holds")
     try:
@@ -96,21 +95,20 @@ def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
+        # No name service is asked: its answer may be another one when the connection is made.
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
 
 
 def path(template: str, ids: Mapping[str, str]) -> str:
-    """`/contacts/{cid}` with its ids filled in. Raises InputError for anything that is no id.
-
-    The result has exactly the template's segments: no id can add, remove or climb one.
-    """
+    """`/contacts/{cid}` with its ids filled in. Raises InputError for anything that is no id."""
     segments = []
     for segment in template.split("/"):
         named = segment.startswith("{")
         segments.append(quote(checked(ids[segment[1:-1]]), safe="") if named else segment)
     built = "/".join(segments)
+    # Read back: it has exactly the template's segments, for no id may add, remove or climb one.
     shape = re.sub(r"\\{[a-z]+\\}", ID.pattern, re.escape(template))
     assert re.fullmatch(shape, built), template  # noqa: S101 - our own mistake, never the author's
     return built
@@ -129,9 +127,9 @@ def checked(remote_id: str) -> str:
 def id_of(link: str, collection: str = "") -> str:
     """The id at the end of a link or Location, or "" where there is none.
 
-    Only the path counts: host, query and fragment are the service's business and are never followed.
     With `collection` the segment before the id must be that one (`contacts`).
     """
+    # Only the path counts: the host may be another one behind a gateway (recorded), and no link is followed.
     bare = link.partition("#")[0].partition("?")[0].rstrip("/")
     if "//" in bare:
         bare = "/" + bare.split("//", 1)[1].partition("/")[2]
@@ -147,9 +145,10 @@ def query(pairs: tuple[tuple[str, str], ...], number: int = 0) -> str:
 
     With a `number` some letters and digits of the values, then of the names, are encoded as well: those at
     its bits that are 1, of the first 24. The text means the same (RFC 3986, 2.3), and is another one for
-    another number. The values alone would not do: `limit=20&offset=0`, the list of the tickets of the lock
-    in the service, would have 8 addresses, and a cache would soon answer with a list from before.
+    another number.
     """
+    # The values alone would not do: `limit=20&offset=0`, the list of the tickets of the lock in the service,
+    # would have 8 addresses, and a cache would soon answer with a list from before.
     left = number % (1 << spelled_max)
     values, names = [], []
     for _, value in pairs:
@@ -165,9 +164,10 @@ def varied(pairs: tuple[tuple[str, str], ...], name: str, number: int) -> tuple[
     """The same query for whoever reads it, and another one for a cache that reads addresses in normal form.
 
     `fields` gets its list in the order that belongs to the number, of n! orders. `offset` is added with one
-    of 10^9 values: only for an address of a single entity, which has no rows to leave out. The service's own
-    links to single entities carry the `offset` of the list that they stand in (docs/service.md, Caches).
+    of 10^9 values: only for an address of a single entity, which has no rows to leave out.
     """
+    # The service's own links to single entities carry the `offset` of the list that they stand in
+    # (docs/service.md, caches), so an offset there is nothing that it has not seen before.
     if name == "offset":
         return (*pairs, (name, str(number % 10**9)))
     return tuple(

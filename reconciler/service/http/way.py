@@ -68,6 +68,7 @@ class Way:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Raise Unconnected in the place of a failure before the request."""
+        # TimeoutError is our own deadline, which may end a connect as well as an answer.
         failed = isinstance(error, (TimeoutError, OSError, httpx2.HTTPError))
         if failed and self._stage not in ("", "sent"):
             raise Unconnected from error
@@ -94,10 +95,8 @@ class Way:
 
 
 def _refused(answer: str, host: str, proxy: Proxy) -> Broken:
-    """Return what a proxy's answer to CONNECT means. Of the answer only its status is believed, and shown.
-
-    What it refuses for good is not asked again: a wrong password, repeated, locks accounts.
-    """
+    """Return what a proxy's answer to CONNECT means. Of the answer only its status is believed, and shown."""
+    # What it refuses for good is not asked again: a wrong password, repeated, locks accounts.
     found = re.match(r"[1-9][0-9]{2}(?![0-9])", answer)
     status = int(found[0]) if found else 0
     final = 400 <= status < 500 and status not in _PASSING  # noqa: PLR2004 - the class of refusals

@@ -57,6 +57,7 @@ def callback(body: Mapping[str, Any], callback_id: str) -> Callback:
         email=text(body, "email"),
         on_reply=_switch(events, "reply", absent=untold),
         on_undeliverable=_switch(events, "undeliverable", absent=untold),
+        # What we have no name for survives a replace, which removes all that it leaves out.
         more={key: value for key, value in body.items() if key not in _KNOWN},
     )
 
@@ -70,6 +71,7 @@ def _auth(auth: object) -> CallbackAuth | None:
     name, key = text(auth, "type").casefold(), text(auth, "key")
     if not name and not key:
         return None
+    # Read as none it would be written back as none, and our receiver would refuse every call.
     if name not in _AUTH_TYPES:
         raise BadBody("its auth is of no type that we know")
     return CallbackAuth(_AUTH_TYPES[name], Secret(key))
@@ -84,6 +86,7 @@ def _switch(body: Mapping[str, Any], key: str, *, absent: bool) -> bool:
         return value
     if isinstance(value, str) and value.casefold() in _SWITCHES:
         return _SWITCHES[value.casefold()]
+    # A guess would be written back by the next replace.
     raise BadBody(f"its {key} is neither yes nor no")
 
 
@@ -111,6 +114,7 @@ def attempt(row: Found) -> CallbackCall:
     status = told.get("statusCode")
     return CallbackCall(
         row.remote_id,
+        # Sources differ in the spelling, here as in payloads (facts 6).
         text(row.body, "messageId") or text(row.body, "messageid"),
         text(row.body, "status", needed=True).upper(),
         attempted=_when(told),

@@ -64,6 +64,7 @@ class ReadCallbacks:
         call = Call("GET", _path(callback_id, calls=True), "api-call", query)
         with refusals.readable(call):
             found = [callback_shapes.attempt(row) for row in await self._walk(call, calls_collection)]
+        # Compared again: a service that does not heed the filter shows all of them.
         return tuple(each for each in found if status in (None, each.status))
 
     async def _walk(self, asked: Call, key: str) -> "tuple[Found, ...]":
@@ -74,6 +75,7 @@ class ReadCallbacks:
                 call, lambda answer: shapes.page(answer, key, offset, self._profile)
             )
 
+        # Nobody says whether these lists have pages or totals: they are walked to their end sign.
         return await unpaged.walk(fetch, named=True)
 
 
@@ -89,6 +91,7 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("POST", _path(), "api-callback", body=body)
         with _writing(callback):
+            # Sent again after a doubt it could only be refused: its name would be taken (facts 6).
             found = await self._transport.once(call, lambda answer: shapes.created(answer, collection))
         return structs.replace(callback, callback_id=found.remote_id)
 

@@ -35,6 +35,7 @@ def body_of(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
         body["callbackParameters"] = parameters
     if message.schedule:
         body |= schedules.fields(message.schedule, now())
+    # Which of the two was meant cannot be told, and one of them would be sent to people.
     twice = sorted(body.keys() & message.more.keys())
     if twice:
         raise InputError(
@@ -44,10 +45,9 @@ def body_of(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
 
 
 def _parameter(value: Any) -> str | int | float | bool:
-    """A plain value as it is, any other as its JSON text: nobody tells what the service makes of an object.
-
-    All values come back as texts (specification 2.6), so a text that was sent comes back unchanged.
-    """
+    """A plain value as it is, any other as its JSON text."""
+    # Nobody tells what the service makes of an object. All values come back as texts (specification 2.6), so
+    # a text that was sent comes back unchanged.
     try:
         written = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -73,7 +73,8 @@ def _recipients(message: Message) -> dict[str, Any]:
 
 
 def _check_recipients(message: Message) -> None:
-    """One that holds a separator would be two people, and nobody would have meant the second."""
+    """Raise InputError for recipients that the service would refuse, or read as others."""
+    # A message costs money and wakes people: what is in doubt is refused before anything is sent.
     recipients, bulk = message.to, message.resource
     if bulk is not None:
         if recipients or not (bulk.sms or bulk.email or bulk.voice):
@@ -86,6 +87,7 @@ def _check_recipients(message: Message) -> None:
     if not recipients:
         raise InputError("the message has no recipient.", next="name at least one number, address or MRI.")
     for place, each in enumerate(recipients, 1):
+        # One that holds a separator would be two people, and nobody would have meant the second.
         if not each.strip() or not each.isprintable() or ";" in each or "," in each:
             raise InputError(
                 f"recipient {place} is empty, or holds a separator or a control character.",
@@ -99,7 +101,8 @@ def _check_recipients(message: Message) -> None:
 
 
 def criteria(start: datetime, end: datetime) -> tuple[tuple[str, str], ...]:
-    """All four of them, in UTC and a day wider: with three the service does not filter at all."""
+    """All four of them, in UTC and a day wider on both sides."""
+    # Specification 8, rule 4: with three of them the service does not filter at all.
     first, last = _moved(start, -zone_pad), _moved(end, zone_pad)
     return (
         ("criteriaFromDate", _day(first)),

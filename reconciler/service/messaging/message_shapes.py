@@ -50,10 +50,10 @@ _NOTHING = "N/A"  # recorded: stands for each part of an answer that nobody gave
 def accepted(answer: Answer) -> str:
     """The id of the message that the service took: from Location, else from the body.
 
-    202 comes with location and messageid (specification 4.5), or with a plain sentence under a JSON media
-    type and the id in Location alone (recorded); 200 and 201 with the message itself, or nothing. Whatever
-    looks like a document has to be a good one, and all ids that are told have to be the same.
+    Whatever looks like a document has to be a good one, and all ids that are told have to be the same.
     """
+    # 202 comes with location and messageid (specification 4.5), or with a plain sentence under a JSON media
+    # type and the id in Location alone (recorded); 200 and 201 with the message itself, or nothing.
     if answer.status not in (200, 201, 202):
         raise BadBody(f"{answer.status} does not say that it was accepted")
     document = _accepted_document(answer)
@@ -117,6 +117,7 @@ def detail(answer: Answer, asked: str) -> MessageDetail:
     document = shapes.raw(answer)
     if media.is_error(document) or not _MARKS & document.keys():
         raise BadBody("it is no message")
+    # A message may show no id of its own; one that it shows has to be the one that was asked for.
     if (_own_id(document) or str(document.get("id") or "")) not in ("", asked):
         raise BadBody("it is another message")
     relations: dict[str, str] = {}
@@ -124,6 +125,7 @@ def detail(answer: Answer, asked: str) -> MessageDetail:
         rel, uri = link.get("rel"), link.get("uri")
         path = _path(uri) if isinstance(uri, str) else ""
         if isinstance(rel, str) and path:
+            # Of two links with one name the first: which is meant is told nowhere.
             relations.setdefault(rel, path)
     fields = {key: value for key, value in document.items() if key != "link"}
     cut_queries(fields)
@@ -145,6 +147,7 @@ def _path(uri: str) -> str:
 def status_counts(answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
     """How many recipients are in each state."""
     summaries = _items(answer, "messageStatuses", profile)
+    # Which of two is about this message is told nowhere; together they would count people twice.
     if len(summaries) > 1:
         raise BadBody("it shows more than one summary")
     return tuple(
@@ -159,11 +162,9 @@ def status_counts(answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
 
 
 def deliveries(found: Found) -> tuple[Delivery, ...]:
-    """What became of the message for one recipient: one value for each channel that was used, at least one.
-
-    The service lists all three channels for everybody, blank where one was not used (recorded). Somebody
-    for whom none was used yet is one value with an empty channel, so that nobody is left out.
-    """
+    """What became of the message for one recipient: a value for each channel that was used, at least one."""
+    # The service lists all three channels for everybody, blank where one was not used (recorded). Somebody
+    # for whom none was used yet is one value with an empty channel, so that nobody is left out.
     listed = [_delivery(found.body, channel) for channel in objects(found.body, "status", empty=True)]
     return tuple(each for each in listed if _is_used(each)) or (_delivery(found.body, {}),)
 
@@ -232,6 +233,7 @@ def _items(
 ) -> tuple[Mapping[str, Any], ...]:
     """The entries of a summary; none only where the service says in its words that there are none."""
     document = shapes.decoded(answer)
+    # read_page raises for everything but the words that say that there are none.
     if media.is_error(document) or key not in document:
         read_page(document, List(key, 0, profile))
         return ()
@@ -259,10 +261,8 @@ def percent(value: object) -> float:
 
 
 def moment(value: object) -> str:
-    """A time in ISO 8601 and UTC; "" for none, and for one whose zone is not told.
-
-    Source: facts 1 and 5: milliseconds as a number, seconds as text, ISO 8601 in XML.
-    """
+    """A time in ISO 8601 and UTC; "" for none, and for one whose zone is not told."""
+    # docs/service.md, messages: milliseconds as a number, seconds as text, ISO 8601 in XML.
     if value in (None, "", 0, "0", _NOTHING):
         return ""
     if isinstance(value, str) and _ISO.fullmatch(value):

@@ -84,11 +84,11 @@ class ReadMessages:
     ) -> tuple[MessageRow, ...]:
         """All messages from `start` to `end`, newest first; without them those of the last seven days.
 
-        `end` left out is now. Both know their zone. The service is asked for a day more on both sides,
-        because nobody tells in which zone it reads dates, and the rows are compared again here; one
-        that does not tell its time is kept. `shared` asks for messages that other users have sent.
-        Raises InputError for dates that cannot be meant.
+        `end` left out is now. Both know their zone. A message that does not tell its time is kept. `shared`
+        asks for messages that other users have sent. Raises InputError for dates that cannot be meant.
         """
+        # Nobody tells in which zone the service reads dates: it is asked for a day more on both sides, and
+        # the rows are compared again.
         first, last = message_requests.span(start, end, self._timing.now)
         criteria = (
             *(message_requests.criteria(first, last) if first and last else ()),
@@ -153,6 +153,7 @@ class ReadMessages:
         """
         query = (_SUMMARY, ("filter", filter))
         call = Call("GET", self._path(workspace, message_id, "messageresponses"), "messageresponse", query)
+        # Any other filter leaves people out, and may leave out all of them.
         everybody = filter == "default"
         return await self._transport.call(
             call,
@@ -187,6 +188,7 @@ class ReadMessages:
             trouble: ServiceError | None = None
             try:
                 progress = await self._progress(message_id, workspace)
+            # What was accepted may be shown later only: it waits for its cycle (specification 4.5).
             except (NotFound, Temporary) as error:
                 trouble = error
             else:
@@ -221,6 +223,7 @@ class ReadMessages:
     async def _progress(self, message_id: str, workspace: str) -> Progress:
         statuses = await self.status(message_id, workspace=workspace)
         counts = await self.responses(message_id, workspace=workspace)
+        # After the counts: whoever is counted as having answered is among the answers that follow.
         details = await self.response_details(message_id, workspace=workspace)
         answered = tuple(each for each in details if each.category.casefold() != message_shapes.no_response)
         return Progress(statuses, counts, answered)

@@ -61,11 +61,13 @@ def _form(body: bytes, content_type: str) -> str:
     if kind in _JSON or kind.endswith("+json"):
         return "json"
     if kind in _UNTOLD:
+        # No JSON begins with <, and every document in XML does.
         return "xml" if body.lstrip()[:1] == b"<" else "json"
     return ""
 
 
 def _reply(document: Mapping[str, Any]) -> Reply:
+    # Two names of the same in public sources (facts 6).
     location = _text(document, "location", "messagelocation").partition("?")[0]  # a key may follow
     message_id = _text(document, "messageid") or urls.id_of(location, "messages")
     if not urls.ID.fullmatch(message_id):
@@ -86,6 +88,7 @@ def _reply(document: Mapping[str, Any]) -> Reply:
 
 def _one(document: Mapping[str, Any], *keys: str) -> Any:
     """The value under any spelling of `keys`, None where there is none; two that differ are refused."""
+    # Public sources differ in case and spelling (facts 6); which of two values counts is not guessed.
     found = [value for key, value in document.items() if key.casefold() in keys and value is not None]
     if any(value != found[0] for value in found):
         raise BadBody(f"it tells its {keys[0]} twice, and not the same")
@@ -117,6 +120,7 @@ def _parameters(told: object) -> dict[str, str]:
 
 def _pairs(told: object) -> Iterator[tuple[object, object]]:
     if isinstance(told, dict):
+        # Facts 6: an object, `entry` elements of XML within one, or a list of them.
         inner = told.get("entry")
         if len(told) == 1 and isinstance(inner, dict | list):
             yield from _pairs(inner if isinstance(inner, list) else [inner])

@@ -45,6 +45,7 @@ def _local(schedule: Schedule, now: datetime) -> datetime:
             next="check date and zone; nothing was sent.",
         )
     local = at.astimezone(_zone(schedule.zone))
+    # PEP 495: `fold` tells apart the two moments of one reading, when clocks are put back.
     if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
         raise InputError(
             f"{local:%d/%m/%Y %H:%M} occurs twice in {schedule.zone}, when its clocks are put back; "

@@ -34,6 +34,7 @@ __all__ = ["Unfit", "decode", "encode"]
 
 Document = dict[str, Any]
 
+# As JSON writes numbers (RFC 8259, 6): 007 stays a text, or it would be written back as 7.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
@@ -46,6 +47,7 @@ def decode(body: bytes, kind: str) -> Document:
     form = form_for(kind)
     if root.name.casefold() == "html":
         raise BadBody("it is a page in HTML")
+    # A document of another service, whatever its root is called.
     if root.space not in OURS:
         raise BadBody("its root is in a namespace that is not the service's")
     if root.name == "error":
@@ -81,6 +83,7 @@ def _list_shape(form: Form) -> Shape:
 def _return(root: Element, form: Form) -> Document:
     """A list; or one entity that stands alone in a list's root, as one sample of a contact does."""
     rows, names = form.rows, {key_of(child) for child in root.children}
+    # One public sample has a contact so. A list has a status, or an element around its rows.
     alone = [child for child in root.children if key_of(child) == rows.item]
     if form.root and rows.wrapped and len(alone) == 1 and not names & {"status", form.collection}:
         return _object(alone[0], form.shape)
@@ -91,6 +94,7 @@ def _return(root: Element, form: Form) -> Document:
 
 def _object(element: Element, shape: Shape) -> Document:
     """What an element holds, by its shape."""
+    # The JSON form has no place for it: dropped, it would be gone with the next replace.
     if not element.blank:
         raise BadBody("it has text where there should be elements")
     found: Document = {}
@@ -117,6 +121,7 @@ def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> No
         found[key] = _rows(elements, shape.lists[key])
         if _around(elements, shape.lists[key]):
             _beside(found, key, elements)
+    # A known value that stands twice is an error; which one counts is not guessed (docs/service.md, XML).
     elif key not in shape.once:
         _put_free(found, key, elements)
     elif len(elements) > 1:
@@ -206,6 +211,7 @@ def _attributes(element: Element) -> Iterator[tuple[str, str]]:
         space, _, name = full.rpartition("}")
         space = space.removeprefix("{")
         key = name if space in OURS else full
+        # One name in two namespaces of the service, which are one to us.
         if key in seen:
             raise BadBody("an attribute stands twice")
         seen.add(key)
@@ -233,12 +239,14 @@ def _typed(text: str, key: str, shape: Shape) -> str | int | float | bool:
         return _milliseconds(text) if key in shape.moments else text
     if not found[1] and not found[2]:
         return int(text)
+    # 1e999 is no number in JSON.
     return float(text) if math.isfinite(float(text)) else text
 
 
 def _milliseconds(text: str) -> str | int:
     """An instant as the number that the JSON form has; any other text as it stands."""
     moment = instant(text.strip())
+    # What is finer than milliseconds has no form in JSON, and stays the text that it is.
     if moment is None or moment.microsecond % 1000:
         return text
     return (moment - EPOCH) // timedelta(milliseconds=1)

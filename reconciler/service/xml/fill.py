@@ -28,6 +28,7 @@ def key_of(element: Element) -> str:
 
 def fill(element: Element, document: Mapping[str, Any], shape: Shape, depth: int = 1) -> None:
     """Write what a dict holds into its element, by its shape. Raises Unfit for what has no form in XML."""
+    # Whoever reads it stops there as well (text.py).
     if depth > depth_max:
         raise Unfit(f"{element.name} is nested deeper than {depth_max} levels")
     for key, value in document.items():

@@ -133,6 +133,7 @@ class _Reader:
             raise BadBody("it is not UTF-8")
 
     def _doctype(self, *_: Any) -> NoReturn:
+        # Entities are declared in it, which fetch files or grow to gigabytes; the service sends none.
         raise BadBody("it brings a document type, which is refused")
 
     def _start(self, raw: str, pairs: list[str]) -> None:
@@ -210,6 +211,7 @@ def _pieces(element: Element, prefixes: Mapping[str, str], declared: str = "") -
     )
     declared += "".join(f' xmlns:{prefix}="{quoted(fit(uri, tag))}"' for uri, prefix in own.items())
     if not element.parts:
+        # As the service writes an empty list (docs/service.md, XML); `<a></a>` would mean the same.
         yield f"<{tag}{declared}{attributes}/>"
         return
     yield f"<{tag}{declared}{attributes}>"
