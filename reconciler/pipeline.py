@@ -38,6 +38,7 @@ from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded
+from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.carrying import KeepUndo, Task, carry_out
@@ -69,6 +70,7 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
     result: good for checking the rest, as where secrets must not be, and for nothing else.
     """
+    bring_kinds(settings.service.profile)
     with _no_collector():
         loaded = load(
             [Path(path) for path in settings.manifests],

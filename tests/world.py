@@ -7,7 +7,7 @@ that could miscount.
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig, create_app
+from reconciler.sandbox.collections.row import Collection
 from reconciler.service.client import open_client
 from reconciler.service.http.timing import Timing
 
@@ -93,11 +94,12 @@ class World:
     changes: Mapping[str, Any] = field(default_factory=dict)
     service: Mapping[str, Any] = field(default_factory=dict)  # fields of Service: format, profile
     environ: Mapping[str, str] = field(default_factory=dict)  # what manifests may read of it
+    collections: Sequence[Collection] = ()  # what the sandbox serves besides
 
     def __post_init__(self) -> None:
         self.clock = Clock()
         self.config = replace(self.config, clock=self.clock)
-        self.wire = Counting(httpx2.ASGITransport(app=create_app(self.config)))
+        self.wire = Counting(httpx2.ASGITransport(app=create_app(self.config, collections=self.collections)))
         self.tokens = iter(f"token-{number:04d}" for number in range(100_000))
         self.runs = itertools.count(1)
         self.settings = Settings(

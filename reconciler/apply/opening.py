@@ -11,6 +11,7 @@ from reconciler.apply.context import Outside
 from reconciler.errors import StoreError
 from reconciler.model.settings import Settings
 from reconciler.service.http.urls import origin
+from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 
@@ -25,6 +26,7 @@ async def opened(settings: Settings, outside: Outside, *, create: bool) -> Async
 
     Opening and closing wait beside the event loop as well: a server may take the call and say nothing.
     """
+    bring_kinds(settings.service.profile)  # an address of a kind that nobody knows is none
     opening = partial(
         Store.open,
         settings.store,

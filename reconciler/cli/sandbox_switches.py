@@ -103,7 +103,13 @@ SERVER = (
     Switch("username", click.STRING, "The user to accept.", "U", "demo"),
     Switch("password", click.STRING, "The password to accept.", "P", "demo"),
     Switch("api-key", click.STRING, "The API key to accept.", "K", "demo-key"),
-    Switch("vendor", click.STRING, "The vendor word of the media types.", "WORD", "service"),
+    Switch(
+        "vendor",
+        click.STRING,
+        "The vendor word of the media types. Default: that of --profile, else service.",
+        "WORD",
+    ),
+    Switch("profile", click.Path(), "Serve the kinds of this profile too.", "FILE"),
 )
 CONTENT = (
     Switch("contacts", click.IntRange(0), "Start with N invented people in the default workspace.", "N"),

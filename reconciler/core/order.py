@@ -7,17 +7,20 @@ deletes the other way round, after all else
 from collections.abc import Iterable
 
 from reconciler.model.changes import Change, Delete
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import KINDS, derived
 
-# One more than twice the last wave, so that deletes count down after everything that is made: what goes away
-# last can be looked at longest (A5; tests/core/test_order.py).
-_LAST = 2 * max(kind.wave for kind in KINDS.values()) + 1
+
+@derived
+def _last() -> int:
+    # One more than twice the last wave, so that deletes count down after everything that is made: what goes
+    # away last can be looked at longest (A5; tests/core/test_order.py).
+    return 2 * max(kind.wave for kind in KINDS.values()) + 1
 
 
 def wave(change: Change) -> int:
     """Return the number of the wave that a change belongs to (planning rule A5)."""
     number = KINDS[change.address.kind].wave
-    return _LAST - number if isinstance(change, Delete) else number
+    return _last() - number if isinstance(change, Delete) else number
 
 
 def ordered(changes: Iterable[Change]) -> tuple[Change, ...]:

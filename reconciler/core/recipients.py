@@ -26,7 +26,6 @@ _NUMBER = re.compile(r"\+?[0-9]{3,15}", re.ASCII)
 _PUNCTUATION = re.compile(r"[\s().-]", re.ASCII)
 _MAIL = re.compile(r"[^@]+@[^@\s]+")  # an MRI has this form as well
 # Every kind, not only contacts: `device/...` is a mistake to be told here, and no MRI to be sent.
-_OURS = ("tag:", *(f"{kind}/" for kind in KINDS))
 _SHOWN = 5  # tags of one message
 _HINTS = 20  # mistakes with the nearest name; each is compared with all names
 _FORMS = "write a number, an e-mail address, an MRI, contact/WORKSPACE/NAME or tag:KEY=VALUE"
@@ -56,7 +55,7 @@ def is_ours(text: str) -> bool:
 
     `contact/ops/jane@9A07`, which names a duplicate in a plan, is one as well, and is no e-mail address.
     """
-    return text.startswith(_OURS) or ("/" in text and "@" not in text)
+    return text.startswith(("tag:", *(f"{kind}/" for kind in KINDS))) or ("/" in text and "@" not in text)
 
 
 def meant(written: Sequence[tuple[str, Place]], desired: Desired | None, workspace: str | None) -> Meant:

@@ -7,13 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import KINDS, children
+from reconciler.model.kinds import KINDS, children, derived
 
 Steps = tuple[str | int, ...]
 
-# The sections at the top of a manifest, by their key.
-SECTIONS: Mapping[str, Kind] = {kind.plural: kind for kind in KINDS.values() if not kind.parent}
-BY_PLURAL: Mapping[str, Kind] = {kind.plural: kind for kind in KINDS.values()}
+
+@derived
+def by_plural() -> Mapping[str, Kind]:
+    """Return all kinds by their key in manifests."""
+    return {kind.plural: kind for kind in KINDS.values()}
+
+
+@derived
+def sections() -> Mapping[str, Kind]:
+    """Return the kinds with a section at the top of a manifest, by its key."""
+    return {plural: kind for plural, kind in by_plural().items() if not kind.parent}
 
 
 class Entry(NamedTuple):
@@ -32,7 +40,7 @@ class Entry(NamedTuple):
 
 def kind_at(path: Sequence[str | int]) -> tuple[Kind, int] | None:
     """Return the kind of the innermost entry that a path leads into, and how many steps lead to it."""
-    kind, steps = SECTIONS.get(str(path[0])) if len(path) > 1 else None, 2
+    kind, steps = sections().get(str(path[0])) if len(path) > 1 else None, 2
     if kind is None:
         return None
     while len(path) > steps + 1:

@@ -9,17 +9,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.core.normalize import is_flag
-from reconciler.manifest.entries import BY_PLURAL, Entry, Steps, entries, kind_at
+from reconciler.manifest.entries import Entry, Steps, by_plural, entries, kind_at
 from reconciler.manifest.places import Places
 from reconciler.manifest.prune import ANY
 from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import CONTACT, KINDS, children
+from reconciler.model.kinds import CONTACT, children, derived
 from reconciler.parsing.tree import Tree
 
 _NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
-_OURS = frozenset({"meta", *(kind.plural for kind in KINDS.values() if kind.parent)})
+
+
+@derived
+def _aside(name: str) -> frozenset[str]:
+    """Return the keys of an entry that are no fields of it."""
+    return frozenset({"meta", *(child.plural for child in children(name))})
+
 
 # What was read for a field that holds a payload, by the path of its entry.
 Payloads = Mapping[Steps, Content]
@@ -71,7 +77,7 @@ class Flattener:
 
     def _defaults(self) -> Iterator[tuple[Kind, dict[str, Any]]]:
         section: dict[str, Any] = self._tree.value.get("defaults", {})
-        return ((BY_PLURAL[plural], body) for plural, body in section.items())
+        return ((by_plural()[plural], body) for plural, body in section.items())
 
     def _document(self, entry: Entry, content: Content | None, unread: frozenset[str]) -> Document:
         body, place = entry.body, self._tree.place(entry.path)
@@ -98,8 +104,9 @@ class Flattener:
     ) -> tuple[dict[str, Scalar], tuple[str, ...], "array[int]"]:
         fields: dict[str, Scalar] = {}
         packed = array("Q")
+        aside = _aside(kind.name)
         for (key, value), mark in zip(body.items(), self._tree.packed(body), strict=True):
-            if key in _OURS:
+            if key in aside:
                 continue
             if key in kind.structured:
                 self._deep(kind, key, value, fields, packed)

@@ -8,7 +8,8 @@ from typing import Any
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
-from reconciler.manifest.entries import SECTIONS, entries, entry_subject
+from reconciler.manifest.entries import entries, entry_subject, sections
+from reconciler.manifest.schema.parts import definition_of
 from reconciler.manifest.schema.schemas import Extras, read_schema
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS, children
@@ -28,7 +29,9 @@ def known_fields(extras: Extras) -> Known:
     known = {}
     for kind in KINDS.values():
         paths = (
-            {*definitions[kind.name]["properties"]} - {"meta"} - {one.plural for one in children(kind.name)}
+            {*definitions[definition_of(kind)]["properties"]}
+            - {"meta"}
+            - {one.plural for one in children(kind.name)}
         )
         paths |= {one.name for parts in kind.groups.values() for one in parts}
         for field in kind.declarable:
@@ -56,7 +59,7 @@ def _custom(kind: Kind, item: str) -> bool:
 
 
 def _metas(value: dict[str, Any]) -> Iterator[_Meta]:
-    for kind in SECTIONS.values():
+    for kind in sections().values():
         for one in entries(value, kind):
             yield one.kind, [*one.path, "meta"], one.body.get("meta", {})
     for index, roster in enumerate(value.get("rosters", ())):

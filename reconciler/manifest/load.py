@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.errors import Problem
-from reconciler.manifest.entries import SECTIONS, Steps, entries, entry_subject
+from reconciler.manifest.entries import Steps, entries, entry_subject, sections
 from reconciler.manifest.files import FileId, Unreadable, ids_of, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
@@ -116,7 +116,7 @@ class _Loader:
             return None
         manifest = self._built(rest, folder, unread, again=again)
         for one in tree.again:
-            if len(one.path) == _ENTRY_STEPS and one.path[0] in SECTIONS:
+            if len(one.path) == _ENTRY_STEPS and one.path[0] in sections():
                 aside = self._manifest(tree.aside(one), folder, again=True)
                 if aside is not None:
                     manifest = structs.replace(manifest, documents=(*manifest.documents, *aside.documents))
@@ -147,7 +147,7 @@ class _Loader:
         flattener = Flattener(tree, unread, again=again)
         payloads = self._payloads(tree, folder)
         documents: list[Document] = []
-        for kind in SECTIONS.values():
+        for kind in sections().values():
             documents.extend(flattener.documents(kind, payloads))
             if kind.rosters:
                 documents.extend(self._rows(tree, folder, flattener))
@@ -156,7 +156,7 @@ class _Loader:
             file=tree.file,
             workspace=self._workspace(value["workspace"]),
             workspace_place=tree.place(["workspace"]),
-            kinds=frozenset(kind.name for kind in SECTIONS.values() if _present(kind, value)),
+            kinds=frozenset(kind.name for kind in sections().values() if _present(kind, value)),
             documents=tuple(documents),
             defaults=flattener.defaults(),
             tags=value.get("tags", {}),
@@ -210,7 +210,7 @@ class _Loader:
 
     def _payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
         found: dict[Steps, Content] = {}
-        for kind in SECTIONS.values():
+        for kind in sections().values():
             for one in entries(tree.value, kind) if kind.content else ():
                 if kind.content in one.body:
                     path = [*one.path, kind.content]

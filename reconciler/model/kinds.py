@@ -1,17 +1,31 @@
 """KINDS, the one table of what can be managed.
 
-A new kind is one row here, one row of the sandbox, and one golden case.
+A new kind is one row here, one row of the sandbox, and one golden case. A kind that only one deployment has
+is a row of its profile (own_kinds.py).
 
 Field names and their behaviour: docs/service.md, contacts, devices, resources. What a row can say: kind.py.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from typing import ParamSpec, TypeVar, cast
 
 from reconciler.model.contact_fields import CONTACT_FIELDS
 from reconciler.model.kind import Field, Kind, Listing
 
-__all__ = ["CALLBACK", "CONTACT", "DEVICE", "KINDS", "RESOURCE", "Field", "Kind", "children"]
+__all__ = [
+    "BUILT_IN",
+    "CALLBACK",
+    "CONTACT",
+    "DEVICE",
+    "KINDS",
+    "RESOURCE",
+    "Field",
+    "Kind",
+    "Kinds",
+    "children",
+    "derived",
+]
 
 _FORMS = {"json": "json", "xml": "xml"}
 # Two spellings of one thing: facts 6; ours is the one that more of the sources have.
@@ -289,10 +303,41 @@ CALLBACK = Kind(
     ),
 )
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE, CALLBACK)}
+BUILT_IN: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE, CALLBACK)}
 
 
-@cache
+class Kinds(dict[str, Kind]):
+    """Kinds by name: those above, and those that the profile of a project brings."""
+
+    def bring(self, own: Iterable[Kind]) -> None:
+        """Let a project's own kinds be known, and no others beside those above.
+
+        Called once, where settings are read, before anything is decided. The table is one for a process, and
+        not a value of each run: every address and every field is judged by it, in every thread, and a part
+        that was not given the rows would take records of them for damage, or for nothing at all.
+        """
+        rows = {**BUILT_IN, **{kind.name: kind for kind in own}}
+        if rows != self:
+            self.clear()
+            self.update(rows)
+            for forget in _forgets:
+                forget()
+
+
+KINDS = Kinds(BUILT_IN)
+_forgets: list[Callable[[], None]] = []
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def derived(make: Callable[P, T]) -> Callable[P, T]:
+    """Keep what a function of KINDS returns, until a profile brings other kinds."""
+    kept = cache(make)
+    _forgets.append(kept.cache_clear)
+    return cast("Callable[P, T]", kept)
+
+
+@derived
 def children(name: str) -> tuple[Kind, ...]:
     """Return the kinds whose entities belong to one of this kind."""
     return tuple(kind for kind in KINDS.values() if kind.parent == name)

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from reconciler.model.kinds import KINDS, Kind
+from reconciler.model.kinds import BUILT_IN, Kind
+from reconciler.model.own_kinds import KindRow
 
 _Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
 _Field = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_]{0,99}\Z")]
@@ -44,6 +45,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """One deployment. `page_max` in rows; `search_names` maps a body's field to its query parameter.
 
     `field_names` maps a field of a contact as this program spells it to the deployment's own spelling.
+    `kinds` are those that only this deployment has, by their names.
     """
 
     vendor: _Word
@@ -56,12 +58,13 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     field_names: Mapping[_Field, _Field] = {}
     limits: ProfileLimits = ProfileLimits()
     retention: Retention = Retention()
+    kinds: Mapping[str, KindRow] = {}
 
     @property
     def missing(self) -> frozenset[tuple[str, str]]:
         """The kinds and actions that this deployment does not offer: `("device", "create")`."""
         lacking = (
-            kind for kind in KINDS.values() if not getattr(self.capabilities, f"{kind.plural}_write", True)
+            kind for kind in BUILT_IN.values() if not getattr(self.capabilities, f"{kind.plural}_write", True)
         )
         return frozenset((kind.name, action) for kind in lacking for action in kind.optional)
 

@@ -14,7 +14,7 @@ from reconciler.core.composed import normalized
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.parsing.characters import HINT, UNFIT, complaint
-from reconciler.parsing.paths import SECRET_KEYS, Subject, dotted, plain, sayable
+from reconciler.parsing.paths import Subject, dotted, plain, sayable, secret_keys
 
 DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7
 NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contacts
@@ -287,7 +287,7 @@ class Builder:
         if wrong:
             self.refuse((line, column), wrong, hint)
         top.key, top.dropped = self._shared.setdefault(text, text), bool(wrong)
-        if text in SECRET_KEYS:
+        if text in secret_keys():
             self.secrets.setdefault(line, column)
         if not wrong:
             top.marks.append(pack(line, column))

@@ -7,7 +7,7 @@ it is a key. No checks, no positions.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import KINDS, derived
 
 Path = Sequence[str | int]
 # Returns the words in front of the sentence, and how many steps of the path they have named.
@@ -16,11 +16,20 @@ Subject = Callable[[dict[str, Any], Path], tuple[str, int]]
 
 # Fields whose value no message may show: those of manifests, and those of `service.auth`. That may be
 # written as if it were the secret itself, so only its own keys are named there.
-_SECRET = frozenset[str]().union(*(kind.secret for kind in KINDS.values()))
 _AUTH = ("service", "auth")
 _AUTH_SECRET = frozenset({"username", "password", "api_key"})
-SECRET_KEYS = _SECRET | _AUTH_SECRET | {_AUTH[-1]}
 _AUTH_KEYS = _AUTH_SECRET | {"send_key"}
+
+
+@derived
+def _secret_fields() -> frozenset[str]:
+    return frozenset[str]().union(*(kind.secret for kind in KINDS.values()))
+
+
+@derived
+def secret_keys() -> frozenset[str]:
+    """Return every key of a file below which no message may show anything."""
+    return _secret_fields() | _AUTH_SECRET | {_AUTH[-1]}
 
 
 def plain(_root: dict[str, Any], _path: Path) -> tuple[str, int]:
@@ -52,4 +61,6 @@ def unsayable(path: Path) -> bool:
 
 
 def _secret(steps: tuple[str | int, ...]) -> bool:
-    return bool(steps) and (steps[-1] in _SECRET or (steps[-3:-1] == _AUTH and steps[-1] in _AUTH_SECRET))
+    return bool(steps) and (
+        steps[-1] in _secret_fields() or (steps[-3:-1] == _AUTH and steps[-1] in _AUTH_SECRET)
+    )

@@ -71,24 +71,29 @@ def create_app(config: SandboxConfig, *, collections: Sequence[Collection] = ())
 
 
 def serve(
-    config: SandboxConfig, *, host: str = "127.0.0.1", port: int, on_ready: Callable[[str], None]
+    config: SandboxConfig,
+    *,
+    collections: Sequence[Collection] = (),
+    host: str = "127.0.0.1",
+    port: int,
+    on_ready: Callable[[str], None],
 ) -> None:
     """Serves until SIGINT or SIGTERM, then returns; `on_ready` gets the address once connections are taken.
 
     Port 0 is any free port. Raises OSError as it came for a port in use, DataFileError for the data file.
     """
-    server.serve_app(lambda: _guarded(config), host=host, port=port, on_ready=on_ready)
+    server.serve_app(lambda: _guarded(config, collections), host=host, port=port, on_ready=on_ready)
 
 
-def running(config: SandboxConfig) -> AbstractContextManager[str]:
+def running(config: SandboxConfig, *, collections: Sequence[Collection] = ()) -> AbstractContextManager[str]:
     """A context in which the sandbox runs in a thread of its own; its value is the base address."""
-    return server.running_app(lambda: _guarded(config))
+    return server.running_app(lambda: _guarded(config, collections))
 
 
-def _guarded(config: SandboxConfig) -> ASGIApp:
+def _guarded(config: SandboxConfig, collections: Sequence[Collection]) -> ASGIApp:
     """The service as it stands behind a port; a name that it writes into its links is one of its own."""
     named = urlsplit(config.link_base).hostname if config.link_base else None
-    return guarded(create_app(config), frozenset({named} if named else ()))
+    return guarded(create_app(config, collections=collections), frozenset({named} if named else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
-from reconciler.model.kinds import CONTACT, DEVICE, KINDS, RESOURCE
+from reconciler.model.kinds import BUILT_IN, CONTACT, DEVICE, RESOURCE
+from reconciler.model.own_kinds import own_kinds
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.service.entities import Collection, ReadCollection
@@ -66,7 +67,8 @@ class Reader:
         self.calls: Counter[str] = transport.calls
         # By the kinds that there are when a client is opened: a profile may bring some of its own.
         self._collections = {
-            name: self._collection(kind, transport, profile, window=window) for name, kind in KINDS.items()
+            kind.name: self._collection(kind, transport, profile, window=window)
+            for kind in (*BUILT_IN.values(), *own_kinds(profile.kinds))
         }
         self.contacts = self[CONTACT.name]
         self.devices = self[DEVICE.name]

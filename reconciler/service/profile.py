@@ -15,6 +15,8 @@ from typing import Any
 import msgspec
 
 from reconciler.errors import Problem, SettingsError
+from reconciler.model.kinds import KINDS
+from reconciler.model.own_kinds import contradictions, own_kinds
 from reconciler.model.profile import Profile
 from reconciler.parsing.paths import Path as Steps
 from reconciler.parsing.tree import read_tree
@@ -39,6 +41,13 @@ def load_profile(profile: Profile | str) -> Profile:
             next=f"use one of: {', '.join(known)}; or the path of a file that ends in .yaml.",
         )
     return _shipped(profile)
+
+
+def bring_kinds(profile: Profile | str) -> Profile:
+    """Like `load_profile`, and let the kinds of the profile be known to this process from now on."""
+    found = load_profile(profile)
+    KINDS.bring(own_kinds(found.kinds))
+    return found
 
 
 @cache
@@ -67,9 +76,12 @@ def parse_profile(content: bytes, shown: str) -> Profile:
             for key, value in {**below, **written}.items()
         }
     try:
-        return msgspec.convert(written, Profile)
+        profile = msgspec.convert(written, Profile)
     except msgspec.ValidationError as error:
         raise _unusable(tree.problem(_steps(str(error)), str(error))) from None
+    for path, what, _ in contradictions(profile.kinds):
+        raise _unusable(tree.problem(("kinds", *path), f"kinds.{'.'.join(path)}: {what}"))
+    return profile
 
 
 _JOINED = ("capabilities", "limits", "retention")  # key by key; lists and maps of names are replaced whole

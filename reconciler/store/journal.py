@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from sqlalchemy import Connection, Row, Select, select
 
-from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.changes import ACTIONS, Create
 from reconciler.model.journal import Ending, Entry, Intent
 from reconciler.store import sealed
 from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.owner import Owner
-from reconciler.store.recorded import Batch, corrupt
+from reconciler.store.recorded import Batch, address_in, corrupt
 from reconciler.store.sealed import Seals
 
 _ROW = JOURNAL.c
@@ -154,9 +153,7 @@ def _values(intent: Intent) -> dict[str, object]:
 
 def _entry(row: Row[*tuple[object, ...]]) -> Entry:
     named, ending_, *texts = _values_of(row)
-    address = addresses.parse(named) if isinstance(named, str) else None
-    if address is None:
-        corrupt(named, "its intent names no address")
+    address = address_in(named, what="its intent names no address")
     for text in texts:
         if not isinstance(text, str):
             corrupt(address, "a text of its intent is missing")

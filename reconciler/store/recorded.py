@@ -10,13 +10,15 @@ from typing import NoReturn
 import msgspec
 from sqlalchemy import Connection, Row, Table, select
 
-from reconciler.errors import CorruptRecord
+from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode
 from reconciler.model.journal import Intent
+from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import Outcome
+from reconciler.model.own_kinds import KIND_NAME
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store import sealed
 from reconciler.store.engines.schema import ENTITIES
@@ -137,7 +139,7 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
 
 def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
     named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier = _values_of(row)
-    address = _address(named)
+    address = address_in(named)
     if not (isinstance(remote_id, str) and remote_id):
         corrupt(address, "its remote id is missing")
     return RecordedEntity(
@@ -153,10 +155,22 @@ def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
     )
 
 
-def _address(text: object) -> Address:
+def address_in(text: object, *, what: str = "it is not an address") -> Address:
+    """Return the address that a column holds.
+
+    Raises CorruptRecord, or StoreError for one of a kind that no profile brings any more: that is a record of
+    something live, and the advice for damage would let it be made again.
+    """
     address = addresses.parse(text) if isinstance(text, str) else None
     if address is None:
-        corrupt(text, "it is not an address")
+        kind, slash, _ = str(text).partition("/")
+        if slash and KIND_NAME.fullmatch(kind) and kind not in KINDS:
+            raise StoreError(
+                f"the store has a record of {text!s:.200}, and no kind {kind} is known here.",
+                next=f"name the profile that brings {kind} (service.profile); before a kind is taken out of "
+                "it, apply manifests in which its section is empty",
+            )
+        corrupt(text, what)
     return address
 
 

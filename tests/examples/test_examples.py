@@ -24,6 +24,7 @@ SANDBOX = {"username": "demo", "password": "demo", "api_key": "demo-key"}
 
 # What each project declares, so that an example that quietly lost a file is noticed. A new one needs a line.
 DECLARED = {
+    "own-kinds": {"templates in default": 2},
     "organisation": {
         "contacts in default": 500,
         "contacts in field": 2,
@@ -123,6 +124,8 @@ class Project:
 @contextmanager
 def _sandbox(case: Case) -> Iterator[str]:
     named = [word for workspace in case.workspaces() for word in ("--workspace", workspace)]
+    profile = case.settings["service"].get("profile")
+    named += ["--profile", str(case.folder / profile)] if profile else []
     process = subprocess.Popen(
         [sys.executable, "-m", "reconciler", "sandbox", "--port", "0", *named],
         stdin=subprocess.DEVNULL,
@@ -185,7 +188,7 @@ def _content_is_what_was_declared(project: Project, outcomes: list[dict[str, Any
     at = f"{project.address}/_sandbox/resources"
     held = {httpx2.get(f"{at}/{one}/content", auth=USER).content for one in resources}
 
-    assert files
+    assert bool(files) == bool(resources)
     assert files <= held
 
 

@@ -22,8 +22,10 @@ from reconciler.cli.settings.values import SECRETS, Layers, Value, refused
 from reconciler.cli.settings.variables import variable
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
+from reconciler.manifest.schema.check import check
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import CONTACT, KINDS
+from reconciler.model.kinds import BUILT_IN, CONTACT
+from reconciler.model.own_kinds import KindRow, contradictions
 from reconciler.model.profile import Profile
 from reconciler.model.settings import (
     Auth,
@@ -38,8 +40,9 @@ from reconciler.model.settings import (
     Settings,
     WorkspaceRef,
 )
+from reconciler.parsing.tree import read_tree
 from reconciler.service.http import urls as service_urls
-from reconciler.service.profile import file_bytes_max, load_profile, parse_profile
+from reconciler.service.profile import bring_kinds, file_bytes_max, load_profile, parse_profile
 from reconciler.store.engines import urls
 
 T = TypeVar("T")
@@ -68,7 +71,7 @@ def read_settings(
     """
     layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
     profile, problems = _profile(layers), [*_contradictions(layers)]
-    problems += [profile] if isinstance(profile, Problem) else []
+    problems += [] if isinstance(profile, Profile) else profile
     problems += _missing(layers) if service else ()
     secrets, network = {name: Secret("") for name in SECRETS}, Network()
     if service and not problems:
@@ -80,8 +83,9 @@ def read_settings(
                 secrets[name] = read
         network, wrong = read_network(layers, environ)
         problems += wrong
-    if problems or isinstance(profile, Problem):
+    if problems or not isinstance(profile, Profile):
         raise refused(*problems)
+    bring_kinds(profile)
     meant = _service(layers, secrets, network, profile)
     return Read(_settings(layers, meant, private_files(layers, environ)), layers)
 
@@ -127,8 +131,8 @@ def address_problems(value: Value) -> Iterator[Problem]:
         )
 
 
-def _profile(layers: Layers) -> Profile | Problem:
-    """Return the profile, read once for the whole run. A file is one of the project, like a manifest."""
+def _profile(layers: Layers) -> Profile | list[Problem]:
+    """Return the profile, read once for the whole run, or all its mistakes. A file is one of the project."""
     value = _value(layers, "service.profile")
     name: str = value.raw
     try:
@@ -136,11 +140,23 @@ def _profile(layers: Layers) -> Profile | Problem:
             return load_profile(name)
         root = layers.root.resolve()
         content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max)
-        return parse_profile(content, name)
+        return [*_profile_problems(content, name)] or parse_profile(content, name)
     except Unreadable as error:
-        return value.problem(f"the profile {error}", error.hint)
+        return [value.problem(f"the profile {error}", error.hint)]
     except SettingsError as error:
-        return value.problem(str(error).removeprefix(f"{value.name} "), error.next)
+        return [value.problem(str(error).removeprefix(f"{value.name} "), error.next)]
+
+
+def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
+    """Yield every mistake of a profile at its line: first those of its form, then those of its kinds."""
+    tree = read_tree(content, name)
+    found = (*tree.problems, *(() if tree.broken else check("profile", tree)))
+    yield from found
+    if not found and "kinds" in tree.value:
+        rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
+        for path, what, hint in contradictions(rows):
+            steps = tuple(int(step) if step.isdecimal() else step for step in path)
+            yield tree.problem(("kinds", *steps), f"kinds.{'.'.join(path)}: {what}", hint)
 
 
 def _store_problems(value: Value) -> Iterator[Problem]:
@@ -190,7 +206,7 @@ def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
 def _identity_problems(layers: Layers) -> Iterator[Problem]:
     """Yield identities that recognize nothing: fields that a kind does not have, and our own mark."""
     mark = _mark(layers)
-    for kind in KINDS.values():
+    for kind in BUILT_IN.values():
         identity = _value(layers, f"identity.{kind.plural}")
         if identity.origin != "default":
             yield from _unknown_fields(kind, identity, layers)
@@ -252,7 +268,7 @@ def _unfit(name: str, text: str) -> tuple[str, str] | None:
 def _identity(layers: Layers) -> dict[str, tuple[str, ...]]:
     """Return the identity fields that somebody chose, by the plural of their kind."""
     chosen = (
-        (plural, _value(layers, f"identity.{plural}")) for plural in (one.plural for one in KINDS.values())
+        (plural, _value(layers, f"identity.{plural}")) for plural in (one.plural for one in BUILT_IN.values())
     )
     return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
 

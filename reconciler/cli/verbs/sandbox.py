@@ -8,17 +8,27 @@ import msgspec
 
 from reconciler.cli import output, signals
 from reconciler.cli.ports import refused_port
+from reconciler.cli.sandbox_rows import rows_of
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.sandbox.app import SandboxConfig, serve
 from reconciler.sandbox.faults import Rule
 from reconciler.sandbox.keeping.storage import DataFileError
+from reconciler.service.profile import load_profile
 
 
-def sandbox(*, port: int, **given: Any) -> int:
+def sandbox(*, port: int, profile: str | None, **given: Any) -> int:
     """Serve until a signal. Options are those of `SandboxConfig`; None is its default."""
+    served = load_profile(_path_of(profile)) if profile is not None else None
+    if served is not None:
+        given["vendor"] = given["vendor"] or served.vendor
     config = configured(given)
     try:
-        serve(config, port=port, on_ready=lambda address: _ready(address, config.named_workspaces()))
+        serve(
+            config,
+            collections=rows_of(served) if served is not None else (),
+            port=port,
+            on_ready=lambda address: _ready(address, config.named_workspaces()),
+        )
     except OSError as error:
         raise _unusable(error, port) from error
     output.note("sandbox stopped.")
@@ -35,6 +45,12 @@ def configured(given: Mapping[str, Any]) -> SandboxConfig:
         return SandboxConfig.like(found.pop("like"), **found, faults=faults)
     except ValueError as error:
         raise click.UsageError(f"{error}.") from error
+
+
+def _path_of(profile: str) -> str:
+    if not profile.endswith(".yaml"):
+        raise click.BadParameter(f"{profile!r} is no file that ends in .yaml.", param_hint="'--profile'")
+    return profile
 
 
 def _fault(line: str) -> Rule:

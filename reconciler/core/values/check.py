@@ -16,7 +16,7 @@ from reconciler.core.values.emails import Emails
 from reconciler.core.values.finding import Finding
 from reconciler.errors import Problem
 from reconciler.model.kind import FieldType
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import KINDS, derived
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks, Level
 
@@ -32,15 +32,17 @@ _CHECK_OF: Mapping[FieldType, str] = {
     "country": "countries",
     "zone": "zones",
 }
-_FIELDS: Mapping[str, Mapping[str, str]] = {
-    kind.name: {field.name: _CHECK_OF[field.type] for field in kind.fields if field.type in _CHECK_OF}
-    for kind in KINDS.values()
-}
-# By kind, the fields that name a country, in the order in which they are asked for a national number.
-_COUNTRIES: Mapping[str, tuple[str, ...]] = {
-    kind.name: tuple(field.name for field in kind.fields if field.type == "country")
-    for kind in KINDS.values()
-}
+
+
+@derived
+def _checks_of(kind: str) -> Mapping[str, str]:
+    return {field.name: _CHECK_OF[field.type] for field in KINDS[kind].fields if field.type in _CHECK_OF}
+
+
+@derived
+def _countries_of(kind: str) -> tuple[str, ...]:
+    """Return the fields that name a country, in the order in which they are asked for a national number."""
+    return tuple(field.name for field in KINDS[kind].fields if field.type == "country")
 
 
 class Checked(Struct, frozen=True):
@@ -83,7 +85,7 @@ class _Check:
 
     def entity(self, one: Declared) -> None:
         secret = KINDS[one.document.kind].secret
-        fields = _FIELDS[one.document.kind]
+        fields = _checks_of(one.document.kind)
         for path, value in one.entity.fields.items():
             # A password may look like anything.
             if not isinstance(value, str) or not value or path in secret:
@@ -115,7 +117,7 @@ class _Check:
 
     def _country(self, path: str, one: Declared) -> tuple[str, str]:
         """Return the country of a national number and the field or setting that names it."""
-        known = _COUNTRIES[one.document.kind]
+        known = _countries_of(one.document.kind)
         # A personal number belongs to where somebody lives, any other one to where the work is.
         for field in reversed(known) if path.startswith("personal") else known:
             text = str(one.entity.fields.get(field, ""))

@@ -4,13 +4,13 @@ jsonschema-rs decides; `explain.py` is asked only about a tree that was refused,
 words. No rule about manifests stands here: rules are in the schemas and in `core/resolve.py`.
 """
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import jsonschema_rs
 
 from reconciler.errors import Problem
 from reconciler.manifest.schema.schemas import Extras, address, read_schema, resources
+from reconciler.model.kinds import derived
 from reconciler.parsing.paths import Subject, plain
 from reconciler.parsing.tree import Tree
 
@@ -51,7 +51,7 @@ def mistakes(
     return (Mistake(tree.problem(path, what, hint), tuple(path)),)
 
 
-@cache
+@derived
 def _gate(name: str, extras: tuple[tuple[str, tuple[str, ...]], ...]) -> jsonschema_rs.Draft202012Validator:
     known = resources() | {address(name): read_schema(name, dict(extras))}
     registry = jsonschema_rs.Registry(list(known.items()), draft=jsonschema_rs.Draft202012)

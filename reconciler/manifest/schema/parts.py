@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reconciler.model.kind import Field, Kind
-from reconciler.model.kinds import KINDS, children
+from reconciler.model.kinds import BUILT_IN, KINDS, children
 
 Schema = dict[str, Any]
 
@@ -24,17 +24,22 @@ def with_kinds(name: str, schema: Schema) -> Schema:
     return _FILLED[name](schema) if name in _FILLED else schema
 
 
+def definition_of(kind: Kind) -> str:
+    """Return the name of a kind's definition. A project may call a kind like a part of the file."""
+    return kind.name if kind.name in BUILT_IN else f"kind-{kind.name}"
+
+
 def _manifest(schema: Schema) -> Schema:
     definitions, properties = schema["$defs"], schema["properties"]
     for kind in KINDS.values():
-        definitions[kind.name] = _entry(kind)
-        definitions[f"{kind.name}Defaults"] = _defaults(kind)
+        definitions[definition_of(kind)] = _entry(kind)
+        definitions[f"{definition_of(kind)}Defaults"] = _defaults(kind)
         if kind.rosters:
             definitions[f"roster{kind.title}"]["properties"] = _row_template(kind)
         if not kind.parent:
             properties[kind.plural] = _section(kind)
     definitions["defaults"]["properties"] = {
-        kind.plural: {"$ref": f"#/$defs/{kind.name}Defaults"} for kind in KINDS.values()
+        kind.plural: {"$ref": f"#/$defs/{definition_of(kind)}Defaults"} for kind in KINDS.values()
     }
     return schema
 
@@ -46,7 +51,7 @@ def _section(kind: Kind) -> Schema:
         "title": f"{kind.title}s",
         "description": kind.listed,
         "propertyNames": {"$ref": "#/$defs/name"},
-        "additionalProperties": {"$ref": f"#/$defs/{kind.name}"},
+        "additionalProperties": {"$ref": f"#/$defs/{definition_of(kind)}"},
         "examples": [{kind.example_name: example}],
     }
 
@@ -108,10 +113,10 @@ def _defaults(kind: Kind) -> Schema:
         "title": f"Defaults of {kind.plural}",
         "description": f"Fields that every {kind.name} of this file has unless it says otherwise.",
         "properties": {
-            field.name: {"$ref": f"#/$defs/{kind.name}/properties/{field.name}"} for field in shared
+            field.name: {"$ref": f"#/$defs/{definition_of(kind)}/properties/{field.name}"} for field in shared
         },
         "additionalProperties": False,
-        "examples": [{shared[0].name: shared[0].example}],
+        "examples": [{field.name: field.example for field in shared[:1]}],
     }
 
 
@@ -130,7 +135,7 @@ def _column(kind: Kind, field: Field) -> Schema:
         about = f"{field.about} A column may say it."
         examples = [field.example, f"{{{field.title}}}"]
         return {"$ref": "#/$defs/text", "title": field.title, "description": about, "examples": examples}
-    return {"$ref": f"#/$defs/{kind.name}/properties/{field.name}"}
+    return {"$ref": f"#/$defs/{definition_of(kind)}/properties/{field.name}"}
 
 
 def _settings(schema: Schema) -> Schema:
@@ -146,7 +151,7 @@ def _settings(schema: Schema) -> Schema:
             "default": list(kind.identity),
             "examples": [list(kind.identity)],
         }
-        for kind in KINDS.values()
+        for kind in BUILT_IN.values()  # a kind of a project's own says it in its profile
     }
     return schema
 

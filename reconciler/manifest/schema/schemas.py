@@ -11,6 +11,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from reconciler.manifest.schema.parts import with_kinds
+from reconciler.model.kinds import BUILT_IN, KINDS
+
 _SUFFIX = ".schema.json"
 # The files carry no $id, so that editors resolve "common.schema.json" beside them; in here it
 # resolves against this base, which no network knows (RFC 2606).
@@ -35,11 +38,13 @@ def read_text(name: str) -> str:
 def read_schema(name: str, extras: Extras | None = None) -> dict[str, Any]:
     """Return a schema as a dict of the caller's own. Raises KeyError for an unknown name.
 
-    `extras` adds text fields, by name, to objects under `$defs`: a deployment may have fields that
-    the schema does not know.
+    A project's own kinds are in it. `extras` adds text fields, by name, to objects under `$defs`: a
+    deployment may have fields that the schema does not know.
     """
     schema: dict[str, Any] = json.loads(read_text(name))
     schema.pop("$id", None)
+    if KINDS.keys() != BUILT_IN.keys():
+        schema = with_kinds(name, schema)
     for definition, fields in (extras or {}).items():
         known = schema["$defs"][definition]["properties"]
         for field in fields:

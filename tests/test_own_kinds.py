@@ -1,0 +1,273 @@
+"""Kinds that a profile brings: planned, applied, drifted, pruned, crashed and undone like all others."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import effort
+import pytest
+import tally
+from test_resume import Killed, killed
+from world import World
+
+from reconciler.cli.sandbox_rows import rows_of
+from reconciler.cli.settings.reading import read_settings
+from reconciler.errors import ManifestError, SettingsError
+from reconciler.manifest.schema.schemas import read_schema
+from reconciler.model import address
+from reconciler.model.changes import Update
+from reconciler.model.kinds import BUILT_IN, KINDS, children
+from reconciler.model.own_kinds import RESERVED, contradictions
+from reconciler.model.plans import Plan
+from reconciler.sandbox.app import SandboxConfig
+from reconciler.service.profile import load_profile, parse_profile
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "own-kinds" / "profile.yaml"
+HELLO = {"name": "hello", "subject": "A word", "body": "Good morning", "type": "defaultReply"}
+FORMS = pytest.mark.parametrize("form", ["json", "xml"])
+
+
+@pytest.fixture(autouse=True)
+def _no_kinds_are_left() -> Iterator[None]:
+    """The table is one for a process, and other tests run in this one."""
+    yield
+    KINDS.bring(())
+
+
+def world_of(folder: Path, form: str = "json") -> World:
+    """A world whose service has the kinds of the example, on both sides."""
+    rows = rows_of(load_profile(str(EXAMPLE)))
+    service = {"format": form, "profile": str(EXAMPLE)}
+    return World(folder, SandboxConfig(), service=service, collections=rows)
+
+
+def declare(world: World, **changes: Any) -> None:
+    world.write({"templates": {"hello": {**HELLO, **changes}}})
+
+
+def actions(plan: Plan) -> list[str]:
+    return [type(change).__name__ for change in plan.changes]
+
+
+@FORMS
+def test_an_own_kind_is_made_kept_changed_cleared_and_pruned(tmp_path: Path, form: str) -> None:
+    world = world_of(tmp_path, form)
+    declare(world)
+
+    planned, run = world.apply()
+    assert (actions(planned.plan), run.exit_code) == (["Create"], 0), run.outcomes
+    assert planned.plan.changes[0].address == "template/default/hello"
+    assert actions(world.plan().plan) == []
+
+    world.write({"templates": {"hello": {**HELLO, "body": "Good night", "subject": ""}}})
+    planned, run = world.apply()
+    (change,) = planned.plan.changes
+    assert isinstance(change, Update)
+    assert ([field.path for field in change.fields], run.exit_code) == (["body", "subject"], 0), run.outcomes
+    assert actions(world.plan().plan) == []
+
+    world.write({"templates": {}})
+    planned, run = world.apply()
+    assert (actions(planned.plan), run.exit_code) == (["Delete"], 0), run.outcomes
+    assert actions(world.plan().plan) == []
+
+
+@FORMS
+def test_a_change_by_somebody_else_is_drift(tmp_path: Path, form: str) -> None:
+    world = world_of(tmp_path, form)
+    declare(world)
+    world.apply()
+
+    async def edit(client: Any) -> None:
+        (found,) = await client["template"].list()
+        await client["template"].replace(found.remote_id, {**found.body, "body": "Good grief"})
+
+    world.behind_our_back(edit)
+    (change,) = world.plan().plan.changes
+
+    assert isinstance(change, Update)
+    assert [(field.path, field.cause) for field in change.fields] == [("body", "drifted")]
+
+
+@FORMS
+def test_one_that_is_there_is_adopted_by_its_identity(tmp_path: Path, form: str) -> None:
+    world = world_of(tmp_path, form)
+
+    async def make(client: Any) -> None:
+        await client["template"].create({**HELLO, "body": "By hand"})
+
+    world.behind_our_back(make)
+    declare(world)
+    planned, run = world.apply()
+
+    assert (actions(planned.plan), run.exit_code) == (["Update"], 0), run.outcomes
+    assert actions(world.plan().plan) == []
+
+
+def test_an_undo_puts_back_what_was_changed(tmp_path: Path) -> None:
+    world = world_of(tmp_path)
+    declare(world)
+    world.apply()
+    declare(world, body="Good night")
+    saved = world.apply_with_undo()
+
+    run = world.undo(saved)
+
+    async def look(client: Any) -> Any:
+        return await client["template"].list()
+
+    (left,) = world.behind_our_back(look)
+    assert left.body["body"] == "Good morning", run.outcomes
+
+
+def begun(folder: Path, form: str) -> World:
+    """A world with a store, in which a template is declared and not yet made."""
+    folder.mkdir()
+    world = world_of(folder, form)
+    world.write({"templates": {}})
+    world.apply()
+    declare(world)
+    return world
+
+
+@FORMS
+def test_killed_at_any_effect_there_is_one_in_the_end(tmp_path: Path, form: str) -> None:
+    """The journal, the locks and the look afterwards know no kind: a new one has all of them."""
+    whole = begun(tmp_path / "whole", form)
+    wire = Killed(whole)
+    whole.apply()
+    for at in range(1, wire.effects + 1, effort.count(small=5, full=1)):
+        world = begun(tmp_path / f"at-{at}", form)
+        killed(world, at)
+        Killed(world)
+
+        world.resume()
+        world.apply()
+
+        assert world.plan().plan.changes == ()
+        assert len(world.behind_our_back(lambda client: client["template"].list())) == 1
+        tally.count("crash points", "of an own kind")
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ({"subject": "A word", "body": "b"}, "name is missing; every template needs it."),
+        ({"name": "n"}, "body is missing; every template needs it."),
+        ({**HELLO, "type": "reply"}, "type must be defaultReply or defaultNoReply."),
+        ({**HELLO, "bodies": "b"}, "bodies is not a field of a template."),
+        ({**HELLO, "meta": {"ignore": ["bdy"]}}, "bdy is not a field of a template."),
+    ],
+)
+def test_a_wrong_entry_is_told_at_its_line(tmp_path: Path, entry: dict[str, Any], what: str) -> None:
+    world = world_of(tmp_path)
+    world.write({"templates": {"hello": entry}})
+
+    with pytest.raises(ManifestError) as caught:
+        world.plan()
+
+    assert any(what in one.what for one in caught.value.problems), caught.value.problems
+    assert all(one.file == "manifests/main.json" and one.line for one in caught.value.problems)
+
+
+def test_without_the_profile_the_section_is_a_mistake_and_records_are_not_forgotten(tmp_path: Path) -> None:
+    """Somebody takes the kind out of the profile: what is live and ours must not be taken for nothing."""
+    world = world_of(tmp_path)
+    declare(world)
+    world.apply()
+    plain = World(tmp_path, SandboxConfig())
+
+    with pytest.raises(ManifestError) as caught:
+        plain.plan()
+    assert "templates is not a field" in caught.value.problems[0].what
+
+    plain.write({"templates": {}} | {"contacts": {}})
+    (tmp_path / "manifests" / "main.json").write_text(
+        '{"version": "1", "workspace": "default", "contacts": {}}'
+    )
+    with pytest.raises(Exception, match="template") as refused:
+        plain.plan()
+    assert "profile" in str(refused.value) + str(getattr(refused.value, "next", ""))
+
+
+# A profile is data of the project: every mistake in it is told, with its line.
+
+
+def settings_of(folder: Path, profile: str) -> None:
+    (folder / "reconciler.yaml").write_text("version: 1\nservice: {profile: ours.yaml}\n")
+    (folder / "ours.yaml").write_text(profile)
+    read_settings(config=None, environment=None, cwd=folder, environ={}, service=False)
+
+
+A = "fields: {a: {}}"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "place", "what"),
+    [
+        ("t: {identity: [a]}", "3:3", "fields is missing"),
+        (f"t: {{{A}}}", "3:3", "identity is missing"),
+        (f"t: {{identity: [b], {A}}}", "3:18", "'b', which is no field"),
+        ("t: {identity: [a], fields: {a: {secret: true}}}", "3:18", "no field that can be read back"),
+        (f"contact: {{identity: [a], {A}}}", "3:3", "contact is a kind of this program"),
+        (f"tag: {{identity: [a], {A}}}", "3:3", "tags is a key of manifests already"),
+        (f"tag: {{plural: contacts, identity: [a], {A}}}", "3:9", "contacts is a key of manifests already"),
+        ("t: {identity: [a], fields: {a: {}, id: {}}}", "3:38", "every entity has id"),
+        ("t: {identity: [a], fields: {a: {}, b.c: {}}}", "3:38", "b is no group"),
+        ("t: {identity: [a], fields: {a: {pattern: '('}}}", "3:35", "no regular expression"),
+        ("t: {identity: [a], fields: {a: {}, b: {wire: a}}}", "3:38", "the same name in bodies"),
+        ("t: {identity: [a], fields: {a: {requird: true}}}", "3:35", "requird is not a field of a field"),
+        (f"T: {{identity: [a], {A}}}", "3:3", "name of a kind"),
+        (f"t: {{identity: [a], {A}, {A}}}", "3:39", "fields occurs twice"),
+        (f"t: {{identity: [a], {A}, wave: 9}}", "3:39", "wave must be 1, 2, 3, 4 or 5"),
+    ],
+)
+def test_a_wrong_row_is_told_with_file_line_and_column(
+    tmp_path: Path, kinds: str, place: str, what: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings_of(tmp_path, f"base: service\nkinds:\n  {kinds}\n")
+
+    told = [str(one) for one in caught.value.problems]
+    assert any(one.startswith(f"ours.yaml:{place}: ") and what in one for one in told), told
+
+
+def test_every_mistake_of_a_profile_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings_of(tmp_path, "vendr: ours\npage_max: many\nlimits: {request_bytes: -1}\n")
+
+    assert [one.line for one in caught.value.problems] == [1, 2, 3], caught.value.problems
+
+
+def test_two_kinds_with_one_plural_are_refused() -> None:
+    rest = "identity: [n], fields: {n: {}}"
+    text = f"base: service\nkinds: {{a: {{plural: xs, {rest}}}, x: {{{rest}}}}}"
+
+    with pytest.raises(ValueError, match="xs is a key of manifests already"):
+        parse_profile(text)
+
+
+def test_the_kinds_of_the_example_contradict_nothing() -> None:
+    assert list(contradictions(load_profile(str(EXAMPLE)).kinds)) == []
+
+
+def test_no_plural_can_be_a_key_of_manifests() -> None:
+    """A section of that name would be read as something else."""
+    keys = read_schema("manifest")["properties"].keys()
+
+    assert keys - {kind.plural for kind in BUILT_IN.values()} == RESERVED
+
+
+def test_kinds_are_known_until_other_settings_bring_others(tmp_path: Path) -> None:
+    """A process that reads the settings of two projects must not plan one by the kinds of the other."""
+    settings_of(tmp_path, EXAMPLE.read_text())
+    assert address.parse("template/default/hello") is not None
+    assert "templates" in read_schema("manifest")["properties"]
+    assert "template" in json.dumps(read_schema("plan"))
+    assert children("template") == ()
+
+    settings_of(tmp_path, "base: service\n")
+    assert address.parse("template/default/hello") is None
+    assert "templates" not in read_schema("manifest")["properties"]
+    assert "template" not in read_schema("plan")["$defs"]["kind"]["enum"]
