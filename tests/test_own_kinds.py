@@ -13,6 +13,7 @@ from world import World
 
 from reconciler.cli.sandbox_rows import rows_of
 from reconciler.cli.settings.reading import read_settings
+from reconciler.cli.verbs.schema import schema
 from reconciler.errors import ManifestError, SettingsError
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model import address
@@ -271,3 +272,11 @@ def test_kinds_are_known_until_other_settings_bring_others(tmp_path: Path) -> No
     assert address.parse("template/default/hello") is None
     assert "templates" not in read_schema("manifest")["properties"]
     assert "template" not in read_schema("plan")["$defs"]["kind"]["enum"]
+
+
+def test_the_schema_of_a_project_has_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Editors underline what a schema does not know: a project with own kinds asks for its own schema."""
+    assert schema(name="manifest", config=str(EXAMPLE.parent / "reconciler.yaml"), as_json=False) == 0
+
+    sections = json.loads(capsys.readouterr().out)["properties"]
+    assert sections["templates"]["title"] == "Templates"

@@ -1,4 +1,4 @@
-"""`reconciler schema`: the shipped JSON Schemas, for editors and for reading. Reads nothing else."""
+"""`reconciler schema`: the shipped JSON Schemas, for editors and for reading."""
 
 import click
 
@@ -8,6 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--config", metavar="FILE", help="Include the kinds that the profile of these settings brings.")
 @options.format_option
 @runs("verbs.schema:schema")
 def command() -> None:
@@ -18,9 +19,10 @@ def command() -> None:
 
     Writes nothing.
 
-    Exit codes: 0 shown, 3 unknown schema.
+    Exit codes: 0 shown, 3 unknown schema or unusable settings.
 
     \b
-    Example:
+    Examples:
         reconciler schema manifest > manifest.schema.json
+        reconciler schema manifest --config reconciler.yaml > ours.schema.json
     """

@@ -1,22 +1,34 @@
 """`reconciler schema` at work: the shipped JSON Schemas."""
 
+import json
+import os
+
 import msgspec
 
 from reconciler.cli import output
+from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.errors import InputError
 from reconciler.manifest.schema import schemas
 
 
-def schema(*, name: str | None, as_json: bool) -> int:
-    """Print the schema of that name, or list the names. Raises InputError for an unknown one."""
+def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
+    """Print the schema of that name, or list the names. Raises InputError for an unknown one.
+
+    With `config` the kinds are in it that the profile of these settings brings.
+    """
     names = schemas.names()
     if name is not None:
         if name not in names:
             raise InputError(f"there is no schema {name!r}.", next=f"name one of {', '.join(names)}")
-        output.document(schemas.read_text(name))
+        output.document(schemas.read_text(name) if config is None else _of_project(name, config))
     elif as_json:
         shown = {"outcome": "done", "exit_code": 0, "schemas": names}
         output.json(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
     else:
         output.data("\n".join(names))
     return 0
+
+
+def _of_project(name: str, config: str) -> str:
+    read_settings(config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False)
+    return json.dumps(schemas.read_schema(name), indent=2, ensure_ascii=False) + "\n"
