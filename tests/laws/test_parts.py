@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 import effort
-from core.build import MOMENT, TARGET
+from core.build import MOMENT, RULES, TARGET, at, contact, desired, live, recorded
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from laws.test_planning import made, options
@@ -14,9 +14,10 @@ from reconciler.core.finish import finished
 from reconciler.core.parts import NOTHING, ScopePlan, merge
 from reconciler.core.plan import group_plans, make_plan, scope_plans
 from reconciler.core.scopes import Shared, shared, split
+from reconciler.model.changes import Create
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Options, Plan
+from reconciler.model.plans import Adoption, Options, Plan, RecordChange, Skip
 from reconciler.model.snapshots import Desired, Live, Read, Recorded, Scope
 
 LAW = settings(max_examples=effort.count(small=30, full=150))
@@ -135,6 +136,31 @@ def test_merge_is_associative_and_nothing_is_its_neutral_part(
     assert merge((merge(one), merge((merge(two), merge(three))))) == total
     assert merge((NOTHING, total)) == merge((total, NOTHING)) == total
     assert merge(()) == NOTHING
+
+
+def test_no_list_of_a_finished_plan_shows_the_order_of_its_parts() -> None:
+    """The laws meet two of a list in one plan by chance; here there are two in every list."""
+    ann, ben = at("contact/ops/ann"), at("contact/ops/ben")
+    both = [
+        ScopePlan(
+            changes=(Create(one, "", {}),),
+            adoptions=(Adoption(one, "9A01", by),),
+            skips=(Skip(one, "in doubt", "is in doubt."),),
+            gone=(one,),
+            records=(RecordChange(one, "protected"),),
+            renames=((one, at(f"{one}-now")),),
+            notices=(Notice("value", one, "looks wrong."),),
+            unchanged={f"contacts in {one.name}": 1},
+        )
+        for one, by in ((ann, "workEmailAddress1"), (ben, "workMobilePhone1"))
+    ]
+    inputs = desired(contact("ops/ann"), contact("ops/ben")), live(), recorded()
+    across = shared(*inputs, options=Options(), rules=RULES, salt=MOMENT.salt)
+
+    one = finished(across, merge(both), *inputs, target=TARGET, moment=MOMENT)
+    other = finished(across, merge(reversed(both)), *inputs, target=TARGET, moment=MOMENT)
+
+    assert encode(one) == encode(other)
 
 
 def test_what_parts_count_is_added_up() -> None:
