@@ -87,20 +87,15 @@ def _misplaced(manifests: Sequence[Manifest]) -> Iterator[Problem]:
 
 
 def _declared(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
-    contact_tags: dict[str, Mapping[str, str]] = {}
+    # What belongs to an entry stands right behind it, and has its tags.
     owner: Declared | None = None
     for document in manifest.documents:
-        tags: Mapping[str, str] = manifest.tags
-        if document.kind == "device":
-            tags = contact_tags.get(document.parent, tags)
+        above = owner if document.parent else None
+        tags = above.entity.controls.tags if above else manifest.tags
         if document.controls.tags:
             tags = {**tags, **document.controls.tags}
-        if document.kind == "contact":
-            contact_tags[document.name] = tags
-        if document.kind != "device":
-            owner = None
-        one = _entity(manifest, document, tags, rules, owner)
-        owner = owner or one
+        one = _entity(manifest, document, tags, rules, above)
+        owner = above or one
         yield one
 
 

@@ -16,7 +16,7 @@ from reconciler.core.match import Matches
 from reconciler.core.normalize import identity_key, mask
 from reconciler.core.rules import Rules
 from reconciler.core.select import Selection
-from reconciler.model.address import NAME, Address, contact, device
+from reconciler.model.address import NAME, Address, of
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS, children
 from reconciler.model.plans import Options
@@ -134,11 +134,12 @@ def devices_of(group: Group, address: Address, row: LiveEntity | None, old: Addr
     records = dict(below.records.get(address, {}))
     moved = {}
     for was, record in below.records.get(old, {}).items() if old else ():
-        now = device(address.workspace, address.name, was.name)
+        now = of(was.kind, address.workspace, was.name, parent=address.name)
         if now not in records:
             records[now], moved[now] = structs.replace(record, address=now), was
     rows = below.rows.get(row.remote_id, ()) if row else ()
-    scope = Scope("device", address.workspace)
+    (kind,) = children(address.kind)
+    scope = Scope(kind.name, address.workspace)
     return Group(scope, below.entities.get(address, {}), rows, records, len(rows), moved=moved)
 
 
@@ -149,7 +150,7 @@ def marked_rows(rules: Rules, group: Group, held: Collection[str]) -> dict[Addre
     rows = {row.remote_id: row for row in group.rows if row.remote_id not in held} if path else {}
     for _, row in sorted(rows.items()):
         owner, _, name = str(row.fields.get(path, "")).partition("/")
-        address = contact(row.workspace, name)
+        address = of(row.kind, row.workspace, name)
         # A mark whose name no manifest could write is nobody's.
         if owner == rules.stack and NAME.fullmatch(name) and address not in group.entities:
             marked.setdefault(address, []).append(row)
