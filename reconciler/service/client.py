@@ -25,7 +25,7 @@ from reconciler.service.http.transport import Transport, per_second
 from reconciler.service.imports import Imports
 from reconciler.service.messaging.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.messaging.messages import Messages, ReadMessages
-from reconciler.service.profile import load_profile
+from reconciler.service.profile import bring_kinds, load_profile
 from reconciler.service.queries import Query
 from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 
@@ -203,7 +203,7 @@ async def _opened(
     *,
     read_only: bool,
 ) -> AsyncIterator[tuple[Transport, Profile]]:
-    profile = load_profile(service.profile)
+    profile = bring_kinds(service.profile)
     connections = given or open_connections(service)
     try:
         transport = Transport(
