@@ -280,3 +280,25 @@ def test_the_schema_of_a_project_has_its_kinds(capsys: pytest.CaptureFixture[str
 
     sections = json.loads(capsys.readouterr().out)["properties"]
     assert sections["templates"]["title"] == "Templates"
+
+
+@FORMS
+def test_of_brief_rows_each_is_looked_at(tmp_path: Path, form: str) -> None:
+    """A list that shows a part of each would else hide a change, or look like one."""
+    text = EXAMPLE.read_text().replace("identity:", "listing: brief\n    identity:", 1)
+    (tmp_path / "brief.yaml").write_text(text)
+    profile = str(tmp_path / "brief.yaml")
+    rows = rows_of(load_profile(profile))
+    assert rows[0].brief == ("name", "type")
+    world = World(tmp_path, SandboxConfig(), service={"format": form, "profile": profile}, collections=rows)
+    declare(world)
+    world.apply()
+    assert actions(world.plan().plan) == []
+
+    async def edit(client: Any) -> None:
+        (found,) = await client["template"].list()
+        await client["template"].replace(found.remote_id, {**HELLO, "body": "Good grief"})
+
+    world.behind_our_back(edit)
+
+    assert actions(world.plan().plan) == ["Update"]
