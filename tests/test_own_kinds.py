@@ -245,8 +245,8 @@ def test_two_kinds_with_one_plural_are_refused() -> None:
     rest = "identity: [n], fields: {n: {}}"
     text = f"base: service\nkinds: {{a: {{plural: xs, {rest}}}, x: {{{rest}}}}}"
 
-    with pytest.raises(ValueError, match="xs is a key of manifests already"):
-        parse_profile(text)
+    with pytest.raises(SettingsError, match=r"two.yaml:2:.*xs is a key of manifests already"):
+        parse_profile(text.encode(), "two.yaml")
 
 
 def test_the_kinds_of_the_example_contradict_nothing() -> None:

@@ -115,8 +115,8 @@ def test_a_profile_of_the_project_lies_beside_the_settings(repository: Path) -> 
     file.write_text("base: service\nvendr: ours\n", "utf-8")
     said = refusal(repository, text)
 
-    assert "reconciler.yaml:2:11: service.profile: the profile profiles/ours.yaml:2:1 cannot be used:" in said
-    assert "unknown field `vendr`" in said
+    assert "profiles/ours.yaml:2:1: vendr is not a field of a profile." in said
+    assert "did you mean vendor?" in said
 
 
 def test_a_profile_is_read_once(repository: Path) -> None:
