@@ -4,7 +4,7 @@ Belongs here: the two values between the HTTP side (app.py) and the endpoints, a
 Not here: routing, rules.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -15,7 +15,7 @@ from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
-from reconciler.sandbox.paging import Page, read_page
+from reconciler.sandbox.paging import Page, page_document, read_page
 from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.xml.forms import Form, read_xml
 
@@ -29,6 +29,7 @@ class Known(Protocol):
 
 
 Record = TypeVar("Record", bound=Known)
+Item = TypeVar("Item")
 
 
 def _as_written(body: Body) -> Body:
@@ -70,6 +71,11 @@ class Call:
         return self.state.config
 
     @property
+    def address(self) -> str:
+        """The absolute address that was asked for, without its query."""
+        return f"{self.writer.base}{self.path}"
+
+    @property
     def page(self) -> Page:
         """The page that the query asks for; refuses (400) one that cannot be."""
         return read_page(self.query, zero=self.config.limit_zero)
@@ -93,6 +99,18 @@ class Call:
     def listed(self, records: Iterable[Record]) -> list[Record]:
         """These records, as far as lists show them at this moment."""
         return [one for one in records if one.id not in self.hidden]
+
+    def paged(
+        self, key: str, found: Sequence[Item], row: Callable[[Item], Body], *, echoes_key: bool = False
+    ) -> Answer:
+        """One page of what was found as a list document; its links carry the API key only where it is so."""
+        page = self.page
+        query = {name: value for name, value in self.query.items() if echoes_key or name.lower() != "apikey"}
+        rows, prev_rel = [row(one) for one in page.cut(found)], self.config.prev_rel
+        document = page_document(
+            key, rows, page=page, total=len(found), address=self.address, query=query, prev_rel=prev_rel
+        )
+        return Answer(200, document)
 
 
 no_content = Answer(204)

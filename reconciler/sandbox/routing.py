@@ -4,17 +4,17 @@ Belongs here: the table of paths and methods, reading a path. Not here: HTTP its
 Source: specification 4 and 9; docs/service.md, addresses.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.collections import endpoints, import_endpoints, rows, workspaces
-from reconciler.sandbox.collections.row import Collection
+from reconciler.sandbox.collections.row import AnyRow, Collection
+from reconciler.sandbox.collections.rows import Endpoint
+from reconciler.sandbox.collections.table import CONTACTS, DEVICES, RESOURCES
 from reconciler.sandbox.keeping.records import SALTS
 from reconciler.sandbox.messaging import callback_endpoints, message_endpoints
+from reconciler.sandbox.messaging.callback_endpoints import CALLBACKS
 from reconciler.sandbox.refusals import method_not_supported, not_found
-
-Endpoint = Callable[[Call], Answer | Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,20 @@ class Place:
 
 Routes = dict[tuple[tuple[str, ...], int], Route]
 
+
+def row_routes(*table: AnyRow) -> Routes:
+    """The two addresses of each of these rows."""
+    found: Routes = {}
+    for row in table:
+        names, length = (*row.above, row.plural), 2 * len(row.above) + 1
+        found[names, length] = Route(row.kind, rows.list_endpoint(row), row.in_workspaces)
+        found[names, length + 1] = Route(row.kind, rows.record_endpoint(row), row.in_workspaces)
+    return found
+
+
 # Names of the path (every other segment, from the first) and the number of its segments -> what is there.
 ROUTES: Routes = {
-    (("contacts",), 1): Route("contact", {"GET": endpoints.list_contacts, "POST": endpoints.create_contact}),
-    (("contacts",), 2): Route(
-        "contact",
-        {"GET": endpoints.get_contact, "PUT": endpoints.put_contact, "DELETE": endpoints.delete_contact},
-    ),
-    (("contacts", "devices"), 3): Route(
-        "contactdevice", {"GET": endpoints.list_devices, "POST": endpoints.create_device}
-    ),
-    (("contacts", "devices"), 4): Route(
-        "contactdevice",
-        {"GET": endpoints.get_device, "PUT": endpoints.put_device, "DELETE": endpoints.delete_device},
-    ),
-    (("resources",), 1): Route(
-        "resource", {"GET": endpoints.list_resources, "POST": endpoints.create_resource}
-    ),
-    (("resources",), 2): Route(
-        "resource",
-        {"GET": endpoints.get_resource, "PUT": endpoints.put_resource, "DELETE": endpoints.delete_resource},
-    ),
+    **row_routes(CONTACTS, DEVICES, RESOURCES),
     (("messages",), 1): Route(
         "message", {"GET": message_endpoints.list_messages, "POST": message_endpoints.send_message}
     ),
@@ -73,20 +66,7 @@ ROUTES: Routes = {
     (("messages",), 2): Route("message", {"GET": message_endpoints.get_message}),
     (("messages", "messagestatus"), 3): Route("messagestatus", {"GET": message_endpoints.get_status}),
     (("messages", "messageresponses"), 3): Route("messageresponse", {"GET": message_endpoints.get_responses}),
-    (("callbacks",), 1): Route(
-        "api-callback",
-        {"GET": callback_endpoints.list_callbacks, "POST": callback_endpoints.create_callback},
-        in_workspaces=False,
-    ),
-    (("callbacks",), 2): Route(
-        "api-callback",
-        {
-            "GET": callback_endpoints.get_callback,
-            "PUT": callback_endpoints.put_callback,
-            "DELETE": callback_endpoints.delete_callback,
-        },
-        in_workspaces=False,
-    ),
+    **row_routes(CALLBACKS),
     (("callbacks", "calls"), 3): Route(
         "api-call",
         {"GET": callback_endpoints.list_calls, "PUT": callback_endpoints.put_calls},
@@ -110,8 +90,7 @@ def own_routes(collections: Iterable[Collection]) -> Routes:
         if row.kind in kinds or row.name in SALTS:
             raise ValueError(f"{row.name}: there is a kind of this name, or with its media type, already")
         kinds.add(row.kind)
-        found[(row.plural,), 1] = Route(row.kind, rows.list_endpoint(row), row.in_workspaces)
-        found[(row.plural,), 2] = Route(row.kind, rows.record_endpoint(row), row.in_workspaces)
+        found |= row_routes(row)
     return found
 
 

@@ -21,6 +21,7 @@ from reconciler.sandbox.collections.fields import (
 )
 from reconciler.sandbox.collections.zones import shown_zone
 from reconciler.sandbox.keeping.records import Body, Contact
+from reconciler.sandbox.reading import present, require_texts
 from reconciler.sandbox.refusals import invalid
 
 
@@ -40,10 +41,8 @@ def read_contact(body: Body) -> Written:
 
     What only the service writes is ignored; null counts as absent; fields of no table are kept as they are.
     """
-    given = {name: value for name, value in body.items() if value is not None and name not in SERVER_OWNED}
-    for name in CONTACT_FIELDS:
-        if not isinstance(given.get(name, ""), str):
-            raise invalid(f"{name} must be a string")
+    given = present(body, without=SERVER_OWNED)
+    require_texts(given, CONTACT_FIELDS)
     status = given.pop("status", None)
     zone = given.get("timezone")
     if isinstance(zone, str) and zone:

@@ -14,6 +14,7 @@ import msgspec
 
 from reconciler.sandbox.collections.fields import DEVICE_FIELDS, DEVICE_SERVER_OWNED
 from reconciler.sandbox.keeping.records import Body, Contact, Device
+from reconciler.sandbox.reading import present, require, require_texts
 from reconciler.sandbox.refusals import invalid
 
 active, disabled = "Active", "Disabled"
@@ -69,15 +70,9 @@ def require_room(contact: Contact, wanted: Device, *, limit: int) -> None:
 
 
 def _read(body: Body, *, short_os: bool) -> Body:
-    given = {
-        name: value for name, value in body.items() if value is not None and name not in DEVICE_SERVER_OWNED
-    }
-    missing = [name for name in DEVICE_FIELDS if given.get(name, "") == ""]
-    if missing:
-        raise invalid(f"{', '.join(missing)}: required and missing")
-    for name in DEVICE_FIELDS:
-        if not isinstance(given[name], str):
-            raise invalid(f"{name} must be a string")
+    given = present(body, without=DEVICE_SERVER_OWNED)
+    require(given, DEVICE_FIELDS)
+    require_texts(given, DEVICE_FIELDS)
     if short_os:
         given["deviceOS"] = str(given["deviceOS"]).split(" ")[0]
     return given

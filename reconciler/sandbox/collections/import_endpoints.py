@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.collections import bulk, contacts
-from reconciler.sandbox.collections.endpoints import new_contact, username_taken
+from reconciler.sandbox.collections.table import new_contact, username_taken
 from reconciler.sandbox.keeping.records import Body, Contact
 
 

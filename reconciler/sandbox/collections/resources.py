@@ -13,29 +13,34 @@ import msgspec
 
 from reconciler.sandbox.collections.fields import RESOURCE_FIELDS
 from reconciler.sandbox.keeping.records import Body, Resource
+from reconciler.sandbox.reading import require, require_texts
 from reconciler.sandbox.refusals import invalid
 
 _line_breaks = {ord(character): None for character in "\r\n\t "}  # encoders break lines after 64 or 76 signs
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
 
 
-def read_resource(body: Body, *, resource_id: str, workspace: str, bytes_max: int, now: datetime) -> Resource:
+def read_resource(
+    body: Body, *, known: tuple[str, int], workspace: str, bytes_max: int, now: datetime
+) -> Resource:
     """The resource that this body describes; refuses (422) a missing field, a wrong type, bad content."""
-    texts = _texts(body)
-    scope, mime_type = texts["scope"], texts["mimeType"]
+    require(body, RESOURCE_FIELDS)
+    require_texts(body, RESOURCE_FIELDS)
+    name, scope, mime_type, encoded = (str(body[field]) for field in RESOURCE_FIELDS)
     if scope not in ("private", "public"):
         raise invalid("scope must be private or public")
     if scope == "private" and mime_type not in PRIVATE_TYPES:
         raise invalid(f"mimeType of a private resource must be one of {', '.join(PRIVATE_TYPES)}")
-    content = _decoded(texts["derefUri"])
+    content = _decoded(encoded)
     if len(content) > bytes_max:
         raise invalid(f"derefUri holds {len(content)} bytes; the limit is {bytes_max}")
     if not well_formed(mime_type, content):
         raise invalid(f"derefUri is not well-formed {mime_type}")
     return Resource(
-        id=resource_id,
+        id=known[0],
+        number=known[1],
         workspace=workspace,
-        name=texts["name"],
+        name=name,
         scope=scope,
         mime_type=mime_type,
         content=content,
@@ -57,17 +62,6 @@ def well_formed(mime_type: str, content: bytes) -> bool:
     except (ValueError, expat.ExpatError, RecursionError):
         return False
     return True
-
-
-def _texts(body: Body) -> dict[str, str]:
-    missing = [name for name in RESOURCE_FIELDS if body.get(name) in (None, "")]
-    if missing:
-        raise invalid(f"{', '.join(missing)}: required and missing")
-    texts = {name: value for name in RESOURCE_FIELDS if isinstance(value := body[name], str)}
-    for name in RESOURCE_FIELDS:
-        if name not in texts:
-            raise invalid(f"{name} must be a string")
-    return texts
 
 
 def _decoded(text: str) -> bytes:

@@ -1,19 +1,109 @@
 """One collection is one row: what its records hold, where they are reached, how they are listed and replaced.
 
-Belongs here: the row, and everything that follows from it alone: media type, XML, links, schemas, operations.
-Not here: what a request does (rows.py); contacts, devices, resources and callbacks, which have rules of
-their own.
+Belongs here: the columns, what follows from them alone, and the hooks with which a row has rules of its own;
+the row of a collection of plain records. Not here: what a request does (rows.py), the rows of the service
+(table.py, callback_endpoints.py).
+
+Five things of the service have rows in no table: workspaces, messages, calls, tokens and imports. Of none of
+them is a record created, read, replaced, listed in pages and deleted; each has two or three methods alone.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Generic, Literal, TypeVar, cast
 
+import msgspec
+
+from reconciler.sandbox.calls import Answer, Call, Known, no_content
 from reconciler.sandbox.collections.search import NO_FILTERS
-from reconciler.sandbox.keeping.records import Body, Record
+from reconciler.sandbox.collections.wire import View
+from reconciler.sandbox.keeping.records import Body, Kept, Record
+from reconciler.sandbox.paging import read_order
+from reconciler.sandbox.reading import present, require, text
+from reconciler.sandbox.refusals import invalid, not_found
 from reconciler.sandbox.xml.forms import LINKS, Form
 from reconciler.sandbox.xml.rules import Many, Node, Rule
 from reconciler.sandbox.xml.tree import frames
+
+Value = TypeVar("Value", bound=Known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(ABC, Generic[Value]):
+    """A collection of values. The columns say where it is and how it is described; the rest are hooks.
+
+    `name`: of one record; `plural`: its part of the address and the key of its rows; `media`: the word in
+    its media type, the name if "". `above`: the collections in whose records it stands. `order`: a list
+    begins with the oldest record, or with the one that was changed last. `filters`: what a list is asked for
+    beside its page, None for every field; `options`: what a create and a GET are asked for. `echoes_key`: do
+    links to other pages carry the key of the query? `says`: the sentence of an endpoint, by its verb, where
+    another than that of all rows (rows.py) describes it.
+    """
+
+    name: str
+    plural: str
+    media: str = ""
+    above: tuple[str, ...] = ()
+    in_workspaces: bool = True
+    order: Literal["created", "updated"] = "created"
+    filters: tuple[str, ...] | None = None
+    options: tuple[str, ...] = ()
+    echoes_key: bool = True
+    says: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The word in its media type."""
+        return self.media or self.name
+
+    @property
+    def noun(self) -> str:
+        """The word in relations of links and in names of schemas: Template."""
+        return self.name[:1].upper() + self.name[1:]
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The parameters of a list, beside those of its page."""
+        return self.filters or ()
+
+    def records(self, call: Call) -> Mapping[str, Value]:
+        """The records that stand at the address of the call, by id."""
+        return call.shelf.records(self.name)
+
+    def one(self, call: Call, place: int = -1) -> Value:
+        """The record of the id in this place of the address; refuses (404) an unknown one."""
+        found = self.records(call).get(call.ids[place])
+        if found is None:
+            raise not_found()
+        return found
+
+    def found(self, call: Call) -> Sequence[Value]:
+        """The records that answer the query, in its order."""
+        return call.listed(self.records(call).values())
+
+    @abstractmethod
+    def read(self, call: Call, before: Value | None) -> Value:
+        """What the body makes: a new record, or what becomes of this one. Refuses (422) what cannot be."""
+
+    async def check(self, call: Call, record: Value) -> None:
+        """The last thing before a new record is kept."""
+
+    def keep(self, call: Call, record: Value) -> None:
+        """The record stands there from now on."""
+        call.state.put_record(self.name, cast("Kept", record), last=self.order == "updated")
+
+    def drop(self, call: Call, record: Value) -> None:
+        """The record is gone."""
+        call.state.drop_records(self.name, [cast("Kept", record)])
+
+    @abstractmethod
+    def shown(self, call: Call, record: Value, view: View) -> Body:
+        """The document of the record, with its links."""
+
+    def replaced(self, call: Call, record: Value) -> Answer:  # noqa: ARG002  for rows that show the record
+        """What a PUT answers."""
+        return no_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +116,16 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
+class Collection(Row[Record]):
     """A collection of plain records. Raises ValueError where two of its parts contradict each other.
 
-    `name`: of one record; `plural`: its part of the address and the key of its rows; `media`: the word in
-    its media type, the name if "". `brief`: the fields that a row of a list shows, () for all of them.
-    `order`: a list begins with the oldest record, or with the one that was changed last. `filters`: the
-    fields that a list is filtered by, None for all. `unique`: fields of which no two records of a workspace
-    have the same value. `spares`: the fields that stay when a PUT leaves them out; others are gone.
-    `xml`: the rules of fields that are more than an element with a text.
+    `brief`: the fields that a row of a list shows, () for all of them. `unique`: fields of which no two
+    records of a workspace have the same value. `spares`: the fields that stay when a PUT leaves them out;
+    others are gone. `xml`: the rules of fields that are more than an element with a text.
     """
 
-    name: str
-    plural: str
     fields: tuple[Field, ...]
-    media: str = ""
-    in_workspaces: bool = True
     brief: tuple[str, ...] = ()
-    order: Literal["created", "updated"] = "created"
-    filters: tuple[str, ...] | None = None
     unique: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     xml: Mapping[str, Rule] = field(default_factory=dict)
@@ -59,25 +140,20 @@ class Collection:
                 raise ValueError(f"{self.name}: {column} names {', '.join(unknown)}, which is no field")
 
     @property
-    def kind(self) -> str:
-        """The word in its media type."""
-        return self.media or self.name
-
-    @property
-    def noun(self) -> str:
-        """The word in relations of links and in names of schemas: Template."""
-        return self.name[:1].upper() + self.name[1:]
-
-    @property
     def required(self) -> tuple[str, ...]:
         """The fields that stand in every create and every update, except those that a PUT spares."""
         return tuple(one.name for one in self.fields if one.required)
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def filtered(self) -> tuple[str, ...]:
         """The fields that a list may be filtered by."""
         names = [one.name for one in self.fields] if self.filters is None else self.filters
         return tuple(name for name in names if name.lower() not in NO_FILTERS)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The parameters of a list, beside those of its page."""
+        return "sortOrder", "sortFields", *self.filtered
 
     @property
     def form(self) -> Form:
@@ -91,7 +167,61 @@ class Collection:
         plural = self.plural[:1].upper() + self.plural[1:]
         return self.plural, self.kind, f"retrieve{plural}", f"create{self.noun}"
 
-    def shown(self, record: Record, *, brief: bool) -> Body:
-        """The fields of a record as a document has them, in the order of the row."""
-        names = self.brief if brief and self.brief else [one.name for one in self.fields]
-        return {"id": record.id, **{name: record.fields[name] for name in names if name in record.fields}}
+    def found(self, call: Call) -> Sequence[Record]:
+        """The records that contain every text that is asked for, in any letter case."""
+        wanted = {name: call.query.get(name, "").casefold() for name in self.filtered}
+        found = [
+            one
+            for one in call.listed(self.records(call).values())
+            if all(text in _folded(one, name) for name, text in wanted.items() if text)
+        ]
+        if self.order == "updated":
+            found.reverse()
+        names = [name.strip() for name in call.query.get("sortFields", "").split(",") if name.strip()]
+        if names:
+            found.sort(key=lambda one: [_folded(one, name) for name in names])
+        if read_order(call.query) == "desc":
+            found.reverse()
+        return found
+
+    def read(self, call: Call, before: Record | None) -> Record:
+        """A record of the fields that the row has; what is no field of it is ignored."""
+        old = before.fields if before else {}
+        spared = {name: old[name] for name in self.spares if name in old}
+        fields = self._fields({**spared, **present(call.body())})
+        self._require_unique(call, fields, owner=before.id if before else "")
+        if before:
+            return msgspec.structs.replace(before, fields=fields)
+        record_id, number = call.state.new_id(self.name)
+        return Record(id=record_id, number=number, workspace=call.shelf.id, fields=fields)
+
+    def shown(self, call: Call, record: Record, view: View) -> Body:
+        """The fields in the order of the row; in a list the brief ones, and no links to change it."""
+        names = (view == "row" and self.brief) or [one.name for one in self.fields]
+        uri = call.writer.address(self.plural, record.id)
+        links = call.writer.record_links(uri, self.noun, self.kind, change=view != "row")
+        shown = {name: record.fields[name] for name in names if name in record.fields}
+        return {"id": record.id, **shown, "link": links}
+
+    def _fields(self, body: Body) -> Body:
+        """The fields of the row that the body gives; refuses (422) a missing or wrong one by name."""
+        given = {one.name: body[one.name] for one in self.fields if one.name in body}
+        require(given, self.required)
+        for one in self.fields:
+            value = text(given, one.name)
+            if one.one_of and one.name in given and value not in one.one_of:
+                raise invalid(f"{one.name} must be one of {', '.join(one.one_of)}")
+        return given
+
+    def _require_unique(self, call: Call, fields: Body, *, owner: str) -> None:
+        for name in self.unique:
+            others = (one for one in self.records(call).values() if one.id != owner)
+            if name in fields and any(one.fields.get(name) == fields[name] for one in others):
+                raise invalid(f"{name}: there is a {self.name} with this {name} already")
+
+
+def _folded(record: Record, name: str) -> str:
+    return str(record.fields.get(name, "")).casefold()
+
+
+AnyRow = Row[Any]

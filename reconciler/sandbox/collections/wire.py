@@ -8,6 +8,7 @@ Source: specification 2 and 9; docs/service.md.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from typing import Literal
 
 from reconciler.sandbox.collections.devices import state
 from reconciler.sandbox.collections.fields import FOLLOWING, LEADING
@@ -40,6 +41,7 @@ def body_types(vendor: str, kind: str) -> str:
     return f"application/vnd.{vendor}.{kind}-v1+xml,application/vnd.{vendor}.{kind}-v1+json"
 
 
+View = Literal["row", "created", "whole"]  # of a list, the answer to a create, the answer to a GET
 Entrance = tuple[str, str, str, str]  # of a collection: path, kind, and the relations of its two links
 
 
@@ -57,34 +59,24 @@ class Writer:
         """The absolute address of a collection or a record, in the workspace of this writer."""
         return "/".join((self.base + self.prefix, *parts))
 
-    def contact(self, contact: Contact, *, custom: bool, all_links: bool) -> Body:
-        """The whole contact as recorded: without id unless configured, with all links only after a create."""
-        uri = self.address("contacts", contact.id)
-        links = [_link(uri, "self", "GET")]
-        if all_links:
-            links.append(_link(uri, "updateContact", "PUT", body_types(self.config.vendor, "contact")))
-            links.append(_link(uri, "deleteContact", "DELETE"))
-        document = self._contact_frame(contact, with_id=self.config.id_in_get)
+    def contact(self, contact: Contact, view: View, *, custom: bool, added: Iterable[str] = ()) -> Body:
+        """The contact as recorded: without id unless configured, with all links only after a create.
+
+        A row of a list is brief, with the fields asked for added; or it is the whole, if so configured.
+        """
+        if view == "row" and self.config.rows == "brief":
+            document = self._brief(contact, added)
+        else:
+            document = self._contact_frame(contact, with_id=view == "row" or self.config.id_in_get)
         if custom:
             document["customFields"] = contact.custom
-        document["link"] = links
+        uri = self.address("contacts", contact.id)
+        document["link"] = self.record_links(uri, "Contact", "contact", change=view == "created")
         return document
 
-    def contact_row(self, contact: Contact, *, custom: bool, added: Iterable[str]) -> Body:
-        """One item of a list: brief, with the fields asked for added; or the whole, if so configured."""
-        links = [_link(self.address("contacts", contact.id), "self", "GET")]
-        if self.config.rows == "full":
-            row = self._contact_frame(contact, with_id=True)
-        else:
-            row = self._brief(contact, added)
-        if custom:
-            row["customFields"] = contact.custom
-        row["link"] = links
-        return row
-
-    def device(self, contact: Contact, device: Device) -> Body:
+    def device(self, contact_id: str, device: Device) -> Body:
         """The whole device."""
-        uri = self.address("contacts", contact.id, "devices", device.id)
+        uri = self.address("contacts", contact_id, "devices", device.id)
         written = device.fields
         return {
             "id": device.id,
@@ -99,35 +91,31 @@ class Writer:
             },
             "status": device.status if self.config.device_status == "written" else state(device),
             "pushToken": written["pushToken"],
-            "link": self._changeable(uri, "Device", "contactdevice"),
+            "link": self.record_links(uri, "Device", "contactdevice"),
         }
 
-    def resource(self, resource: Resource) -> Body:
-        """The representation of a resource, never its content."""
+    def resource(self, resource: Resource, view: View) -> Body:
+        """The representation of a resource, never its content: with its id after a create."""
+        with_id = view == "created" or (view == "whole" and self.config.id_in_get)
+        shown: Body = {"name": resource.name, "scope": resource.scope, "mimeType": resource.mime_type}
+        if resource.scope == "public":
+            # The real service names its delivery network here; this one serves the content itself.
+            shown["url"] = f"{self.base}/_sandbox/resources/{resource.id}/content"
         uri = self.address("resources", resource.id)
-        shown = self._resource_frame(resource, with_id=self.config.id_in_get)
-        return {**shown, "link": self._changeable(uri, "Resource", "resource")}
-
-    def created_resource(self, resource: Resource) -> Body:
-        """The answer to a create: the representation, with its id."""
-        return {"id": resource.id, **self.resource(resource)}
-
-    def resource_row(self, resource: Resource) -> Body:
-        """One item of the list: the representation with its own link alone."""
-        uri = self.address("resources", resource.id)
-        return {**self._resource_frame(resource, with_id=False), "link": [_link(uri, "self", "GET")]}
+        links = self.record_links(uri, "Resource", "resource", change=view != "row")
+        return {**({"id": resource.id} if with_id else {}), **shown, "link": links}
 
     def workspace(self, workspace: Workspace) -> Body:
         """One workspace with a link for each collection in it."""
         uri = f"{self.base}/workspaces/{workspace.id}"
         types = body_types(self.config.vendor, "workspace")
-        links = [_link(uri, "self", "GET"), _link(uri, "editWorkspaces", "PUT", types)]
+        links = [link(uri, "self"), link(uri, "editWorkspaces", "PUT", types)]
         inside = (*_COLLECTIONS, *self.workspace_entrances)
         return {**_workspace_frame(workspace), "link": links + self._collections(uri, inside)}
 
     def workspace_row(self, workspace: Workspace) -> Body:
         """One item of the list of workspaces."""
-        links = [_link(f"{self.base}/workspaces/{workspace.id}", "self", "GET")]
+        links = [link(f"{self.base}/workspaces/{workspace.id}", "self")]
         return {**_workspace_frame(workspace), "link": links}
 
     def company(self, company_id: str) -> Body:
@@ -142,20 +130,17 @@ class Writer:
     def _collections(self, uri: str, collections: Iterable[Entrance]) -> list[Body]:
         links: list[Body] = []
         for path, kind, retrieve, create in collections:
-            links.append(_link(f"{uri}/{path}", retrieve, "GET"))
-            links.append(_link(f"{uri}/{path}", create, "POST", body_types(self.config.vendor, kind)))
+            links.append(link(f"{uri}/{path}", retrieve))
+            links.append(link(f"{uri}/{path}", create, "POST", body_types(self.config.vendor, kind)))
         return links
 
-    def record_links(self, uri: str, noun: str, kind: str, *, change: bool) -> list[Body]:
+    def record_links(self, uri: str, noun: str, kind: str, *, change: bool = True) -> list[Body]:
         """The link of a record to itself, and with `change` those to its update and its end."""
-        return self._changeable(uri, noun, kind) if change else [_link(uri, "self", "GET")]
-
-    def _changeable(self, uri: str, noun: str, kind: str) -> list[Body]:
-        return [
-            _link(uri, "self", "GET"),
-            _link(uri, f"update{noun}", "PUT", body_types(self.config.vendor, kind)),
-            _link(uri, f"delete{noun}", "DELETE"),
-        ]
+        links = [link(uri, "self")]
+        if change:
+            links.append(link(uri, f"update{noun}", "PUT", body_types(self.config.vendor, kind)))
+            links.append(link(uri, f"delete{noun}", "DELETE"))
+        return links
 
     def _brief(self, contact: Contact, added: Iterable[str]) -> Body:
         # The empty lists do not mean that the contact has no options or devices: recorded so.
@@ -187,15 +172,8 @@ class Writer:
             **{name: value for name, value in fields.items() if name not in named},
             "mri": contact.mri,
             "messagingoptions": contact.messagingoptions,
-            "devices": [self.device(contact, device) for device in contact.devices],
+            "devices": [self.device(contact.id, device) for device in contact.devices],
         }
-
-    def _resource_frame(self, resource: Resource, *, with_id: bool) -> Body:
-        shown: Body = {"name": resource.name, "scope": resource.scope, "mimeType": resource.mime_type}
-        if resource.scope == "public":
-            # The real service names its delivery network here; this one serves the content itself.
-            shown["url"] = f"{self.base}/_sandbox/resources/{resource.id}/content"
-        return {"id": resource.id, **shown} if with_id else shown
 
 
 # Path, kind, and the two relations. Clients that follow links look for these words.
@@ -244,8 +222,6 @@ def _server_time(moment: datetime) -> str:
     return moment.astimezone(server_zone).isoformat(timespec="seconds")
 
 
-def _link(uri: str, rel: str, method: str, types: str | None = None) -> Body:
-    link: Body = {"uri": uri, "rel": rel, "method": method}
-    if types is not None:
-        link["type"] = types
-    return link
+def link(uri: str, rel: str, method: str = "GET", types: str = "") -> Body:
+    """One link; with the types of the body that it takes, if it takes one."""
+    return {"uri": uri, "rel": rel, "method": method, **({"type": types} if types else {})}

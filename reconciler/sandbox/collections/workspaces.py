@@ -9,6 +9,7 @@ import msgspec
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.keeping.records import Body, Workspace
 from reconciler.sandbox.paging import whole_document
+from reconciler.sandbox.reading import present, require, text
 from reconciler.sandbox.refusals import invalid
 
 STATUSES = ("A", "D")
@@ -43,23 +44,14 @@ def put_workspace(call: Call) -> Answer:
 
 def read_workspace(body: Body, *, wid: str) -> Workspace:
     """The workspace that this body describes; refuses (422) a missing or wrong field by name."""
-    given = {name: value for name, value in body.items() if value is not None}
-    missing = [name for name in ("projectName", "status") if given.get(name, "") == ""]
-    if missing:
-        raise invalid(f"{', '.join(missing)}: required and missing")
+    given = present(body)
+    require(given, ("projectName", "status"))
     if given["status"] not in STATUSES:
         raise invalid("status must be A or D")
     return Workspace(
         id=wid,
-        name=_text(given, "projectName") or "",
+        name=text(given, "projectName"),
         status=str(given["status"]),
-        number=_text(given, "projectNumber"),
-        cost_centre=_text(given, "billingcostcentre"),
+        number=text(given, "projectNumber") if "projectNumber" in given else None,
+        cost_centre=text(given, "billingcostcentre") if "billingcostcentre" in given else None,
     )
-
-
-def _text(given: Body, name: str) -> str | None:
-    value = given.get(name)
-    if value is not None and not isinstance(value, str):
-        raise invalid(f"{name} must be a string")
-    return value

@@ -20,6 +20,7 @@ from reconciler.sandbox.messaging import posting, replies, sending
 from reconciler.sandbox.messaging.mailwire import responder
 from reconciler.sandbox.messaging.message_endpoints import new_message
 from reconciler.sandbox.messaging.messages import read_message
+from reconciler.sandbox.reading import require, text
 from reconciler.sandbox.refusals import invalid, not_found
 
 advance_max_s = 366 * 86_400.0  # one move of the clock; more than a year is a slip
@@ -81,10 +82,9 @@ def run(state: State) -> Body:
 def answer(state: State, message_id: str, body: Body) -> Body:
     """A recipient answers the message: what the service makes of it, and how many callbacks are called."""
     message = _message(state, message_id)
-    content, channel = _text(body, "content"), _text(body, "channel")
-    if not content:
-        raise invalid("content: required and missing")
-    at = replies.find_recipient(message, _text(body, "from"))
+    content, channel = text(body, "content"), text(body, "channel")
+    require(body, ("content",))
+    at = replies.find_recipient(message, text(body, "from"))
     after, calls = posting.reply(state, message, at, content, channel)
     recipient = after.recipients[at]
     return {
@@ -98,8 +98,8 @@ def answer(state: State, message_id: str, body: Body) -> Body:
 def fail(state: State, message_id: str, body: Body) -> Body:
     """A delivery of the message fails: whose, and how many callbacks are called."""
     message = _message(state, message_id)
-    at = replies.find_recipient(message, _text(body, "to"))
-    reason = _text(body, "reason") or "Delivery failed"
+    at = replies.find_recipient(message, text(body, "to"))
+    reason = text(body, "reason") or "Delivery failed"
     after, calls = posting.fail(state, message, at, reason)
     return {"messageid": message.id, "to": responder(after.recipients[at]), "reason": reason, "calls": calls}
 
@@ -121,10 +121,3 @@ def _message(state: State, message_id: str) -> Message:
     if message is None:
         raise not_found()
     return message
-
-
-def _text(body: Body, name: str) -> str:
-    value = body.get(name, "")
-    if not isinstance(value, str):
-        raise invalid(f"{name} must be a string")
-    return value

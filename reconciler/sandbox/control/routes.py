@@ -199,11 +199,12 @@ def _push(state: State, device_id: str, body: Body) -> Body:
 
 def _expire(state: State, body: Body) -> Body:
     if "ids" not in body:
-        return {"expired": state.drop_resources(_resources(state))}
+        return {"expired": state.drop_records("resource", _resources(state))}
     ids = body["ids"]
     if not isinstance(ids, list):
         raise invalid("ids must be a list")
-    return {"expired": state.drop_resources([_find(state, str(one)) for one in dict.fromkeys(map(str, ids))])}
+    named = [_find(state, one) for one in dict.fromkeys(map(str, ids))]
+    return {"expired": state.drop_records("resource", named)}
 
 
 def _find(state: State, resource_id: str) -> Resource:

@@ -6,7 +6,7 @@ Belongs here: what each endpoint takes and answers, in the words of OpenAPI. Not
 the control addresses, which are no part of the service.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -15,12 +15,13 @@ import msgspec
 
 from reconciler.sandbox import routing
 from reconciler.sandbox.collections.fields import CONTACT_FIELDS
-from reconciler.sandbox.collections.row import Collection
+from reconciler.sandbox.collections.row import AnyRow, Collection
+from reconciler.sandbox.collections.table import CONTACTS, DEVICES, RESOURCES
 from reconciler.sandbox.collections.wire import media_type, spellings
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.description.schemas import SCHEMAS, one_of, ref, row_schemas, text
 from reconciler.sandbox.keeping.records import Body
-from reconciler.sandbox.messaging.callback_endpoints import attempted
+from reconciler.sandbox.messaging.callback_endpoints import CALLBACKS, attempted
 from reconciler.sandbox.messaging.messages import CRITERIA
 from reconciler.sandbox.messaging.replies import FILTERS
 from reconciler.sandbox.paging import rows_max
@@ -42,10 +43,23 @@ class Operation:
 
 
 _PAGED = ("limit", "offset")
-_SEARCH = (*_PAGED, "sortOrder", "sortFields", "fields", "customFields", "filters")
 _CREATED, _DONE = 201, 204
 
+
+def _row_operations(table: Iterable[AnyRow], schemas: Container[str]) -> Iterator[tuple[str, Operation]]:
+    """What the endpoints of these rows take and answer; an update has its own schema, or that of a create."""
+    for row in table:
+        noun = row.noun
+        update = f"{noun}Update" if f"{noun}Update" in schemas else f"New{noun}"
+        yield f"list_{row.plural}", Operation(f"{noun}List", query=(*_PAGED, *row.asked))
+        yield f"create_{row.name}", Operation(noun, f"New{noun}", _CREATED, query=row.options)
+        yield f"get_{row.name}", Operation(noun, query=row.options)
+        yield f"put_{row.name}", Operation("", update, _DONE)
+        yield f"delete_{row.name}", Operation(status=_DONE)
+
+
 OPERATIONS: dict[str, Operation] = {
+    **dict(_row_operations((CONTACTS, DEVICES, RESOURCES, CALLBACKS), SCHEMAS)),
     "get_company": Operation("Company"),
     "create_token": Operation("Token"),
     "verify_token": Operation("Token"),
@@ -53,32 +67,12 @@ OPERATIONS: dict[str, Operation] = {
     "create_workspace": Operation("Workspace", "NewWorkspace", _CREATED),
     "get_workspace": Operation("Workspace"),
     "put_workspace": Operation("", "NewWorkspace", _DONE),
-    "list_contacts": Operation("ContactList", query=_SEARCH),
-    "create_contact": Operation("Contact", "NewContact", _CREATED, query=("customFields",)),
-    "get_contact": Operation("Contact", query=("customFields",)),
-    "put_contact": Operation("", "NewContact", _DONE),
-    "delete_contact": Operation(status=_DONE),
-    "list_devices": Operation("DeviceList", query=_PAGED),
-    "create_device": Operation("Device", "NewDevice", _CREATED),
-    "get_device": Operation("Device"),
-    "put_device": Operation("", "DeviceUpdate", _DONE),
-    "delete_device": Operation(status=_DONE),
-    "list_resources": Operation("ResourceList", query=(*_PAGED, "scope", "name")),
-    "create_resource": Operation("Resource", "NewResource", _CREATED),
-    "get_resource": Operation("Resource"),
-    "put_resource": Operation("", "NewResource", _DONE),
-    "delete_resource": Operation(status=_DONE),
     "send_message": Operation("Accepted", "NewMessage", 202),
     "create_import": Operation(takes="NewImport", status=202),
     "list_messages": Operation("MessageList", query=(*_PAGED, *CRITERIA, "viewType")),
     "get_message": Operation("Message"),
     "get_status": Operation("MessageStatus", query=("view", *_PAGED)),
     "get_responses": Operation("MessageResponses", query=("view", "filter", *_PAGED)),
-    "list_callbacks": Operation("CallbackList", query=_PAGED),
-    "create_callback": Operation("Callback", "NewCallback", _CREATED),
-    "get_callback": Operation("Callback"),
-    "put_callback": Operation("", "NewCallback", _DONE),
-    "delete_callback": Operation(status=_DONE),
     "list_calls": Operation("CallList", query=(*_PAGED, "status", "ids")),
     "put_calls": Operation("", "CallUpdate", _DONE, query=("id",)),
 }
@@ -132,7 +126,6 @@ _ALWAYS = (401, 403, 404, 406, 413, 429, 500)
 _WITH_QUERY = (400,)
 _WITH_BODY = (400, 415, 422)
 
-_NAMES = {"contacts": "contactId", "devices": "deviceId", "resources": "resourceId", "messages": "messageId"}
 _SINGLE = {"auth": "verify"}  # an address whose second segment is a word, not an id
 
 
@@ -157,7 +150,7 @@ def document(config: SandboxConfig, *, server: str = "/", own: Sequence[Collecti
         },
         "servers": [{"url": server}],
         "security": [{"user": [], "key": []}, {"user": [], "keyInQuery": []}, {"token": [], "key": []}],
-        "paths": dict(_paths(config, own)),
+        "paths": dict(_paths(config, own, schemas)),
         "components": {
             "schemas": schemas if config.limit_zero == "20" else _unlimited(schemas),
             "responses": dict(_refusals(config, own)),
@@ -194,15 +187,13 @@ def _segments(names: tuple[str, ...], count: int) -> Iterator[str]:
     for place, name in enumerate(names):
         yield f"/{name}"
         if 2 * place + 1 < count:
-            yield f"/{_SINGLE.get(name) or f'{{{_id_name(name)}}}'}"
+            yield f"/{_SINGLE.get(name) or '{' + name.removesuffix('s') + 'Id}'}"
 
 
-def _id_name(name: str) -> str:
-    return _NAMES.get(name, f"{name.removesuffix('s')}Id")
-
-
-def _paths(config: SandboxConfig, own: Sequence[Collection]) -> Iterator[tuple[str, Body]]:
-    operations = {**OPERATIONS, **dict(_row_operations(own))}
+def _paths(
+    config: SandboxConfig, own: Sequence[Collection], schemas: Container[str]
+) -> Iterator[tuple[str, Body]]:
+    operations = {**OPERATIONS, **dict(_row_operations(own, schemas))}
     for path, route in addresses(own):
         ids = [part[1:-1] for part in path.split("/") if part.startswith("{")]
         parameters = [{"name": one, "in": "path", "required": True, "schema": text} for one in ids]
@@ -211,18 +202,6 @@ def _paths(config: SandboxConfig, own: Sequence[Collection]) -> Iterator[tuple[s
             for method, endpoint in route.methods.items()
         }
         yield path, {**({"parameters": parameters} if parameters else {}), **methods}
-
-
-def _row_operations(own: Sequence[Collection]) -> Iterator[tuple[str, Operation]]:
-    """What the endpoints of these rows take and answer."""
-    for row in own:
-        noun = row.noun
-        query = (*_PAGED, "sortOrder", "sortFields", *row.asked)
-        yield f"list_{row.plural}", Operation(f"{noun}List", query=query)
-        yield f"create_{row.name}", Operation(noun, f"New{noun}", _CREATED)
-        yield f"get_{row.name}", Operation(noun)
-        yield f"put_{row.name}", Operation("", f"{noun}Update" if row.spares else f"New{noun}", _DONE)
-        yield f"delete_{row.name}", Operation(status=_DONE)
 
 
 def _operation(

@@ -5,7 +5,7 @@ Belongs here: what is remembered of the service's other half. Not here: the rule
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -80,6 +80,7 @@ class Callback(msgspec.Struct, frozen=True):
     email: str
     on_reply: bool
     on_undeliverable: bool
+    workspace: str = ""  # none has callbacks of its own
 
 
 class CallbackCall(msgspec.Struct, frozen=True):
@@ -103,11 +104,11 @@ class CallbackCall(msgspec.Struct, frozen=True):
 
 
 class Mail:
-    """Everything of the above by id, in the order of creation."""
+    """Everything of the above by id, in the order of creation; `callbacks` are those of the company."""
 
-    def __init__(self) -> None:
+    def __init__(self, callbacks: dict[str, Callback]) -> None:
         self.messages: dict[str, Message] = {}
-        self.callbacks: dict[str, Callback] = {}
+        self.callbacks = callbacks
         self.calls: dict[str, CallbackCall] = {}
         self.queued: dict[str, Message] = {}  # the messages whose cycle has not come
         self.waiting: dict[str, CallbackCall] = {}  # the calls that will be tried again
@@ -149,9 +150,8 @@ class Mail:
             self.waiting[call.id] = call
             self.news.set()
 
-    def drop_callback(self, callback: Callback) -> None:
-        """The callback and its calls are gone."""
-        for call in self.calls_of(callback):
+    def drop_calls(self, calls: Iterable[CallbackCall]) -> None:
+        """The calls are gone."""
+        for call in calls:
             del self.calls[call.id]
             self.waiting.pop(call.id, None)
-        del self.callbacks[callback.id]

@@ -7,6 +7,7 @@ resources.py), where it is kept (state.py, storage.py), how it is written out (w
 from collections.abc import Iterator
 from datetime import datetime
 from hashlib import blake2b
+from typing import Protocol
 
 import msgspec
 
@@ -70,6 +71,7 @@ class Resource(msgspec.Struct, frozen=True):
     scope: str
     mime_type: str
     content: bytes
+    number: int = 0
     modified: datetime | None = None  # None: kept by an older sandbox; it never vanishes by itself
 
 
@@ -80,6 +82,22 @@ class Record(msgspec.Struct, frozen=True):
     number: int
     workspace: str
     fields: Body
+
+
+class Kept(Protocol):
+    """A record that stands under its id in a workspace, "" where it belongs to the company."""
+
+    @property
+    def id(self) -> str:
+        """As the service names it."""
+
+    @property
+    def number(self) -> int:
+        """Its place in the order of creation."""
+
+    @property
+    def workspace(self) -> str:
+        """The id of the workspace."""
 
 
 class Workspace(msgspec.Struct, frozen=True):

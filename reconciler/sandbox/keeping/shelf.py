@@ -1,4 +1,4 @@
-"""The contacts and resources of one workspace, in memory, in the order in which lists show them.
+"""The records of one workspace, in memory, in the order in which lists show them.
 
 Belongs here: order, lookup, the walk of a search, fast at 100,000 contacts. Not here: rules, ids, the disk.
 """
@@ -6,9 +6,10 @@ Belongs here: order, lookup, the walk of a search, fast at 100,000 contacts. Not
 from bisect import bisect_left
 from collections.abc import Iterator
 from operator import attrgetter
+from typing import Any
 
 from reconciler.sandbox.collections.search import Question, column_text
-from reconciler.sandbox.keeping.records import Contact, Record, Resource
+from reconciler.sandbox.keeping.records import Contact, Resource
 
 views_max = 8  # answers of searches kept while nothing changes, so that walking their pages costs one search
 
@@ -24,14 +25,14 @@ class Shelf:
         self.id = wid
         self.name = name
         self.resources: dict[str, Resource] = {}  # least recently updated first
-        self._records: dict[str, dict[str, Record]] = {}  # of the collections that are rows, by their names
         self._contacts: dict[str, Contact] = {}
+        self._records: dict[str, dict[str, Any]] = {"contact": self._contacts, "resource": self.resources}
         self._order: list[Contact] = []  # by creation, that is by number
         self._columns: dict[str, list[str]] = {}  # texts to search, aligned with _order
         self._views: dict[Question, list[Contact]] = {}
 
-    def records(self, name: str) -> dict[str, Record]:
-        """The records of this collection by id, those that were put last at the end."""
+    def records(self, name: str) -> dict[str, Any]:
+        """The records of the collection of this name by id, those that were put last at the end."""
         return self._records.setdefault(name, {})
 
     def contact(self, contact_id: str) -> Contact | None:
@@ -74,11 +75,6 @@ class Shelf:
                 del self._views[next(iter(self._views))]
             view = self._views[question] = self._sorted(self._matching(question), question)
         return view
-
-    def put_resource(self, resource: Resource) -> None:
-        """The resource stands here, as the most recently updated one."""
-        self.resources.pop(resource.id, None)
-        self.resources[resource.id] = resource
 
     def _matching(self, question: Question) -> list[Contact]:
         if not question.filters:

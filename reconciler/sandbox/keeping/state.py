@@ -13,9 +13,12 @@ from reconciler.sandbox.collections.people import invented
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Faults
 from reconciler.sandbox.keeping.mail import Callback, CallbackCall, Mail, Message
-from reconciler.sandbox.keeping.records import Contact, Record, Resource, Workspace, make_id
+from reconciler.sandbox.keeping.records import Contact, Kept, Record, Resource, Workspace, make_id
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.storage import DataFileError, Row, Storage
+
+VALUES: dict[str, type[Record | Resource | Callback]] = {"resource": Resource, "callback": Callback}
+"""Of the rows whose records are no plain ones."""
 
 
 class State:
@@ -25,7 +28,7 @@ class State:
         self.config = config
         self.shelves: dict[str, Shelf] = {"": Shelf("", "")}
         self.workspaces: dict[str, Workspace] = {}  # the named ones, in the order of their creation
-        self.mail = Mail()
+        self.mail = Mail(self.shelves[""].records("callback"))
         self.faults = Faults(config.faults)
         self.usernames: dict[str, str] = {}  # of portal accounts, unique in the company -> contact id
         self._homes: dict[str, tuple[str, str]] = {}  # device id -> workspace id, contact id
@@ -69,21 +72,7 @@ class State:
         self._forget(contact)
         self.shelves[contact.workspace].drop_contact(contact)
 
-    def put_resource(self, resource: Resource) -> None:
-        """The resource is kept, as the most recently updated one of its workspace."""
-        self._number += 1
-        self._save([("resource", resource.id, self._number, msgspec.json.encode(resource))])
-        self.shelves[resource.workspace].put_resource(resource)
-
-    def drop_resources(self, resources: Iterable[Resource]) -> int:
-        """These resources are gone; the answer is how many they were."""
-        gone = list(resources)
-        self._save([], gone=[("resource", resource.id) for resource in gone])
-        for resource in gone:
-            del self.shelves[resource.workspace].resources[resource.id]
-        return len(gone)
-
-    def put_record(self, name: str, record: Record, *, last: bool = False) -> None:
+    def put_record(self, name: str, record: Kept, *, last: bool = False) -> None:
         """The record of this collection is kept: in its old place, or `last` behind the others."""
         self._number += last
         place = self._number if last else record.number
@@ -93,10 +82,13 @@ class State:
             records.pop(record.id, None)
         records[record.id] = record
 
-    def drop_record(self, name: str, record: Record) -> None:
-        """The record of this collection is gone."""
-        self._save([], gone=[(name, record.id)])
-        del self.shelves[record.workspace].records(name)[record.id]
+    def drop_records(self, name: str, records: Iterable[Kept]) -> int:
+        """These records of the collection are gone; the answer is how many they were."""
+        gone = list(records)
+        self._save([], gone=[(name, record.id) for record in gone])
+        for record in gone:
+            del self.shelves[record.workspace].records(name)[record.id]
+        return len(gone)
 
     def expire_resources(self) -> None:
         """What was not updated for as long as resources are kept is gone."""
@@ -106,7 +98,7 @@ class State:
         everything = (one for shelf in self.shelves.values() for one in shelf.resources.values())
         old = [one for one in everything if one.modified is not None and one.modified <= limit]
         if old:
-            self.drop_resources(old)
+            self.drop_records("resource", old)
 
     def put_workspace(self, workspace: Workspace) -> None:
         """The workspace is kept: in its old place, or behind the others when it is new."""
@@ -122,16 +114,12 @@ class State:
         for call in calls:
             self.mail.put_call(call)
 
-    def put_callback(self, callback: Callback) -> None:
-        """The callback is kept."""
-        self._save([_row("callback", callback)])
-        self.mail.callbacks[callback.id] = callback
-
     def drop_callback(self, callback: Callback) -> None:
         """The callback is gone, with its calls; none of them is tried again."""
         calls = self.mail.calls_of(callback)
         self._save([], gone=[("callback", callback.id), *(("call", call.id) for call in calls)])
-        self.mail.drop_callback(callback)
+        self.mail.drop_calls(calls)
+        del self.mail.callbacks[callback.id]
 
     def put_calls(self, calls: Iterable[CallbackCall]) -> None:
         """The calls are kept as they are now."""
@@ -195,16 +183,10 @@ class State:
                 self._place_contact(msgspec.json.decode(body, type=Contact))
             case "message":
                 self.mail.put_message(msgspec.json.decode(body, type=Message))
-            case "callback":
-                callback = msgspec.json.decode(body, type=Callback)
-                self.mail.callbacks[callback.id] = callback
             case "call":
                 self.mail.put_call(msgspec.json.decode(body, type=CallbackCall))
-            case "resource":
-                resource = msgspec.json.decode(body, type=Resource)
-                self.shelves[resource.workspace].put_resource(resource)
             case _:  # a collection that is a row, also one that this sandbox was not started with
-                record = msgspec.json.decode(body, type=Record)
+                record = msgspec.json.decode(body, type=VALUES.get(kind, Record))
                 self.shelves[record.workspace].records(kind)[record.id] = record
 
     def _save(
@@ -226,5 +208,5 @@ def _contact_row(contact: Contact) -> Row:
     return _row("contact", contact)
 
 
-def _row(kind: str, kept: Contact | Message | Callback | CallbackCall) -> Row:
+def _row(kind: str, kept: Contact | Message | CallbackCall) -> Row:
     return kind, kept.id, kept.number, msgspec.json.encode(kept)

@@ -1,4 +1,4 @@
-"""What the addresses of callbacks do: their configuration, and the calls that were made.
+"""What the addresses of callbacks do: the row of their configuration, and the calls that were made.
 
 Belongs here: fetch, apply the rules, keep, answer; a few lines each. Not here: the rules (callbacks.py),
 shapes (mailwire.py), the network (sending.py).
@@ -8,62 +8,63 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl
 
 from reconciler.sandbox.calls import Answer, Call, no_content
+from reconciler.sandbox.collections.row import Row
+from reconciler.sandbox.collections.wire import View
 from reconciler.sandbox.keeping.mail import Callback
+from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging import mailwire, sending
 from reconciler.sandbox.messaging.callbacks import marked_failed, read_callback, require_free_name, settled
-from reconciler.sandbox.messaging.message_endpoints import paged
 from reconciler.sandbox.refusals import invalid, malformed, not_found
 
 attempted = ("SUCCESS", "FAILED")
 
 
-def list_callbacks(call: Call) -> Answer:
-    """One page of the company's callbacks, in the order of creation."""
-    found = call.listed(call.state.mail.callbacks.values())
-    return Answer(
-        200, paged(call, "callbacks", [mailwire.callback_document(call.writer, one) for one in found])
-    )
+class Callbacks(Row[Callback]):
+    """Of the company, each by a name of its own; their key is shown to whoever may read them."""
 
+    def read(self, call: Call, before: Callback | None) -> Callback:
+        """A callback of a name that is free."""
+        callback_id, number = (before.id, before.number) if before else call.state.new_id("callback")
+        callback = read_callback(call.body(), callback_id=callback_id, number=number)
+        require_free_name(callback.name, callback.id, self.records(call).values())
+        return callback
 
-async def create_callback(call: Call) -> Answer:
-    """A new callback, whose address has answered 200 to a GET; the answer is the whole of it."""
-    mail = call.state.mail
-    callback_id, number = call.state.new_id("callback")
-    callback = read_callback(call.body(), callback_id=callback_id, number=number)
-    require_free_name(callback.name, callback.id, mail.callbacks.values())
-    if call.config.callback_check:
-        outcome = await sending.ask(call.config, callback.url)
+    async def check(self, call: Call, record: Callback) -> None:
+        """A new one must have answered 200 to a GET, if so configured; refuses (400) any other."""
+        if not call.config.callback_check:
+            return
+        outcome = await sending.ask(call.config, record.url)
         if outcome.code != HTTPStatus.OK:
             raise malformed(f"url must answer 200 to a GET, and did not: {outcome.code} {outcome.reason}")
-        require_free_name(callback.name, callback.id, mail.callbacks.values())  # others came meanwhile
-    call.state.put_callback(callback)
-    document = mailwire.callback_document(call.writer, callback)
-    return Answer(201, document, call.writer.address("callbacks", callback.id))
+        require_free_name(record.name, record.id, self.records(call).values())  # others came meanwhile
+
+    def drop(self, call: Call, record: Callback) -> None:
+        """Its calls go with it."""
+        call.state.drop_callback(record)
+
+    def shown(self, call: Call, record: Callback, view: View) -> Body:  # noqa: ARG002  the same everywhere
+        """The whole callback."""
+        return mailwire.callback_document(call.writer, record)
 
 
-def get_callback(call: Call) -> Answer:
-    """The whole callback."""
-    return Answer(200, mailwire.callback_document(call.writer, _callback(call)))
-
-
-def put_callback(call: Call) -> Answer:
-    """The callback is replaced; its new address is not asked (no source says that it is)."""
-    before = _callback(call)
-    callback = read_callback(call.body(), callback_id=before.id, number=before.number)
-    require_free_name(callback.name, callback.id, call.state.mail.callbacks.values())
-    call.state.put_callback(callback)
-    return no_content
-
-
-def delete_callback(call: Call) -> Answer:
-    """The callback is gone, with its calls."""
-    call.state.drop_callback(_callback(call))
-    return no_content
+CALLBACKS = Callbacks(
+    name="callback",
+    plural="callbacks",
+    media="api-callback",
+    in_workspaces=False,
+    echoes_key=False,
+    says={
+        "list": "One page of the company's callbacks, in the order of creation.",
+        "create": "A new callback, whose address has answered 200 to a GET; the answer is the whole of it.",
+        "put": "The callback is replaced; its new address is not asked (no source says that it is).",
+        "delete": "The callback is gone, with its calls.",
+    },
+)
 
 
 def list_calls(call: Call) -> Answer:
     """One page of the calls that were tried, oldest first; of one status, or these alone, when asked for."""
-    callback = _callback(call)
+    callback = CALLBACKS.one(call)
     status = call.query.get("status", "").upper()
     if status not in ("", *attempted):
         raise malformed("status must be SUCCESS or FAILED")
@@ -73,12 +74,12 @@ def list_calls(call: Call) -> Answer:
         for one in call.state.mail.calls_of(callback)
         if one.status and status in ("", one.status) and (not wanted or one.id in wanted)
     ]
-    return Answer(200, paged(call, "calls", [mailwire.call_row(call.writer, callback, one) for one in found]))
+    return call.paged("calls", found, lambda one: mailwire.call_row(call.writer, callback, one))
 
 
 def put_calls(call: Call) -> Answer:
     """The calls that the query names are dealt with, and not tried again; or they count as failed."""
-    callback = _callback(call)
+    callback = CALLBACKS.one(call)
     status = call.body().get("status")
     if status not in attempted:
         raise invalid("status must be SUCCESS or FAILED")
@@ -96,10 +97,3 @@ def put_calls(call: Call) -> Answer:
 def _named_calls(call: Call) -> dict[str, None]:
     """The ids in the query, each once, in their order."""
     return dict.fromkeys(value for name, value in parse_qsl(call.query_text) if name == "id")
-
-
-def _callback(call: Call) -> Callback:
-    callback = call.state.mail.callbacks.get(call.ids[0])
-    if callback is None:
-        raise not_found()
-    return callback

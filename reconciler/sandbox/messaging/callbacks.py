@@ -18,6 +18,7 @@ from reconciler.sandbox.keeping.mail import AuthType, Callback, CallbackCall, Me
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.mailwire import responder, short_time
 from reconciler.sandbox.messaging.replies import category, shown_channel
+from reconciler.sandbox.reading import present, require, text
 from reconciler.sandbox.refusals import invalid, malformed
 
 name_max, key_max, email_max = 50, 128, 64  # characters
@@ -35,10 +36,8 @@ AUTH_TYPES: dict[str, AuthType] = {
 
 def read_callback(body: Body, *, callback_id: str, number: int) -> Callback:
     """The callback that this body describes; refuses (422) a missing or wrong field, by name."""
-    given = {name: value for name, value in body.items() if value is not None}
-    missing = [name for name in ("name", "url") if given.get(name, "") == ""]
-    if missing:
-        raise invalid(f"{', '.join(missing)}: required and missing")
+    given = present(body)
+    require(given, ("name", "url"))
     auth_type, key = _auth(given.get("auth"))
     events = given.get("callbacks", {})
     if not isinstance(events, dict):
@@ -46,14 +45,14 @@ def read_callback(body: Body, *, callback_id: str, number: int) -> Callback:
     return Callback(
         id=callback_id,
         number=number,
-        name=_text(given, "name", name_max),
+        name=text(given, "name", name_max),
         url=_url(given),
         auth_type=auth_type,
         key=key,
         content_type=_content_type(given.get("contentType", "json")),
         remove_html=_enabled(given, "removeHTML", default="disabled"),
         retries=_flag(given.get("retriesEnabled", False)),
-        email=_text(given, "email", email_max),
+        email=text(given, "email", email_max),
         on_reply=_enabled(events, "reply", default="enabled"),
         on_undeliverable=_enabled(events, "undeliverable", default="enabled"),
     )
@@ -183,7 +182,7 @@ def _content_type(given: object) -> Literal["json", "xml"]:
 
 
 def _url(given: Body) -> str:
-    url = _text(given, "url", 2_000)
+    url = text(given, "url", 2_000)
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -192,15 +191,6 @@ def _url(given: Body) -> str:
     if not good or not url.isascii() or not url.isprintable() or " " in url:
         raise invalid("url must be a whole http or https address")
     return url
-
-
-def _text(given: Body, name: str, characters_max: int) -> str:
-    value = given.get(name, "")
-    if not isinstance(value, str):
-        raise invalid(f"{name} must be a string")
-    if len(value) > characters_max:
-        raise invalid(f"{name} has {len(value)} characters; the limit is {characters_max}")
-    return value
 
 
 def _enabled(given: Body, name: str, *, default: str) -> bool:

@@ -8,7 +8,7 @@ Source: specification 2.4 and 2.5; docs/service.md, messages and callbacks.
 from collections.abc import Iterable
 from datetime import datetime
 
-from reconciler.sandbox.collections.wire import Writer, body_types
+from reconciler.sandbox.collections.wire import Writer, body_types, link
 from reconciler.sandbox.keeping.mail import Callback, CallbackCall, Message, Recipient, Reply
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.replies import (
@@ -41,11 +41,6 @@ _RELATIONS = (
     ("summaryResponsesWithResponseRule", "messageresponses?view=summary&filter=responserule"),
     ("detailedResponsesWithResponseRule", "messageresponses?view=detailed&filter=responserule"),
 )
-
-
-def link(uri: str, rel: str, method: str = "GET", types: str = "") -> Body:
-    """One link; with the types of the body that it takes, if it takes one."""
-    return {"uri": uri, "rel": rel, "method": method, **({"type": types} if types else {})}
 
 
 def without_key(query_text: str) -> str:
@@ -159,7 +154,7 @@ def responder(recipient: Recipient) -> Body:
 def callback_document(writer: Writer, callback: Callback) -> Body:
     """The whole callback, its key included, as documented; lists show the same."""
     uri = writer.address("callbacks", callback.id)
-    types, history = (body_types(writer.config.vendor, kind) for kind in ("api-callback", "api-call"))
+    history = body_types(writer.config.vendor, "api-call")
     auth = {"auth": {"type": callback.auth_type, "key": callback.key}} if callback.auth_type else {}
     return {
         "id": callback.id,
@@ -175,9 +170,7 @@ def callback_document(writer: Writer, callback: Callback) -> Body:
             "undeliverable": _able(on=callback.on_undeliverable),
         },
         "link": [
-            link(uri, "self"),
-            link(uri, "updateCallback", "PUT", types),
-            link(uri, "deleteCallback", "DELETE"),
+            *writer.record_links(uri, "Callback", "api-callback"),
             link(f"{uri}/calls", "retrieveCallbackHistory"),
             link(f"{uri}/calls", "updateCallbackHistory", "PUT", history),
         ],

@@ -9,13 +9,11 @@ from reconciler.sandbox.collections import bulk
 from reconciler.sandbox.collections.search import Question
 from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.keeping.mail import Message
-from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.messaging import mailwire, posting
 from reconciler.sandbox.messaging.messages import Written, read_message, read_window, resolve
 from reconciler.sandbox.messaging.replies import read_filter, read_view
-from reconciler.sandbox.paging import page_document
 from reconciler.sandbox.refusals import not_found
 
 accepted = "Your request has been accepted for processing"  # plain text, under the type asked for (recorded)
@@ -82,20 +80,21 @@ def get_message(call: Call) -> Answer:
 def get_status(call: Call) -> Answer:
     """What became of the message: five counts, or a row for each recipient."""
     message = _message(call)
-    uri = f"{call.writer.base}{call.path}{mailwire.without_key(call.query_text)}"
+    uri = f"{call.address}{mailwire.without_key(call.query_text)}"
     if read_view(call.query) == "summary":
         return Answer(200, mailwire.status_summary(message, uri))
-    rows = [mailwire.status_row(message, one, uri) for one in message.recipients]
-    return Answer(200, paged(call, "messageStatuses", rows))
+    return call.paged(
+        "messageStatuses", message.recipients, lambda one: mailwire.status_row(message, one, uri)
+    )
 
 
 def get_responses(call: Call) -> Answer:
     """What was answered: a count for each category, or a row for each reply."""
     message, wanted = _message(call), read_filter(call.query)
     if read_view(call.query) == "summary":
-        uri = f"{call.writer.base}{call.path}{mailwire.without_key(call.query_text)}"
+        uri = f"{call.address}{mailwire.without_key(call.query_text)}"
         return Answer(200, mailwire.response_summary(message, wanted, uri))
-    return Answer(200, paged(call, "messageresponses", mailwire.response_rows(message, wanted)))
+    return call.paged("messageresponses", mailwire.response_rows(message, wanted), lambda row: row)
 
 
 def _message(call: Call) -> Message:
@@ -104,18 +103,3 @@ def _message(call: Call) -> Message:
     if message is None:
         raise not_found()
     return message
-
-
-def paged(call: Call, key: str, rows: list[Body]) -> Body:
-    """One page of these rows as a list document; its links leave out the API key."""
-    page = call.page
-    query = {name: value for name, value in call.query.items() if name.lower() != "apikey"}
-    return page_document(
-        key,
-        list(page.cut(rows)),
-        page=page,
-        total=len(rows),
-        address=f"{call.writer.base}{call.path}",
-        query=query,
-        prev_rel=call.config.prev_rel,
-    )

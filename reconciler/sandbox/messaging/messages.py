@@ -14,6 +14,7 @@ import msgspec
 
 from reconciler.sandbox.keeping.mail import Message, Recipient
 from reconciler.sandbox.keeping.records import Body, Contact
+from reconciler.sandbox.reading import present, require, require_texts, text
 from reconciler.sandbox.refusals import Refusal, invalid, malformed
 
 to_max = 10_000  # characters of `to`, separators counted
@@ -48,21 +49,13 @@ def read_message(body: Body, *, bulk: tuple[str, ...] = ()) -> Written:
 
     `bulk`: whom a resource addresses, beside those in `to`, which may then be absent.
     """
-    given = {name: value for name, value in body.items() if value is not None and name not in _NOT_WRITTEN}
+    given = present(body, without=_NOT_WRITTEN)
     content = given.get("messageContent")
     if isinstance(content, dict):  # where bulk messages have their texts
         given = {**{name: content[name] for name in ("subject", "body") if name in content}, **given}
-    needed = ("subject",) if bulk else ("to", "subject")
-    missing = [name for name in needed if given.get(name, "") == ""]
-    if missing:
-        raise invalid(f"{', '.join(missing)}: required and missing")
-    texts = {name: given.get(name, "") for name in ("to", "subject", "body", "callbackId")}
-    for name, value in texts.items():
-        if not isinstance(value, str):
-            raise invalid(f"{name} must be a string")
-    to = str(texts["to"])
-    if len(to) > to_max:
-        raise invalid(f"to has {len(to)} characters; the limit is {to_max}")
+    require(given, ("subject",) if bulk else ("to", "subject"))
+    require_texts(given, ("to", "subject", "body", "callbackId"))
+    to = text(given, "to", to_max)
     written = (part.strip() for part in re.split("[;,]", to) if part.strip())
     addresses = tuple(dict.fromkeys((*written, *bulk)))
     if not addresses:
@@ -70,9 +63,9 @@ def read_message(body: Body, *, bulk: tuple[str, ...] = ()) -> Written:
     return Written(
         to=to,
         addresses=addresses,
-        subject=str(texts["subject"]),
+        subject=text(given, "subject"),
         fields={name: value for name, value in given.items() if name not in _OWN_PLACE},
-        callback_id=str(texts["callbackId"]),
+        callback_id=text(given, "callbackId"),
         parameters=_parameters(given.get("callbackParameters")),
         scheduled=_scheduled(given),
     )
