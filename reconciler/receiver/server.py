@@ -1,24 +1,21 @@
 """The receiver behind a port, in the foreground until it is told to stop.
 
-Belongs here: the socket, uvicorn, and what a caller may cost before there is a request. Not
-here: what is answered (app.py), what a signal does (it is the caller's to tell us to stop).
+Belongs here: what a caller may cost before there is a request, and the end. Not here: the socket and uvicorn
+(serving.py), what is answered (app.py), what a signal does (it is the caller's to tell us to stop).
 """
 
 import asyncio
-import logging
-import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 import h11
-import uvicorn
-from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from starlette.types import ASGIApp
 
 from reconciler.receiver.app import admit_extension
+from reconciler.serving import Connection, Server
 
 head_deadline_s = 5.0  # seconds from the connection to the end of a request's head
 # Connections at once, together below what a process may usually have open. Whoever has not shown the key
@@ -27,12 +24,11 @@ head_deadline_s = 5.0  # seconds from the connection to the end of a request's h
 strangers_max = 384
 callers_max = 128  # more of them are told 503, and come again
 head_bytes_max = 16_384  # bytes of a request's head
-# Seconds that requests in flight get to end when the server is told to stop: a whole stop takes less than 2.
-# What is not answered by then comes again.
+# Seconds: a whole stop takes less than 2. What is not answered by then comes again.
 stop_wait_s = 1
 
 
-class Connection(Protocol):
+class Closable(Protocol):
     """What can be turned away."""
 
     def turn_away(self) -> None:
@@ -45,10 +41,10 @@ class Places:
     def __init__(self, strangers: int = strangers_max, callers: int = callers_max) -> None:
         self._strangers_max = strangers
         self._callers_max = callers
-        self._strangers: dict[Connection, None] = {}
-        self._callers: set[Connection] = set()
+        self._strangers: dict[Closable, None] = {}
+        self._callers: set[Closable] = set()
 
-    def take(self, connection: Connection) -> None:
+    def take(self, connection: Closable) -> None:
         """A stranger has come; where there is no place, the one that came first is turned away."""
         self._strangers[connection] = None
         if len(self._strangers) > self._strangers_max:
@@ -56,7 +52,7 @@ class Places:
             self.leave(first)
             first.turn_away()
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: Closable) -> bool:
         """It has shown the key: whether there is a place for it."""
         if len(self._callers) >= self._callers_max:
             return False
@@ -64,13 +60,13 @@ class Places:
         self._callers.add(connection)
         return True
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: Closable) -> None:
         """It has gone."""
         self._strangers.pop(connection, None)
         self._callers.discard(connection)
 
 
-class _Hurried(H11Protocol):
+class _Hurried(Connection):
     """A connection that is closed where no request has arrived on it in time. It carries one request.
 
     The application finds in the scope how to say that its caller has shown the key.
@@ -78,19 +74,8 @@ class _Hurried(H11Protocol):
 
     places: Places  # those of the server; see _Server
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        app = self.app
-
-        async def admitting(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "http":
-                scope["extensions"] = {
-                    **scope.get("extensions", {}),
-                    admit_extension: lambda: self.places.admit(self),
-                }
-            await app(scope, receive, send)
-
-        self.app = admitting
+    def extensions(self) -> Mapping[str, Callable[[], object]]:
+        return {admit_extension: lambda: self.places.admit(self)}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it so too
         super().connection_made(transport)
@@ -109,34 +94,22 @@ class _Hurried(H11Protocol):
             self.transport.close()
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, telling when it is ready, asking whether it is to stop, and leaving signals alone."""
+class _Server(Server):
+    """One that asks whether it is to stop, and leaves signals alone."""
 
     def __init__(
         self, app: ASGIApp, on_ready: Callable[[], None], asked: Callable[[], bool], places: Places
     ) -> None:
         super().__init__(
-            uvicorn.Config(
-                app,
-                http=type("_Placed", (_Hurried,), {"places": places}),
-                log_config=None,
-                log_level=logging.ERROR,
-                access_log=False,  # it would hold the path, and the key where that is in the query
-                server_header=False,
-                ws="none",
-                lifespan="off",
-                proxy_headers=False,
-                h11_max_incomplete_event_size=head_bytes_max,
-                timeout_graceful_shutdown=stop_wait_s,
-            )
+            app,
+            on_ready,
+            connection=type("_Placed", (_Hurried,), {"places": places}),
+            stop_wait_s=stop_wait_s,
+            lifespan="off",
+            proxy_headers=False,
+            h11_max_incomplete_event_size=head_bytes_max,
         )
-        self._on_ready = on_ready
         self._asked = asked
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_ready()
 
     async def on_tick(self, counter: int) -> bool:
         return self._asked() or await super().on_tick(counter)
@@ -148,28 +121,6 @@ class _Server(uvicorn.Server):
                 yield
         else:  # the process has an ear of its own for them (cli/signals.py)
             yield
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that takes connections; port 0 is any free one. Raises OSError as it came."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if os.name == "posix":  # elsewhere the same option would let two servers share the port
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(1024)
-        listening.setblocking(False)
-    except BaseException:
-        listening.close()
-        raise
-    return listening
-
-
-def address(listening: socket.socket) -> str:
-    """Return `http://host:port` of a listening socket."""
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(

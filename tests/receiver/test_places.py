@@ -15,7 +15,8 @@ from waiting import patience_s, until
 from reconciler.model.settings import Secret
 from reconciler.receiver.app import ReceiverConfig, create_receiver
 from reconciler.receiver.inbox import Inbox
-from reconciler.receiver.server import Places, listen, serve
+from reconciler.receiver.server import Places, serve
+from reconciler.serving import listen
 
 STRANGERS, CALLERS = 4, 2
 BODY = json.dumps(payload()).encode()

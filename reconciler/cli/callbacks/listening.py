@@ -13,6 +13,7 @@ from socket import socket
 from threading import Event
 from typing import Any, Literal
 
+from reconciler import serving
 from reconciler.cli import output, signals
 from reconciler.cli.callbacks.keys import key_of
 from reconciler.cli.callbacks.telling import ReplySink, Teller, ending, only_teller
@@ -90,7 +91,7 @@ def run(asked: Listening) -> None:
             server.serve(
                 app,
                 listening,
-                on_ready=lambda: _ready(server.address(listening), asked),
+                on_ready=lambda: _ready(serving.address(listening), asked),
                 asked=lambda: stop.is_set() or teller.error is not None,
             )
         finally:
@@ -124,7 +125,7 @@ def _ready(where: str, asked: Listening) -> None:
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket]:
     try:
-        listening = server.listen(host, port)
+        listening = serving.listen(host, port)
     except OSError as error:
         raise _unusable(error, host, port) from error
     with listening:
