@@ -39,7 +39,7 @@ def address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-class Connection(H11Protocol):
+class ServedConnection(H11Protocol):
     """One connection; the application finds its `extensions` in the scope of each request.
 
     ASGI itself knows no way to close the connection of a request, or to say who its caller is.
@@ -61,7 +61,7 @@ class Connection(H11Protocol):
         return {}
 
 
-class Server(uvicorn.Server):
+class QuietServer(uvicorn.Server):
     """uvicorn that tells when it is ready. It writes no logs: they would hold paths, and keys in a query.
 
     `stop_wait_s`: seconds that requests in flight get to end when the server is told to stop.
@@ -72,7 +72,7 @@ class Server(uvicorn.Server):
         app: ASGIApp,
         on_ready: Callable[[], None],
         *,
-        connection: type[Connection],
+        connection: type[ServedConnection],
         stop_wait_s: int,
         **options: Any,
     ) -> None:

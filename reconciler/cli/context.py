@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from reconciler import __version__
-from reconciler.cli.tree import Tree, read_tree
+from reconciler.cli.tree import Checkout, read_checkout
 from reconciler.model.context import Context
 
 # As in schemas/common.schema.json (a test holds the two together).
@@ -34,7 +34,7 @@ def read_context(environ: Mapping[str, str], root: Path, *, random: Callable[[in
     """
     return Context(
         program=__version__,
-        commit=_commit(read_tree(root)) or _first(COMMIT, (environ.get(name, "") for name in _COMMITS)),
+        commit=_commit(read_checkout(root)) or _first(COMMIT, (environ.get(name, "") for name in _COMMITS)),
         trace_id=_found(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
         or f"1-{int(time.time()):08x}-{random(12)}",
         container=_found(CONTAINER, _read(Path("/proc/self/mountinfo"), of="/containers/"))
@@ -48,7 +48,7 @@ def in_ci(environ: Mapping[str, str]) -> bool:
     return environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def _commit(tree: Tree) -> str:
+def _commit(tree: Checkout) -> str:
     known = _first(COMMIT, (tree.commit,))
     return known + DIRTY if known and tree.dirty else known
 

@@ -163,14 +163,14 @@ class Bars:
 @contextmanager
 def progress() -> Iterator[Bars]:
     """Yield bars that are gone at the end, whatever happens."""
-    bars = _terminal().Bars() if is_terminal(sys.stderr) else Bars()
+    bars = _terminal().TerminalBars() if is_terminal(sys.stderr) else Bars()
     try:
         yield bars
     finally:
         bars.clear()
 
 
-class Live:
+class LiveLines:
     """Lines on stderr that are shown in place of those before. Here `shown` is false: it is no terminal."""
 
     shown = False
@@ -183,9 +183,9 @@ class Live:
 
 
 @contextmanager
-def live() -> Iterator[Live]:
+def live() -> Iterator[LiveLines]:
     """Yield a place for lines that are gone at the end, whatever happens."""
-    place = _terminal().Live() if is_terminal(sys.stderr) else Live()
+    place = _terminal().TerminalLines() if is_terminal(sys.stderr) else LiveLines()
     try:
         yield place
     finally:

@@ -105,7 +105,7 @@ class Signals:
     def work_ended(self) -> None:
         """Let nothing cut off the report of what was written; where nothing was, end at the next signal."""
         if self._applying:
-            signals.react(signals.TooLate(self._count), _UNTOLD)
+            signals.react(signals.WhileReporting(self._count), _UNTOLD)
         else:
             signals.react(signals.starting)
 

@@ -86,7 +86,7 @@ def left_to_others(_number: int) -> None:
     """Do nothing here: a server has taken the signals, and ends in its own time."""
 
 
-class TooLate:
+class WhileReporting:
     """Let the report of what was written get out. A second signal ends the process all the same."""
 
     def __init__(self, already: int = 0) -> None:

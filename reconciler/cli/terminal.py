@@ -50,7 +50,7 @@ def coloured(stream: TextIO, rendered: Sequence[Line]) -> str:
     return captured.get()
 
 
-class Bars(output.Bars):
+class TerminalBars(output.Bars):
     """Progress on stderr, one bar for each thing that advances."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Bars(output.Bars):
         return bars
 
 
-class Live(output.Live):
+class TerminalLines(output.LiveLines):
     """Lines on stderr that are shown in place of those before."""
 
     shown = True

@@ -43,19 +43,19 @@ _FOUND_BY = {
 }
 
 
-class Tree(Struct, frozen=True):
+class Checkout(Struct, frozen=True):
     """The commit that is checked out, "" where it is not known; `dirty`: tracked files differ from it."""
 
     commit: str = ""
     dirty: bool = False
 
 
-def read_tree(root: Path) -> Tree:
+def read_checkout(root: Path) -> Checkout:
     """Return what git says of the repository that `root` is in."""
     commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD").strip()
     if not commit:
-        return Tree()
-    return Tree(commit, _dirty(root))
+        return Checkout()
+    return Checkout(commit, _dirty(root))
 
 
 def _dirty(root: Path) -> bool:

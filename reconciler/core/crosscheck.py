@@ -67,7 +67,7 @@ class Declared(Struct, frozen=True):
         return self.place(path).problem(f"{self.entity.address}: {what}", hint)
 
 
-class Group(Struct, frozen=True):
+class DeclaredEntities(Struct, frozen=True):
     """Everything that is declared, in file order, and the first entity of each address.
 
     `unfit` are the places of values that are a mistake of their own.
@@ -82,10 +82,10 @@ class Group(Struct, frozen=True):
         return self.every
 
 
-Check = Callable[[Group, Rules], Iterator[Problem]]
+Check = Callable[[DeclaredEntities, Rules], Iterator[Problem]]
 
 
-def required(group: Group, _rules: Rules) -> Iterator[Problem]:
+def required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """Every field without which the service takes no such entity is there, defaults included."""
     for one in group.values():
         kind = KINDS[one.document.kind]
@@ -99,7 +99,7 @@ def required(group: Group, _rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint)
 
 
-def identified(group: Group, rules: Rules) -> Iterator[Problem]:
+def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """Every entity has a field by which it can be found again, whoever edits it meanwhile."""
     keys = {kind: rules.identity.of(kind) for kind in KINDS}
     for one in group.values():
@@ -123,7 +123,7 @@ def identified(group: Group, rules: Rules) -> Iterator[Problem]:
         yield one.problem("", f"{which} needed to recognize the {kind}.", hint)
 
 
-def unique(group: Group, rules: Rules) -> Iterator[Problem]:
+def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """No two entities of a scope have the same identity."""
     keys = {
         # The service takes two resources of one name; we do not, whatever the settings call the identity
@@ -151,7 +151,7 @@ def unique(group: Group, rules: Rules) -> Iterator[Problem]:
                 yield one.problem(key[0], what, hint)
 
 
-def device_limit(group: Group, rules: Rules) -> Iterator[Problem]:
+def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """No contact has more devices of one app than the service allows."""
     counts: dict[tuple[int, str], int] = {}
     for one in group.values():
@@ -165,7 +165,7 @@ def device_limit(group: Group, rules: Rules) -> Iterator[Problem]:
             yield one.problem("", what, "remove one, or raise `device_limit` in the settings if the app does")
 
 
-def push_tokens(group: Group, _rules: Rules) -> Iterator[Problem]:
+def push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """No push token stands under two contacts of a workspace: pushes to either would reach one phone."""
     seen: dict[tuple[str, str], Declared] = {}
     for one in group.values():
@@ -181,7 +181,7 @@ def push_tokens(group: Group, _rules: Rules) -> Iterator[Problem]:
             )
 
 
-def options(group: Group, _rules: Rules) -> Iterator[Problem]:
+def options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """Messaging options name fields that the contact has."""
     for one in group.values():
         fields = one.entity.fields
@@ -197,7 +197,7 @@ def options(group: Group, _rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} names {text}, which this contact does not declare.", hint)
 
 
-def custom(group: Group, rules: Rules) -> Iterator[Problem]:
+def custom(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """Custom fields are named without the search's prefix, and the mark is ours alone."""
     for one in group.values():
         if one.marked:
@@ -210,7 +210,7 @@ def custom(group: Group, rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, what, f"write {right}")
 
 
-def renames(group: Group, _rules: Rules) -> Iterator[Problem]:
+def renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """A former name is not in use any more, and only one entity claims it."""
     claimed: dict[Address, Declared] = {}
     for one in group.values():
@@ -230,7 +230,7 @@ def renames(group: Group, _rules: Rules) -> Iterator[Problem]:
             yield one.problem("", what, "only one can be the former one; keep one of the lines")
 
 
-def spellings(group: Group, _rules: Rules) -> Iterator[Problem]:
+def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """Values that the service knows by a few words are one of them, also when a cell says them."""
     for one in group.values():
         # Cells of a roster do not pass through the schema, which holds the same words for files.
@@ -243,7 +243,7 @@ def spellings(group: Group, _rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} must be one of {known}.", "correct the value")
 
 
-def media_types(group: Group, _rules: Rules) -> Iterator[Problem]:
+def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """A private resource has one of the types that the service takes there."""
     for one in group.values():
         fields = one.entity.fields
@@ -253,7 +253,7 @@ def media_types(group: Group, _rules: Rules) -> Iterator[Problem]:
             yield one.problem("mimeType", what, f"use one of {', '.join(PRIVATE_TYPES)}, or scope public")
 
 
-def lock_names(group: Group, _rules: Rules) -> Iterator[Problem]:
+def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """No resource has a name that belongs to the lock in the service."""
     for one in group.values():
         if one.document.kind == RESOURCE.name and reserved(one.entity.fields.get("name")):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core.match import Found, Index, Matches, same_identity
+from reconciler.core.match import Index, Matches, Recognized, same_identity
 from reconciler.core.normalize import masked
 from reconciler.core.parts import ScopePlan
 from reconciler.core.scopes import Group, Matched, Shared
@@ -50,7 +50,9 @@ def keep_oldest(across: Shared, group: Group, matches: Matches) -> Matches:
     return structs.replace(matches, found={**matches.found, **kept}, ambiguous=ambiguous)
 
 
-def _oldest(across: Shared, group: Group, entity: Entity, candidates: Sequence[LiveEntity]) -> Found | None:
+def _oldest(
+    across: Shared, group: Group, entity: Entity, candidates: Sequence[LiveEntity]
+) -> Recognized | None:
     """Return the one that has stood unchanged for longest, if all are provably ours; else None."""
     record = group.records.get(entity.address)
     by = {row.remote_id: _recognized_by(across, entity.fields, row) for row in candidates}
@@ -59,7 +61,7 @@ def _oldest(across: Shared, group: Group, entity: Entity, candidates: Sequence[L
         return None
     # The service tells no time of creation; ties by id, so that the order of the list never shows.
     oldest = min(candidates, key=lambda row: (row.modified or "~", row.remote_id))
-    return Found(oldest, by[oldest.remote_id])
+    return Recognized(oldest, by[oldest.remote_id])
 
 
 def duplicates(across: Shared, at: Matched) -> Iterator[ScopePlan]:

@@ -18,7 +18,7 @@ from reconciler.model.entities import Entity
 from reconciler.model.snapshots import LiveEntity, RecordedEntity
 
 
-class Found(Struct, frozen=True, gc=False):
+class Recognized(Struct, frozen=True, gc=False):
     """The live entity that a declared one is, and how it was recognized.
 
     `by` is `record`, or the paths of the identity joined by `+`. `record` is the address it was
@@ -38,7 +38,7 @@ class Matches(Struct, frozen=True, gc=False):
     declared addresses that match one live entity alike (an input error, rule M4).
     """
 
-    found: Mapping[Address, Found]
+    found: Mapping[Address, Recognized]
     ambiguous: Mapping[Address, tuple[str, ...]]
     claimed: Mapping[Address, Address]
     contested: tuple[tuple[Address, ...], ...]
@@ -76,7 +76,7 @@ def match(
     for by, row, address in alone:
         reason, holder = held.setdefault(row.remote_id, (by, address))
         if reason == by:
-            found[address] = Found(row, by, owner.get(row.remote_id))
+            found[address] = Recognized(row, by, owner.get(row.remote_id))
         else:
             claimed[address] = holder
     return Matches(found, ambiguous, claimed, _contested(found))
@@ -87,13 +87,13 @@ def _by_record(
     by_id: Mapping[str, LiveEntity],
     records: Mapping[Address, RecordedEntity],
     former: Mapping[Address, Address],
-) -> Iterator[tuple[Address, Found]]:
+) -> Iterator[tuple[Address, Recognized]]:
     """Yield what is live under its recorded id (rule M1). An own record goes before a former name's (M6)."""
     for entity in entities:
         record = records.get(entity.address) or records.get(former.get(entity.address, entity.address))
         row = by_id.get(record.remote_id) if record else None
         if record and row:
-            yield entity.address, Found(row, "record", record.address)
+            yield entity.address, Recognized(row, "record", record.address)
 
 
 def former_names(entities: Iterable[Entity]) -> dict[Address, Address]:
@@ -155,7 +155,7 @@ def _value(fields: Fields, key: Key) -> tuple[str, ...] | None:
     return values if all(values) else None
 
 
-def _contested(found: Mapping[Address, Found]) -> tuple[tuple[Address, ...], ...]:
+def _contested(found: Mapping[Address, Recognized]) -> tuple[tuple[Address, ...], ...]:
     groups: dict[str, list[Address]] = defaultdict(list)
     for address, hit in found.items():
         groups[hit.live.remote_id].append(address)

@@ -14,7 +14,7 @@ from msgspec import structs
 from reconciler.core.diff import diff
 from reconciler.core.duplicates import duplicates, keep_oldest
 from reconciler.core.finish import finished
-from reconciler.core.match import Found, former_names, match
+from reconciler.core.match import Recognized, former_names, match
 from reconciler.core.normalize import declared, masked
 from reconciler.core.orphans import orphans
 from reconciler.core.outside import outside, stray_devices, unlisted_devices
@@ -97,7 +97,7 @@ def _declared(across: Shared, at: Matched, entity: Entity) -> Iterator[ScopePlan
         yield from _devices(across, at, entity, hit, known=known)
 
 
-def _why_not(across: Shared, at: Matched, address: Address, hit: Found | None) -> Skip | None:
+def _why_not(across: Shared, at: Matched, address: Address, hit: Recognized | None) -> Skip | None:
     """Return why an entity is not acted on, or None (rules M3, M5, X5, A9)."""
     if why := _ambiguous(at, address):
         return why
@@ -138,7 +138,7 @@ def _in_doubt(across: Shared, address: Address) -> Skip | None:
     return Skip(address, "in doubt", what, step)
 
 
-def _found(across: Shared, at: Matched, entity: Entity, hit: Found) -> ScopePlan:
+def _found(across: Shared, at: Matched, entity: Entity, hit: Recognized) -> ScopePlan:
     """Compare a declared entity with the live one that it is (rules D1 to D6)."""
     address, row = entity.address, hit.live
     record = at.group.records.get(hit.record) if hit.record else None
@@ -169,7 +169,7 @@ def _absent(across: Shared, at: Matched, entity: Entity) -> ScopePlan:
     return ScopePlan((create,), renames=_renamed(at, address, None))
 
 
-def _renamed(at: Matched, address: Address, hit: Found | None) -> tuple[tuple[Address, Address], ...]:
+def _renamed(at: Matched, address: Address, hit: Recognized | None) -> tuple[tuple[Address, Address], ...]:
     """Return the rename that carries a record to this address, if any (rule M6)."""
     old = _old_name(at, address, hit)
     # A device of a renamed contact has moved already: what counts is where it is recorded.
@@ -177,7 +177,7 @@ def _renamed(at: Matched, address: Address, hit: Found | None) -> tuple[tuple[Ad
     return ((was, address),) if was and was != address else ()
 
 
-def _old_name(at: Matched, address: Address, hit: Found | None) -> Address | None:
+def _old_name(at: Matched, address: Address, hit: Recognized | None) -> Address | None:
     """Return the address whose record is the one of this entity."""
     if hit:
         return hit.record
@@ -186,7 +186,7 @@ def _old_name(at: Matched, address: Address, hit: Found | None) -> Address | Non
 
 
 def _devices(
-    across: Shared, at: Matched, contact: Entity, hit: Found | None, *, known: bool
+    across: Shared, at: Matched, contact: Entity, hit: Recognized | None, *, known: bool
 ) -> Iterator[ScopePlan]:
     """Plan the devices of a contact. `known`: it is certain which one it is, or that it will be created."""
     old = _old_name(at, contact.address, hit) if known else None

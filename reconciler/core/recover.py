@@ -15,7 +15,7 @@ from reconciler.core.fingerprint import fingerprint, placeless
 from reconciler.core.guard import Consent
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create
-from reconciler.model.journal import Entry, Intent
+from reconciler.model.journal import Intent, JournalEntry
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan
 from reconciler.model.running import Running
@@ -33,7 +33,7 @@ class Unfinished(Struct, frozen=True):
     started_at: str
     plan: Plan | None
     consent: Consent
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
 
 class Standing(Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core.crosscheck import CHECKS, Declared, Group, address_of
+from reconciler.core.crosscheck import CHECKS, Declared, DeclaredEntities, address_of
 from reconciler.core.rules import Rules
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.values.check import check_values
@@ -41,7 +41,7 @@ def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     for one in every:
         first.setdefault(one.entity.address, one)
     problems.extend(_declared_twice(every, first))
-    group = Group(tuple(every), first)
+    group = DeclaredEntities(tuple(every), first)
     values = check_values(group, rules.checks)
     problems.extend(values.problems)
     group = structs.replace(

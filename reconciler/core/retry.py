@@ -81,7 +81,7 @@ class GiveUp(Struct, frozen=True):
     why: str = ""
 
 
-class Doubt(Struct, frozen=True):
+class LookFirst(Struct, frozen=True):
     """It may have been done: somebody has to look before anything is sent again."""
 
 
@@ -106,7 +106,7 @@ def decide(
     chance: float,
     left_s: float,
     asked_s: float = 0.0,
-) -> Retry | GiveUp | Doubt:
+) -> Retry | GiveUp | LookFirst:
     """What to do after try number `attempt` (from 1) of a call failed.
 
     `chance` is a random number from 0 to 1 (full jitter), `left_s` what is left of the call's
@@ -117,7 +117,7 @@ def decide(
     # A repeat of what may have arrived makes a second contact: no wait, budget or deadline bends that cell.
     meaning = A8[failure][method]
     if meaning is Meaning.DOUBT:
-        return Doubt()
+        return LookFirst()
     if meaning is Meaning.RETRY:
         return _again(attempt, budget, wait_s(attempt, chance, asked_s), left_s)
     return GiveUp()

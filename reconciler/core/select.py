@@ -37,7 +37,7 @@ class Selection(Struct, frozen=True):
 def check(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
     """Raise UnknownAddress for the first selector that names nothing in `addresses`.
 
-    A selector with a slip of the pen would otherwise quietly select nothing, or exclude nothing.
+    A selector with a typing mistake would otherwise select nothing, or exclude nothing, without a word.
     """
     for text in (*selection.only, *selection.excluded):
         if _form(text) is None:

@@ -21,7 +21,7 @@ from reconciler.manifest.payload import payload
 from reconciler.manifest.prune import NO_WORKSPACE, readable
 from reconciler.manifest.roster import Roster
 from reconciler.manifest.schema.check import mistakes
-from reconciler.manifest.sources import Source, find, named, read
+from reconciler.manifest.sources import ManifestFile, find, named, read
 from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest
@@ -93,7 +93,7 @@ class _Loader:
         self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
 
-    def manifest(self, source: Source) -> Manifest | None:
+    def manifest(self, source: ManifestFile) -> Manifest | None:
         data = read(source)
         if isinstance(data, Problem):
             self.problems.append(data)

@@ -19,21 +19,21 @@ SUFFIXES = (".yaml", ".yml", ".json")
 _DEPTH_MAX = 30  # folders inside each other
 
 
-class Source(Struct, frozen=True):
+class ManifestFile(Struct, frozen=True):
     """One manifest file: its resolved path, and its name for messages, relative to the root if below it."""
 
     path: Path
     name: str
 
 
-def find(sources: Sequence[Path], root: Path) -> tuple[tuple[Source, ...], tuple[Problem, ...]]:
+def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...], tuple[Problem, ...]]:
     """Return every manifest once, in name order, and what could not be looked at."""
-    found: dict[Path, Source] = {}
+    found: dict[Path, ManifestFile] = {}
     problems: list[Problem] = []
     for source in sources:
         before = len(problems)
         paths = [*_walk(root / source, root, problems, depth=0)]
-        found.update((path, Source(path, named(path, root))) for path in paths)
+        found.update((path, ManifestFile(path, named(path, root))) for path in paths)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
             problems.append(Problem(named(source, root), 0, 0, "no manifest is in this folder.", hint))
@@ -43,7 +43,7 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[Source, ...], tuple
     return tuple(ordered), tuple(problems)
 
 
-def read(source: Source) -> bytes | Problem:
+def read(source: ManifestFile) -> bytes | Problem:
     """Return the bytes of a manifest, or why they cannot be read."""
     try:
         return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX)

@@ -21,7 +21,7 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{(?:env:([A-Za-z_][A-Za-z0-9_]{0,254})\})?")
 _LITERAL_HINT = "write ${env:NAME} for a variable of the environment, $${ for the characters ${"
 
 
-class Mistake(NamedTuple):
+class BadReference(NamedTuple):
     """What is wrong with a reference: sentence and hint. `unset` is the name where nothing else is wrong."""
 
     what: str
@@ -51,18 +51,18 @@ class Variables:
         self._environ = environ
         self._allowed = tuple(allowed)
 
-    def fill(self, text: str) -> "tuple[str, Mistake | None]":
+    def fill(self, text: str) -> "tuple[str, BadReference | None]":
         """Return `text` with its references replaced, and the first thing that is wrong with them.
 
         Whatever is wrong beside a variable that is not set comes before it.
         """
-        wrong: list[Mistake] = []
+        wrong: list[BadReference] = []
 
         def replaced(found: re.Match[str]) -> str:
             if found[0] == "$${":
                 return "${"
             if found[1] is None:
-                wrong.append(Mistake("${ opens something that is not a variable.", _LITERAL_HINT))
+                wrong.append(BadReference("${ opens something that is not a variable.", _LITERAL_HINT))
                 return ""
             mistake = self._mistake(found[1])
             if mistake:
@@ -73,24 +73,24 @@ class Variables:
         filled = _REFERENCE.sub(replaced, text)
         return filled, min(wrong, key=lambda one: bool(one.unset), default=None)
 
-    def _mistake(self, name: str) -> "Mistake | None":
+    def _mistake(self, name: str) -> "BadReference | None":
         if not any(fnmatchcase(name, glob) for glob in self._allowed):
             allowed = ", ".join(self._allowed) or "nothing yet"
             hint = f"add it to `variables` of the settings; they allow {allowed}"
-            return Mistake(f"the variable {shown(name)} is not one that manifests may read.", hint)
+            return BadReference(f"the variable {shown(name)} is not one that manifests may read.", hint)
         if name not in self._environ:
             usable = (known for known in self._environ if any(fnmatchcase(known, g) for g in self._allowed))
             hint = did_you_mean(name, usable, "set it in the environment of this command")
-            return Mistake(f"the variable {shown(name)} is not set.", hint, unset=name)
+            return BadReference(f"the variable {shown(name)} is not set.", hint, unset=name)
         value = self._environ[name]
         if not value:
-            return Mistake(
+            return BadReference(
                 f"the variable {shown(name)} is empty, which would clear the field.", "give it a value"
             )
         found = UNFIT_LINE.search(value)
         if found:
             hint = "a value is one line of text; check how the variable is set"
-            return Mistake(f"the variable {shown(name)} holds {complaint(found[0])}.", hint)
+            return BadReference(f"the variable {shown(name)} holds {complaint(found[0])}.", hint)
         return None
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 State = Literal["ok", "warn", "fail", "unchecked"]
 
 
-class Finding(Struct, frozen=True):
+class CheckResult(Struct, frozen=True):
     """One line of `reconciler doctor`: what was looked at, how it is, and what to do. No secret is in it."""
 
     name: str

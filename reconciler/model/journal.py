@@ -31,7 +31,7 @@ class Intent(Struct, frozen=True):
     parent_id: str = ""
 
 
-class Entry(Struct, frozen=True):
+class JournalEntry(Struct, frozen=True):
     """An intent of a run, and how it ended."""
 
     run: str

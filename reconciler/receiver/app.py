@@ -58,7 +58,7 @@ class ReceiverConfig(Struct, frozen=True):
     read_deadline_s: float = 5.0  # seconds from the head of a request to the end of its body
 
 
-class Refused(Struct, frozen=True):
+class RefusedRequest(Struct, frozen=True):
     """A request that was not answered with 200. `what` is for the operator, and holds nothing of it."""
 
     status: int
@@ -70,7 +70,7 @@ def create_receiver(
     config: ReceiverConfig,
     inbox: Inbox,
     on_reply: Callable[[Reply], None],
-    on_refused: Callable[[Refused], None] = lambda _refused: None,
+    on_refused: Callable[[RefusedRequest], None] = lambda _refused: None,
 ) -> ASGIApp:
     """Return the application. It answers 200 to a POST only when the reply is in the inbox and passed on.
 
@@ -93,7 +93,7 @@ def create_keeper(
     config: ReceiverConfig,
     inbox: Inbox,
     on_kept: Callable[[], None],
-    on_refused: Callable[[Refused], None] = lambda _refused: None,
+    on_refused: Callable[[RefusedRequest], None] = lambda _refused: None,
 ) -> ASGIApp:
     """Return the application. It answers 200 to a POST when the reply is in the inbox, on disk.
 
@@ -129,7 +129,7 @@ class _Receiver:
         self,
         config: ReceiverConfig,
         keep: Callable[[Reply], None],
-        on_refused: Callable[[Refused], None],
+        on_refused: Callable[[RefusedRequest], None],
     ) -> None:
         self._config = config
         self._keep = keep
@@ -165,7 +165,7 @@ class _Receiver:
             return 0
         if not welcome:
             return self._refuse(_UNKNOWN)
-        if isinstance(body, Refused):
+        if isinstance(body, RefusedRequest):
             return self._refuse(body)
         if _header(scope, b"content-encoding").lower() not in (b"", b"identity"):
             return self._refuse(_COMPRESSED)
@@ -178,15 +178,15 @@ class _Receiver:
             else:
                 reply = parse_reply(body, content_type)
         except ReconcilerError as error:
-            return self._refuse(Refused(HTTPStatus.BAD_REQUEST, "unreadable", str(error)))
+            return self._refuse(RefusedRequest(HTTPStatus.BAD_REQUEST, "unreadable", str(error)))
         try:
             async with self._turn:
                 await asyncio.to_thread(self._keep, reply)
         except ReconcilerError as error:
-            return self._refuse(Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "not kept", str(error)))
+            return self._refuse(RefusedRequest(HTTPStatus.INTERNAL_SERVER_ERROR, "not kept", str(error)))
         return HTTPStatus.OK
 
-    async def _body(self, receive: Receive, *, keep: bool) -> "bytes | Refused | None":
+    async def _body(self, receive: Receive, *, keep: bool) -> "bytes | RefusedRequest | None":
         """Return the body (empty without `keep`), or why it was not read; None where the caller left."""
         chunks: list[bytes] = []
         size = 0
@@ -207,7 +207,7 @@ class _Receiver:
             return _SLOW
         return b"".join(chunks) if size <= limit else _LARGE
 
-    def _refuse(self, refused: Refused) -> int:
+    def _refuse(self, refused: RefusedRequest) -> int:
         self._on_refused(refused)
         return refused.status
 
@@ -229,11 +229,13 @@ class _Receiver:
         return values[0] if len(values) == 1 else b""
 
 
-_MANY = Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many", "there are too many callers at once")
-_UNKNOWN = Refused(HTTPStatus.NOT_FOUND, "unknown caller", "path, method or key is not the right one")
-_SLOW = Refused(HTTPStatus.REQUEST_TIMEOUT, "too slow", "the body did not arrive in time")
-_LARGE = Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large", "the body is over the limit")
-_COMPRESSED = Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "compressed", "the body has a Content-Encoding")
+_MANY = RefusedRequest(HTTPStatus.SERVICE_UNAVAILABLE, "too many", "there are too many callers at once")
+_UNKNOWN = RefusedRequest(HTTPStatus.NOT_FOUND, "unknown caller", "path, method or key is not the right one")
+_SLOW = RefusedRequest(HTTPStatus.REQUEST_TIMEOUT, "too slow", "the body did not arrive in time")
+_LARGE = RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large", "the body is over the limit")
+_COMPRESSED = RefusedRequest(
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "compressed", "the body has a Content-Encoding"
+)
 
 
 def _always() -> bool:

@@ -15,7 +15,7 @@ import h11
 from starlette.types import ASGIApp
 
 from reconciler.receiver.app import admit_extension
-from reconciler.serving import Connection, Server
+from reconciler.serving import QuietServer, ServedConnection
 
 head_deadline_s = 5.0  # seconds from the connection to the end of a request's head
 # Connections at once, together below what a process may usually have open. Whoever has not shown the key
@@ -35,7 +35,7 @@ class Closable(Protocol):
         """Close it at once."""
 
 
-class Places:
+class ConnectionSlots:
     """Who is connected: strangers in the order in which they came, and callers who have shown the key."""
 
     def __init__(self, strangers: int = strangers_max, callers: int = callers_max) -> None:
@@ -66,13 +66,13 @@ class Places:
         self._callers.discard(connection)
 
 
-class _Hurried(Connection):
+class _Hurried(ServedConnection):
     """A connection that is closed where no request has arrived on it in time. It carries one request.
 
     The application finds in the scope how to say that its caller has shown the key.
     """
 
-    places: Places  # those of the server; see _Server
+    places: ConnectionSlots  # those of the server; see _Server
 
     def extensions(self) -> Mapping[str, Callable[[], object]]:
         return {admit_extension: lambda: self.places.admit(self)}
@@ -94,11 +94,11 @@ class _Hurried(Connection):
             self.transport.close()
 
 
-class _Server(Server):
+class _Server(QuietServer):
     """One that asks whether it is to stop, and leaves signals alone."""
 
     def __init__(
-        self, app: ASGIApp, on_ready: Callable[[], None], asked: Callable[[], bool], places: Places
+        self, app: ASGIApp, on_ready: Callable[[], None], asked: Callable[[], bool], places: ConnectionSlots
     ) -> None:
         super().__init__(
             app,
@@ -119,7 +119,7 @@ class _Server(Server):
         if sys.platform == "win32":
             with super().capture_signals():
                 yield
-        else:  # the process has an ear of its own for them (cli/signals.py)
+        else:  # cli/signals.py handles them
             yield
 
 
@@ -129,10 +129,10 @@ def serve(
     *,
     on_ready: Callable[[], None],
     asked: Callable[[], bool],
-    places: Places | None = None,
+    places: ConnectionSlots | None = None,
 ) -> None:
     """Serve until `asked` says so, finish what is in flight, then return. The socket stays the caller's.
 
     `asked` is called ten times a second: whether to stop. `places` says how many may be connected.
     """
-    _Server(app, on_ready, asked, places or Places()).run(sockets=[listening])
+    _Server(app, on_ready, asked, places or ConnectionSlots()).run(sockets=[listening])

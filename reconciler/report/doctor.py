@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from reconciler.model.findings import Finding, State
+from reconciler.model.findings import CheckResult, State
 from reconciler.report.inert import inert
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
 from reconciler.report.messages import report_json
@@ -18,7 +18,7 @@ _STATES: Mapping[State, tuple[str, Style]] = {
 _state_columns = 4
 
 
-def doctor_lines(findings: Sequence[Finding]) -> tuple[Line, ...]:
+def doctor_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
     """Return a line for each finding, what to do below it, and the counts at the end."""
     wide = max((width(inert(one.name)) for one in findings), default=0)
     lines: list[Line] = []
@@ -30,17 +30,17 @@ def doctor_lines(findings: Sequence[Finding]) -> tuple[Line, ...]:
     return (*lines, BLANK, _summary(findings))
 
 
-def doctor_json(findings: Sequence[Finding]) -> str:
+def doctor_json(findings: Sequence[CheckResult]) -> str:
     """Return the findings for programs; exit code 1 where one of them failed."""
     return report_json({"checks": tuple(map(structs.asdict, findings))}, exit_code(findings))
 
 
-def exit_code(findings: Sequence[Finding]) -> int:
+def exit_code(findings: Sequence[CheckResult]) -> int:
     """Return 1 where anything failed, else 0: a warning stops nobody."""
     return 1 if any(one.state == "fail" for one in findings) else 0
 
 
-def _summary(findings: Sequence[Finding]) -> Line:
+def _summary(findings: Sequence[CheckResult]) -> Line:
     failed, warned, open_ = (
         sum(1 for one in findings if one.state == state) for state in ("fail", "warn", "unchecked")
     )

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from reconciler.model.address import Address, parse
 from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.plans import Plan
-from reconciler.report.fields import Row, columns, row_lines, rows
+from reconciler.report.fields import ShownField, columns, row_lines, rows
 from reconciler.report.lines import (
     BLANK,
     Line,
@@ -121,7 +121,7 @@ def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     return *lines, *rest, *about, BLANK, *sentence("", "Nothing was written.", repair)
 
 
-def _rows(drift: Drift, *, full: bool) -> list[Row]:
+def _rows(drift: Drift, *, full: bool) -> list[ShownField]:
     table = rows(drift.address.kind, drift.fields, full=full)
     if drift.cause != "both":
         return table

@@ -23,7 +23,7 @@ _arrow = "  →  "
 _few = 4  # fields that are shown whatever their names are
 
 
-class Row(Struct, frozen=True, gc=False):
+class ShownField(Struct, frozen=True, gc=False):
     """One field of a change, before and after as they are shown."""
 
     path: str
@@ -45,13 +45,13 @@ class Columns(Struct, frozen=True, gc=False):
     screen: int
 
 
-def rows(kind: str, fields: Iterable[FieldChange], *, full: bool) -> list[Row]:
+def rows(kind: str, fields: Iterable[FieldChange], *, full: bool) -> list[ShownField]:
     """Return the fields of one update, ready for `columns` and `row_lines`."""
     limit = 0 if full else value_max
-    return [Row(inert(field.path), *pair(kind, field, limit=limit), field.cause) for field in fields]
+    return [ShownField(inert(field.path), *pair(kind, field, limit=limit), field.cause) for field in fields]
 
 
-def columns(all_rows: Sequence[Row], *, full: bool) -> Columns:
+def columns(all_rows: Sequence[ShownField], *, full: bool) -> Columns:
     """Return widths with which ordinary rows fit a screen; rows that cannot are broken at the arrow."""
     path = min(max((width(row.path) for row in all_rows), default=0), _path_max)
     cause = max((len(row.cause) for row in all_rows), default=0)
@@ -66,11 +66,11 @@ def columns(all_rows: Sequence[Row], *, full: bool) -> Columns:
     )
 
 
-def _fits(row: Row, value: int) -> bool:
+def _fits(row: ShownField, value: int) -> bool:
     return max(width(row.before.text), width(row.after.text)) <= value
 
 
-def row_lines(row: Row, at: Columns) -> list[Line]:
+def row_lines(row: ShownField, at: Columns) -> list[Line]:
     """Return one line, or two where a value is too long to stand beside the other."""
     path = " " * _indent + pad(row.path, at.path) + "  "
     cause: tuple[str, Style] = (row.cause, "warn" if row.cause in {"drifted", "both"} else "dim")

@@ -15,7 +15,7 @@ from reconciler.model.kinds import children
 from reconciler.model.plans import Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.drift import drift_lines
-from reconciler.report.fields import Columns, Row, columns, create_lines, delete_lines, row_lines, rows
+from reconciler.report.fields import Columns, ShownField, columns, create_lines, delete_lines, row_lines, rows
 from reconciler.report.lines import (
     BLANK,
     Line,
@@ -168,7 +168,7 @@ def _updates(plan: Plan, *, full: bool) -> list[Line]:
     return [*lines, *rest]
 
 
-def _update(change: Update, table: list[Row], at: int, shared: Columns) -> list[Line]:
+def _update(change: Update, table: list[ShownField], at: int, shared: Columns) -> list[Line]:
     adopts = f"adopted by {change.adopts}" if change.adopts else ""
     about = ", ".join(filter(None, [change.place, adopts]))
     fields = [each for row in table for each in row_lines(row, shared)]

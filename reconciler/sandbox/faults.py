@@ -108,7 +108,7 @@ class Fault:
 
     where: Literal["request", "state", "answer"]
     does: str
-    bend: Callable[[Rule, Course], Course]
+    apply: Callable[[Rule, Course], Course]
 
 
 def _latency(rule: Rule, course: Course) -> Course:
@@ -290,7 +290,7 @@ class Faults:
         course = straight
         for armed in self._armed.values():
             if armed.strikes(method, path):
-                course = FAULTS[armed.rule.fault].bend(armed.rule, course)
+                course = FAULTS[armed.rule.fault].apply(armed.rule, course)
         return course
 
     def hide(self, entity_id: str, *, until: datetime) -> None:

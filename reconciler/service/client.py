@@ -18,7 +18,7 @@ from reconciler.service.found import Done, Found, Page, Rows
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
 from reconciler.service.http.connections import Connections, open_connections
-from reconciler.service.http.limiter import Pace
+from reconciler.service.http.limiter import Pacer
 from reconciler.service.http.pairs import LookAgain
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.transport import Transport, per_second
@@ -35,7 +35,7 @@ __all__ = [
     "Done",
     "Found",
     "LookAgain",
-    "Pace",
+    "Pacer",
     "Page",
     "Query",
     "ReadCollection",
@@ -169,7 +169,7 @@ async def open_reader(
     *,
     timing: Timing,
     connections: Connections | None = None,
-    pace: Pace | None = None,
+    pace: Pacer | None = None,
 ) -> AsyncIterator[Reader]:
     """A client that can only read, for as long as the context lasts. See `open_client`."""
     async with _opened(service, timing, connections, pace, read_only=True) as (transport, profile):
@@ -182,7 +182,7 @@ async def open_client(
     *,
     timing: Timing,
     connections: Connections | None = None,
-    pace: Pace | None = None,
+    pace: Pacer | None = None,
 ) -> AsyncIterator[ServiceClient]:
     """A client that can read and write, for as long as the context lasts. Sends nothing by itself.
 
@@ -199,7 +199,7 @@ async def _opened(
     service: Service,
     timing: Timing,
     given: Connections | None,
-    pace: Pace | None,
+    pace: Pacer | None,
     *,
     read_only: bool,
 ) -> AsyncIterator[tuple[Transport, Profile]]:

@@ -29,7 +29,7 @@ from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Event, Head
 from reconciler.model.context import Context
-from reconciler.model.journal import Entry
+from reconciler.model.journal import JournalEntry
 from reconciler.model.outcomes import Outcome
 from reconciler.store import sealed
 from reconciler.store.engines.schema import AUDIT
@@ -75,7 +75,7 @@ class Author(Struct, frozen=True):
         entry = self.entry("changed", at, outcome=change.result)
         return self._about(entry, change.address, change.action)
 
-    def settled(self, at: str, known: Entry) -> AuditEntry:
+    def settled(self, at: str, known: JournalEntry) -> AuditEntry:
         """Return the entry about what became of an intent of an earlier run."""
         entry = self.entry("settled", at, run=known.run, outcome=known.ending)
         return self._about(entry, known.intent.address, known.intent.action)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, select
 
 from reconciler.model.address import Address
 from reconciler.model.changes import ACTIONS, Create
-from reconciler.model.journal import Ending, Entry, Intent
+from reconciler.model.journal import Ending, Intent, JournalEntry
 from reconciler.store import sealed
 from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.owner import Owner
@@ -70,7 +70,7 @@ def _end(seals: Seals, ends: Iterable[tuple[str, Address, Ending]]) -> None:
         seals.change(JOURNAL, {"run": run, "address": of_run}, {"ending": ending})
 
 
-def settle(seals: Seals, run: str, batches: Iterable[Batch]) -> tuple[Entry, ...]:
+def settle(seals: Seals, run: str, batches: Iterable[Batch]) -> tuple[JournalEntry, ...]:
     """End the open intents of other runs than `run` that were found or are absent; return what was ended.
 
     What was found has landed after all: applied. Order: as they were written down.
@@ -94,7 +94,7 @@ def settle(seals: Seals, run: str, batches: Iterable[Batch]) -> tuple[Entry, ...
     return tuple(settled)
 
 
-def doubts(written: Iterable[Entry]) -> dict[Address, str]:
+def doubts(written: Iterable[JournalEntry]) -> dict[Address, str]:
     """Return the addresses whose create is in doubt, with the time until which it may still land."""
     # Where several runs were cut off at the same address, the last of them counts.
     found: dict[Address, str] = {}
@@ -105,7 +105,7 @@ def doubts(written: Iterable[Entry]) -> dict[Address, str]:
     return found
 
 
-def open_creates(written: Iterable[Entry], run: str) -> frozenset[Address]:
+def open_creates(written: Iterable[JournalEntry], run: str) -> frozenset[Address]:
     """Return what this run is creating: sent or about to be, and not ended."""
     return frozenset(
         entry.intent.address
@@ -114,7 +114,7 @@ def open_creates(written: Iterable[Entry], run: str) -> frozenset[Address]:
     )
 
 
-def entries(connection: Connection, owner: Owner) -> tuple[Entry, ...]:
+def entries(connection: Connection, owner: Owner) -> tuple[JournalEntry, ...]:
     """Return all that is written down, oldest first: what unfinished runs did, and the present one.
 
     Raises CorruptRecord where one cannot be read, and where all together are not what was written.
@@ -151,7 +151,7 @@ def _values(intent: Intent) -> dict[str, object]:
     }
 
 
-def _entry(row: Row[*tuple[object, ...]]) -> Entry:
+def _entry(row: Row[*tuple[object, ...]]) -> JournalEntry:
     named, ending_, *texts = _values_of(row)
     address = address_in(named, what="its intent names no address")
     for text in texts:
@@ -162,4 +162,4 @@ def _entry(row: Row[*tuple[object, ...]]) -> Entry:
     except msgspec.ValidationError:
         corrupt(address, "the ending of its intent is not one")
     run, action, at, until, remote_id, parent_id = texts
-    return Entry(run, Intent(address, action, at, until, remote_id, parent_id), ending)
+    return JournalEntry(run, Intent(address, action, at, until, remote_id, parent_id), ending)

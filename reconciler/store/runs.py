@@ -14,7 +14,7 @@ from reconciler.core.guard import Consent
 from reconciler.core.recover import Unfinished
 from reconciler.model.context import Context
 from reconciler.model.encoding import decode, encode
-from reconciler.model.journal import Entry
+from reconciler.model.journal import JournalEntry
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import PLAN_VERSION, Plan
 from reconciler.store import journal, sealed
@@ -107,7 +107,7 @@ def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
     query = sealed.rows(RUNS, owner).order_by(RUNS.c.number, RUNS.c.started_at, RUNS.c.run)
     rows = connection.execute(query).all()
     sealed.check(connection, RUNS, owner, rows)
-    entries: dict[str, list[Entry]] = {}
+    entries: dict[str, list[JournalEntry]] = {}
     for entry in journal.entries(connection, owner):
         entries.setdefault(entry.run, []).append(entry)
     open_ = {run for run, written in entries.items() if any(entry.open for entry in written)}
@@ -167,7 +167,7 @@ def _let_go(seals: Seals, run: str) -> None:
     seals.change(RUNS, {"run": run}, _NOTHING_LEFT)
 
 
-def _unfinished(row: Row[*tuple[object, ...]], entries: tuple[Entry, ...]) -> Unfinished:
+def _unfinished(row: Row[*tuple[object, ...]], entries: tuple[JournalEntry, ...]) -> Unfinished:
     return Unfinished(
         run=str(row.run),
         command=str(row.command),

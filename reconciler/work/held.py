@@ -19,7 +19,7 @@ from reconciler.model.plans import Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.service.client import open_client, open_reader, paced
-from reconciler.service.http.limiter import Pace
+from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
 from reconciler.work.planning import Planned
 
@@ -117,6 +117,6 @@ async def take_service_lock(context: RunContext, observer: Observer) -> bool:
     return await lock.take()
 
 
-def _shared_pace(settings: Settings, store: Store) -> Pace | None:
+def _shared_pace(settings: Settings, store: Store) -> Pacer | None:
     """Return the pace that everybody with these credentials and this store shares; None where nobody does."""
     return store.pace(*paced(settings.service, store.salt)) if store.shared else None

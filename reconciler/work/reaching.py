@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from reconciler.apply.context import Outside, ReadContext
 from reconciler.apply.opening import opened
-from reconciler.core.match import Found, Matches, former_names, match
+from reconciler.core.match import Matches, Recognized, former_names, match
 from reconciler.core.observe import observed
 from reconciler.core.recipients import keys, unreached
 from reconciler.errors import InputError, NotFound
@@ -95,7 +95,7 @@ async def _matches(context: ReadContext, workspaces: tuple[Workspace, ...]) -> M
 Look = tuple[str, LiveEntity] | None  # the MRI, and everything else
 
 
-async def _look(reader: Reader, hit: Found, workspace: str) -> Look:
+async def _look(reader: Reader, hit: Recognized, workspace: str) -> Look:
     try:
         found = await reader.contacts.get(hit.live.remote_id, workspace=workspace)
     except NotFound:

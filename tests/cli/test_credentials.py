@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from waiting import patience_s
 
-from reconciler.cli.settings.credentials import SecretRefused, Source, read, source_of
+from reconciler.cli.settings.credentials import SecretRefused, SecretSource, read, source_of
 from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
 
 
-def python(code: str) -> Source:
-    return Source("command", arguments=(sys.executable, "-c", code))
+def python(code: str) -> SecretSource:
+    return SecretSource("command", arguments=(sys.executable, "-c", code))
 
 
-def refusal(source: Source, root: Path, **options: float) -> str:
+def refusal(source: SecretSource, root: Path, **options: float) -> str:
     with pytest.raises(SecretRefused) as caught:
         read(
             source,
@@ -33,20 +33,23 @@ def test_one_newline_at_the_end_is_taken_off(ending: str, tmp_path: Path) -> Non
     """Every editor and `echo` adds one; sent as it is, it would break the request and show the secret."""
     (tmp_path / "key").write_text(f"canary{ending}")
 
-    assert read(Source("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
-    assert read(Source("env", "KEY"), root=tmp_path, environ={"KEY": f"canary{ending}"}).reveal() == "canary"
+    assert read(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+    assert (
+        read(SecretSource("env", "KEY"), root=tmp_path, environ={"KEY": f"canary{ending}"}).reveal()
+        == "canary"
+    )
     printed = python(f"print('canary', end={ending!r})")
     assert read(printed, root=tmp_path, environ={}).reveal() == "canary"
 
 
 def test_a_secret_keeps_its_spaces_and_letters(tmp_path: Path) -> None:
     """A password is what it is."""
-    assert read(Source("env", "P"), root=tmp_path, environ={"P": " pässword "}).reveal() == " pässword "
+    assert read(SecretSource("env", "P"), root=tmp_path, environ={"P": " pässword "}).reveal() == " pässword "
 
 
 def test_a_secret_never_shows_itself(tmp_path: Path) -> None:
     """Settings end up in logs and assertion messages; the secret must not."""
-    secret = read(Source("env", "P"), root=tmp_path, environ={"P": "canary"})
+    secret = read(SecretSource("env", "P"), root=tmp_path, environ={"P": "canary"})
 
     assert f"{secret} {secret!r} {[secret]}" == "(secret) (secret) [(secret)]"
 
@@ -72,7 +75,7 @@ def test_a_link_to_a_secret_is_followed(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("canary")
     (tmp_path / "key").symlink_to("real")
 
-    assert read(Source("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+    assert read(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
 
 
 def test_what_a_source_cannot_give_is_said_without_the_value(tmp_path: Path) -> None:
@@ -84,17 +87,17 @@ def test_what_a_source_cannot_give_is_said_without_the_value(tmp_path: Path) -> 
     program = Path(sys.executable)
 
     said = [
-        refusal(Source("env", "GONE"), tmp_path),
-        refusal(Source("env", "EMPTY"), tmp_path),
-        refusal(Source("env", "TWO"), tmp_path),
-        refusal(Source("env", "HALF"), tmp_path),
-        refusal(Source("file", "gone"), tmp_path),
-        refusal(Source("file", "folder"), tmp_path),
-        refusal(Source("file", "pipe"), tmp_path),
-        refusal(Source("file", "bytes"), tmp_path),
-        refusal(Source("file", "large"), tmp_path),
-        refusal(Source("file", "a\0b"), tmp_path),
-        refusal(Source("command", arguments=("./gone",)), tmp_path),
+        refusal(SecretSource("env", "GONE"), tmp_path),
+        refusal(SecretSource("env", "EMPTY"), tmp_path),
+        refusal(SecretSource("env", "TWO"), tmp_path),
+        refusal(SecretSource("env", "HALF"), tmp_path),
+        refusal(SecretSource("file", "gone"), tmp_path),
+        refusal(SecretSource("file", "folder"), tmp_path),
+        refusal(SecretSource("file", "pipe"), tmp_path),
+        refusal(SecretSource("file", "bytes"), tmp_path),
+        refusal(SecretSource("file", "large"), tmp_path),
+        refusal(SecretSource("file", "a\0b"), tmp_path),
+        refusal(SecretSource("command", arguments=("./gone",)), tmp_path),
         refusal(python("import sys; sys.exit('canary')"), tmp_path),
         refusal(python("pass"), tmp_path),
         refusal(python("print('canary\\x1b[2Jcanary')"), tmp_path),
@@ -219,7 +222,7 @@ def test_a_command_gets_no_variables_but_those_it_needs_and_those_that_are_named
     assert "`variables` that the settings name" in refusal_next(python("import sys; sys.exit(1)"), tmp_path)
 
 
-def refusal_next(source: Source, root: Path) -> str:
+def refusal_next(source: SecretSource, root: Path) -> str:
     """What somebody is told to do whose command failed."""
     with pytest.raises(SecretRefused) as caught:
         read(source, root=root, environ={})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.settings.reading import Read, read_settings
+from reconciler.cli.settings.reading import ReadSettings, read_settings
 from reconciler.cli.settings.values import DEFAULTS
 from reconciler.cli.settings.variables import variable
 from reconciler.errors import SettingsError
@@ -25,7 +25,7 @@ def read(
     environ: Mapping[str, str] = ENVIRON,
     service: bool = False,
     config: str | None = None,
-) -> Read:
+) -> ReadSettings:
     if text is not None:
         (folder / "reconciler.yaml").write_text(text)
     return read_settings(config=config, environment=environment, cwd=folder, environ=environ, service=service)

@@ -8,7 +8,7 @@ from cli.hands import Project, Service
 from cli.keeping import told
 
 from reconciler.cli.context import in_ci, read_context
-from reconciler.cli.tree import Tree, git_environ, read_tree
+from reconciler.cli.tree import Checkout, git_environ, read_checkout
 
 CI = {"CI": "true"}
 WHO = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")
@@ -36,16 +36,16 @@ def test_the_mark_says_that_tracked_files_differ_from_the_commit(tree: Path) -> 
     """Anywhere in the repository, staged or not; a file that git does not track is a plan, or a store."""
     commit = git(tree, "rev-parse", "HEAD")
     (tree / "plan.json").write_text("{}")
-    clean = read_tree(tree / "manifests")
+    clean = read_checkout(tree / "manifests")
     (tree / "team.yaml").write_text("other")
-    changed = read_tree(tree / "manifests")
+    changed = read_checkout(tree / "manifests")
     git(tree, "add", "team.yaml")
-    staged = read_tree(tree)
+    staged = read_checkout(tree)
     git(tree, "commit", "-q", "-m", "y")
     (tree / "team.yaml").unlink()
-    gone = read_tree(tree)
+    gone = read_checkout(tree)
 
-    assert clean == Tree(commit)
+    assert clean == Checkout(commit)
     assert (changed.commit, staged.commit) == (commit, commit)
     assert [one.dirty for one in (changed, staged, gone)] == [True] * 3
     assert read_context({}, tree, random=str).commit == f"{gone.commit}+dirty"
@@ -60,7 +60,7 @@ def test_what_is_checked_out_comes_before_what_the_build_system_says(tree: Path,
     assert read_context(told_, tree, random=str).commit == git(tree, "rev-parse", "HEAD")
     assert read_context(told_, elsewhere, random=str).commit in (
         told_["GITHUB_SHA"],
-        read_tree(elsewhere).commit,
+        read_checkout(elsewhere).commit,
     )
 
 
@@ -77,7 +77,7 @@ def test_nothing_that_the_repository_configures_is_run(tree: Path) -> None:
     (tree / ".git" / "info" / "attributes").write_text("*.yaml filter=x\n*.yml filter=a.b\n")
     (tree / "team.yaml").write_text("two")
 
-    assert read_tree(tree).dirty
+    assert read_checkout(tree).dirty
     assert [one.name for one in tree.iterdir() if one.name.startswith("ran-")] == []
 
 
@@ -97,7 +97,7 @@ def test_a_filter_that_cannot_be_turned_off_is_not_run_and_nothing_is_vouched_fo
     (tree / ".git" / "info" / "attributes").write_text("*.yaml filter=a=b\n")
     (tree / "team.yaml").write_text("two")
 
-    assert read_tree(tree).dirty
+    assert read_checkout(tree).dirty
     assert not (tree / "ran").exists()
 
 
@@ -105,8 +105,8 @@ def test_where_git_does_not_answer_nothing_is_known(tmp_path: Path) -> None:
     """A folder that is no repository, and one that is not there, fail no run."""
     (tmp_path / ".git").write_text("gitdir: /nowhere")
 
-    assert read_tree(tmp_path) == Tree()
-    assert read_tree(tmp_path / "none") == Tree()
+    assert read_checkout(tmp_path) == Checkout()
+    assert read_checkout(tmp_path / "none") == Checkout()
 
 
 @pytest.mark.parametrize(

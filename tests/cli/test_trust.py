@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.settings import sources, trust
-from reconciler.cli.settings.credentials import SecretRefused, Source
+from reconciler.cli.settings.credentials import SecretRefused, SecretSource
 from reconciler.cli.settings.credentials import read as read_secret
-from reconciler.cli.settings.reading import Read, read_settings
+from reconciler.cli.settings.reading import ReadSettings, read_settings
 from reconciler.errors import SettingsError
 
 JANE, SAM, ROOT = 1000, 1001, 0
@@ -76,7 +76,7 @@ def test_with_sudo_the_caller_is_believed_and_only_for_root() -> None:
     assert trust.this_user({"SUDO_UID": "nobody"}).owners == frozenset({os.geteuid(), 0})
 
 
-def settings(folder: Path, **environ: str) -> Read:
+def settings(folder: Path, **environ: str) -> ReadSettings:
     return read_settings(config=None, environment=None, cwd=folder, environ=environ, service=False)
 
 
@@ -217,7 +217,7 @@ def test_a_secret_that_everybody_may_write_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "key").chmod(0o666)
 
     with pytest.raises(SecretRefused, match="everybody on this machine may write it") as caught:
-        read_secret(Source("file", "key"), root=tmp_path, environ={})
+        read_secret(SecretSource("file", "key"), root=tmp_path, environ={})
 
     assert caught.value.next.startswith(f"chmod go-w {tmp_path / 'key'}")
     assert "canary" not in f"{caught.value} {caught.value.next}"
@@ -227,7 +227,7 @@ def test_a_program_that_everybody_may_write_is_not_run(tmp_path: Path) -> None:
     program = tmp_path / "get-secret"
     program.write_text("#!/bin/sh\ntouch ran\necho canary\n")
     program.chmod(0o777)
-    source = Source("command", arguments=("./get-secret",))
+    source = SecretSource("command", arguments=("./get-secret",))
 
     with pytest.raises(SecretRefused, match="everybody on this machine may write it") as caught:
         read_secret(source, root=tmp_path, environ=os.environ)

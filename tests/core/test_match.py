@@ -4,7 +4,7 @@ import unicodedata
 
 from core.build import MARKED, at, contact, device, person, phone, record, recorded
 
-from reconciler.core.match import Found, Index, Matches, match, same_identity
+from reconciler.core.match import Index, Matches, Recognized, match, same_identity
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
 from reconciler.model.snapshots import LiveEntity, RecordedEntity
@@ -41,7 +41,7 @@ def test_the_recorded_remote_id_comes_first() -> None:
 
     result = matches([mail("ops/jane", "jane@example.com")], rows, record(JANE, "A1"))
 
-    assert result.found == {JANE: Found(rows[0], "record", JANE)}
+    assert result.found == {JANE: Recognized(rows[0], "record", JANE)}
 
 
 def test_a_recorded_id_that_is_not_live_any_more_gives_way_to_identity() -> None:
@@ -50,7 +50,7 @@ def test_a_recorded_id_that_is_not_live_any_more_gives_way_to_identity() -> None
 
     result = matches([mail("ops/jane", "jane@example.com")], rows, record(JANE, "A1"))
 
-    assert result.found == {JANE: Found(rows[0], "workEmailAddress1", None)}
+    assert result.found == {JANE: Recognized(rows[0], "workEmailAddress1", None)}
 
 
 def test_identity_fields_are_tried_in_their_order() -> None:
@@ -150,7 +150,7 @@ def test_the_same_holds_while_the_other_is_being_renamed() -> None:
 
     result = matches(entities, rows, record(old, "A1"), former={JANE: old})
 
-    assert result.found == {JANE: Found(rows[0], "record", old)}
+    assert result.found == {JANE: Recognized(rows[0], "record", old)}
     assert (result.claimed, result.contested) == ({SAM: JANE}, ())
 
 
@@ -176,7 +176,7 @@ def test_our_mark_is_the_strongest_identity() -> None:
 
     result = matches([jane], rows, keys=MARKED.keys("contact"))
 
-    assert result.found == {JANE: Found(rows[0], path, None)}
+    assert result.found == {JANE: Recognized(rows[0], path, None)}
 
 
 def test_people_who_swapped_their_addresses_stay_who_they_are() -> None:
@@ -197,7 +197,7 @@ def test_a_former_name_leads_to_the_record() -> None:
 
     result = matches([mail("ops/jane", "jane@example.com")], rows, record(old, "A1"), former={JANE: old})
 
-    assert result.found == {JANE: Found(rows[0], "record", old)}
+    assert result.found == {JANE: Recognized(rows[0], "record", old)}
 
 
 def test_an_own_record_is_worth_more_than_a_former_name() -> None:
@@ -216,7 +216,7 @@ def test_an_own_record_is_worth_more_than_a_former_name() -> None:
         former={JANE: old},
     )
 
-    assert result.found == {JANE: Found(rows[0], "record", JANE)}
+    assert result.found == {JANE: Recognized(rows[0], "record", JANE)}
 
 
 def test_a_new_name_for_a_recorded_person_is_found_again_by_identity() -> None:
@@ -226,7 +226,7 @@ def test_a_new_name_for_a_recorded_person_is_found_again_by_identity() -> None:
 
     result = matches([mail("ops/jane", "jane@example.com")], rows, record(old, "A1"))
 
-    assert result.found == {JANE: Found(rows[0], "workEmailAddress1", old)}
+    assert result.found == {JANE: Recognized(rows[0], "workEmailAddress1", old)}
 
 
 def test_same_identity_names_the_fields_by_which_two_are_the_same() -> None:

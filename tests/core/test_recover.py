@@ -13,7 +13,7 @@ from reconciler.core.order import ordered
 from reconciler.core.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.journal import Ending, Entry, Intent
+from reconciler.model.journal import Ending, Intent, JournalEntry
 from reconciler.model.plans import Plan
 
 LAW = settings(max_examples=effort.count(small=40, full=150))
@@ -30,7 +30,7 @@ def plan_of(*names: str) -> Plan:
     return planned(desired(*people, scopes=[OPS]), live())
 
 
-def unfinished(plan: Plan | None, *entries: Entry) -> Unfinished:
+def unfinished(plan: Plan | None, *entries: JournalEntry) -> Unfinished:
     return Unfinished("run-1", "apply", "2026-03-01T12:00:00+00:00", plan, Consent(), entries)
 
 
@@ -51,7 +51,7 @@ def test_an_intent_is_what_its_ending_says(ending: Ending, where: str) -> None:
     """Open: the request may have left, and nobody knows. Anything else is known."""
     plan = plan_of("jane-doe", "sam-lee")
     jane, sam = (change.address for change in plan.changes)
-    found = recover(unfinished(plan, Entry("run-1", intent(jane), ending)))
+    found = recover(unfinished(plan, JournalEntry("run-1", intent(jane), ending)))
     assert found.settled == ((jane,) if where == "settled" else ())
     assert found.in_doubt == ((intent(jane),) if where == "in doubt" else ())
     assert found.never_sent == ((jane, sam) if where == "never sent" else (sam,))
@@ -64,7 +64,7 @@ def test_every_address_is_settled_in_doubt_or_never_sent_and_never_two_of_them(
 ) -> None:
     """Also what no plan speaks of, or a plan that nobody can read any more."""
     plan = plan_of(*"abcd") if readable else None
-    entries = [Entry("run-1", intent(at(f"contact/ops/{name}")), end) for name, end in written.items()]
+    entries = [JournalEntry("run-1", intent(at(f"contact/ops/{name}")), end) for name, end in written.items()]
     found = recover(unfinished(plan, *entries))
     parts = [*found.settled, *(one.address for one in found.in_doubt), *found.never_sent]
     known = {change.address for change in plan.changes} if plan else set()

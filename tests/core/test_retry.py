@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from reconciler.core.retry import (
     A8,
     Budget,
-    Doubt,
     Failure,
     GiveUp,
+    LookFirst,
     Meaning,
     Retry,
     backoff_max_s,
@@ -31,7 +31,7 @@ METHODS = ("GET", "POST", "PUT", "DELETE")
 # The table of docs/planning.md once more, by hand: failure, GET, POST, PUT and DELETE.
 WANTED = {
     Failure.NEVER_SENT: (Retry, Retry, Retry),
-    Failure.LOST: (Retry, Doubt, Doubt),
+    Failure.LOST: (Retry, LookFirst, LookFirst),
     Failure.THROTTLED: (Retry, GiveUp, GiveUp),
     Failure.STOPPED: (GiveUp, GiveUp, GiveUp),
     Failure.ABSENT: (GiveUp, GiveUp, GiveUp),
@@ -45,7 +45,7 @@ def cells() -> Iterator[tuple[Failure, str, type]]:
         yield failure, "DELETE", put
 
 
-def asked(method: str, failure: Failure, attempt: int = 1, **changed: float) -> Retry | GiveUp | Doubt:
+def asked(method: str, failure: Failure, attempt: int = 1, **changed: float) -> Retry | GiveUp | LookFirst:
     given = {"chance": 0.5, "left_s": 30.0, **changed}
     return decide(method, failure, attempt, budget=Budget(), **given)
 

@@ -1,4 +1,4 @@
-"""Which addresses a run is about: every form of a selector, and every slip of the pen."""
+"""Which addresses a run is about: every form of a selector, and every typing mistake."""
 
 import pytest
 from core.build import at, contact, desired, device, record, recorded, resource
@@ -65,7 +65,7 @@ def test_selectors_of_one_kind_add_up_and_exceptions_win() -> None:
     "text", ["jane", "contacts/ops/jane", "kind:", "tag:team", "tag:=sre", "tag:", "host:ops", ""]
 )
 def test_what_is_no_selector_is_refused(text: str) -> None:
-    """A slip of the pen would quietly select nothing, or exclude nothing."""
+    """A typing mistake would select nothing, or exclude nothing, without a word."""
     with pytest.raises(UnknownAddress) as caught:
         check(Selection(only=(text,)), ALL)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from hostile import corpora
 from hostile.corpora import Case
 
-from reconciler.cli.settings.credentials import SecretRefused, Source, read
+from reconciler.cli.settings.credentials import SecretRefused, SecretSource, read
 from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
 from reconciler.service.profile import load_profile
@@ -61,7 +61,7 @@ def said_secret(case: Case, folder: Path) -> str:
         try:
             name = "key" if way == "file" else "KEY"
             environ = {"KEY": data.decode("utf-8", "surrogateescape")}
-            secret = read(Source(way, name), root=folder, environ=environ)
+            secret = read(SecretSource(way, name), root=folder, environ=environ)
         except SecretRefused as refusal:
             line, hint = f"SecretRefused: {refusal}", refusal.next
         else:
@@ -111,10 +111,10 @@ def test_a_secret_file_that_others_may_read_still_works_and_a_device_does_not(tm
     (tmp_path / "key").write_text("canary")
     for mode in (0o400, 0o600, 0o640, 0o644, 0o755):
         (tmp_path / "key").chmod(mode)
-        assert read(Source("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+        assert read(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
     for name in ("/dev/zero", "/dev/random", "/dev/tty0", str(tmp_path), "/proc/self/mem"):
         try:
-            read(Source("file", name), root=tmp_path, environ={})
+            read(SecretSource("file", name), root=tmp_path, environ={})
         except SecretRefused as refusal:
             assert refusal.next  # noqa: PT017 - each of them is refused for a reason of its own
         else:

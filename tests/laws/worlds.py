@@ -13,7 +13,7 @@ from core.build import MARK, MARKED, MOMENT, RULES, STACK, STORE_SALT, TARGET, a
 from hypothesis import strategies as st
 from msgspec import structs
 
-from reconciler.core.crosscheck import Declared, Group, renames, unique
+from reconciler.core.crosscheck import Declared, DeclaredEntities, renames, unique
 from reconciler.core.merge import create_body, update_body
 from reconciler.core.observe import observed
 from reconciler.core.plan import make_plan
@@ -296,7 +296,11 @@ def accepted(world: World) -> World:
 
 def _refused(declared: Mapping[Address, Entity], rules: Rules) -> bool:
     group = {address: Declared(entity, _document(entity)) for address, entity in declared.items()}
-    return any(True for check in (unique, renames) for _ in check(Group(tuple(group.values()), group), rules))
+    return any(
+        True
+        for check in (unique, renames)
+        for _ in check(DeclaredEntities(tuple(group.values()), group), rules)
+    )
 
 
 def _document(entity: Entity) -> Document:

@@ -9,7 +9,7 @@ from manifest.project import Project
 
 from reconciler.core.rules import Rules
 from reconciler.manifest.load import _Loader
-from reconciler.manifest.sources import Source
+from reconciler.manifest.sources import ManifestFile
 from reconciler.manifest.template import Template, UnknownColumn, compiled, slug
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import NAME
@@ -390,7 +390,7 @@ def test_the_rows_of_all_rosters_together_have_a_limit(project: Project) -> None
     loader = _Loader(project.root, Variables({}, []), (), frozenset())
     loader.rows_left = 3
 
-    manifest = loader.manifest(Source(project.root / "manifests/ops.yaml", "ops.yaml"))
+    manifest = loader.manifest(ManifestFile(project.root / "manifests/ops.yaml", "ops.yaml"))
 
     assert manifest is not None
     assert [one.name for one in manifest.documents] == ["a-1", "a-2"]

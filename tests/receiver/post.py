@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message
 
 from reconciler.model.messaging.messages import Reply
 from reconciler.model.settings import Secret
-from reconciler.receiver.app import ReceiverConfig, Refused, create_receiver
+from reconciler.receiver.app import ReceiverConfig, RefusedRequest, create_receiver
 from reconciler.receiver.inbox import Inbox
 
 KEY = "canary-key-5d41402abc4b2a76"
@@ -51,7 +51,7 @@ class Endpoint:
     app: ASGIApp
     inbox: Inbox
     told: list[Reply] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedRequest] = field(default_factory=list)
 
     def post(self, body: bytes | dict[str, Any], **options: Any) -> int:
         """The status of one POST; the key is right where nothing else is said."""
@@ -64,7 +64,7 @@ def endpoint(folder: Path, config: ReceiverConfig | None = None) -> Endpoint:
     """A receiver with its inbox in that folder."""
     inbox = Inbox.open(folder / "inbox.db")
     told: list[Reply] = []
-    refused: list[Refused] = []
+    refused: list[RefusedRequest] = []
     config = config or ReceiverConfig(key=Secret(KEY))
     return Endpoint(create_receiver(config, inbox, told.append, refused.append), inbox, told, refused)
 

@@ -15,7 +15,7 @@ from waiting import patience_s, until
 from reconciler.model.settings import Secret
 from reconciler.receiver.app import ReceiverConfig, create_receiver
 from reconciler.receiver.inbox import Inbox
-from reconciler.receiver.server import Places, serve
+from reconciler.receiver.server import ConnectionSlots, serve
 from reconciler.serving import listen
 
 STRANGERS, CALLERS = 4, 2
@@ -38,7 +38,7 @@ class Guest:
 
 def test_the_stranger_who_came_first_is_turned_away() -> None:
     """The service shows its key with its first bytes; who has waited longest is least likely to be it."""
-    places, guests = Places(strangers=2, callers=1), [Guest(name) for name in "abc"]
+    places, guests = ConnectionSlots(strangers=2, callers=1), [Guest(name) for name in "abc"]
 
     for guest in guests:
         places.take(guest)
@@ -47,7 +47,7 @@ def test_the_stranger_who_came_first_is_turned_away() -> None:
 
 
 def test_a_caller_gives_its_place_back_and_is_turned_away_by_nobody() -> None:
-    places = Places(strangers=2, callers=1)
+    places = ConnectionSlots(strangers=2, callers=1)
     caller, others = Guest("caller"), [Guest(f"{number}") for number in range(10)]
     places.take(caller)
     assert places.admit(caller)
@@ -63,12 +63,12 @@ def test_a_caller_gives_its_place_back_and_is_turned_away_by_nobody() -> None:
 
 
 @pytest.fixture
-def places() -> Places:
-    return Places(strangers=STRANGERS, callers=CALLERS)
+def places() -> ConnectionSlots:
+    return ConnectionSlots(strangers=STRANGERS, callers=CALLERS)
 
 
 @pytest.fixture
-def where(tmp_path: Path, places: Places) -> Iterator[tuple[str, int]]:
+def where(tmp_path: Path, places: ConnectionSlots) -> Iterator[tuple[str, int]]:
     """The address of a receiver with few places, behind a real port."""
     stop, ready = Event(), Event()
     with closing(Inbox.open(tmp_path / "inbox.db")) as inbox, listen("127.0.0.1", 0) as listening:
@@ -120,7 +120,7 @@ def test_strangers_take_no_place_from_the_service(where: tuple[str, int]) -> Non
 
 
 def test_callers_with_the_key_beyond_their_places_are_told_to_come_again(
-    where: tuple[str, int], places: Places
+    where: tuple[str, int], places: ConnectionSlots
 ) -> None:
     """503 is what the service repeats; the slow ones are served all the same."""
     with ExitStack() as held:

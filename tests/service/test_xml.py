@@ -215,7 +215,7 @@ def test_a_kind_that_xml_has_never_heard_of_is_written_by_its_row() -> None:
 
     reply = xmlforms.Shape(single=frozenset({"to"}), truths=frozenset({"always"}))
     assert (form.root, form.collection) == ("template", "templates")
-    assert form.rows == xmlforms.Rows("template", form.shape, space=xmlforms.DAP)
+    assert form.rows == xmlforms.ListForm("template", form.shape, space=xmlforms.DAP)
     assert form.shape == xmlforms.Shape(
         single=frozenset({"name", "text"}), truths=frozenset({"shared"}), objects={"reply": reply}, links=True
     )

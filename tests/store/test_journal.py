@@ -27,7 +27,7 @@ from store.support import JANE, SAM, WORKSPACES, Clock, record
 from reconciler.core.recover import recover
 from reconciler.errors import CorruptRecord, LockHeld, StoreError
 from reconciler.model.address import Address, contact
-from reconciler.model.journal import Entry, Intent
+from reconciler.model.journal import Intent, JournalEntry
 from reconciler.model.outcomes import Result
 from reconciler.store.database import Store
 from reconciler.store.journal import net
@@ -45,7 +45,7 @@ def store(store_url: str) -> Iterator[Store]:
         yield opened
 
 
-def entries(store: Store) -> tuple[Entry, ...]:
+def entries(store: Store) -> tuple[JournalEntry, ...]:
     (run,) = store.unfinished()
     return run.entries
 
@@ -56,13 +56,13 @@ def test_an_intent_is_there_after_the_store_was_closed(store_url: str) -> None:
         begin(store)
         store.record([Batch(intents=(wanted,))], ())
     with store_of(store_url, create=False) as store:
-        assert entries(store) == (Entry("run-1", wanted),)
+        assert entries(store) == (JournalEntry("run-1", wanted),)
 
 
 def test_an_intent_and_its_ending_are_the_same_row(store: Store) -> None:
     store.record([Batch(intents=(intent(), intent(SAM)))], ())
     store.record([Batch(ended=(ended(JANE, "failed"),))], ())
-    assert entries(store) == (Entry("run-1", intent(), "failed"), Entry("run-1", intent(SAM)))
+    assert entries(store) == (JournalEntry("run-1", intent(), "failed"), JournalEntry("run-1", intent(SAM)))
 
 
 @pytest.mark.parametrize("result", RESULTS)
@@ -86,14 +86,14 @@ def test_a_second_try_takes_the_place_of_the_first(store: Store) -> None:
     store.record([Batch(ended=(ended(JANE, "failed"),))], ())
     again = structs.replace(intent(), at="2026-03-01T12:00:07+00:00")
     store.record([Batch(intents=(again,))], ())
-    assert entries(store) == (Entry("run-1", again),)
+    assert entries(store) == (JournalEntry("run-1", again),)
 
 
 def test_what_is_known_of_a_lost_answer_moves_the_end_of_the_doubt(store: Store) -> None:
     sooner = intent(until="2026-03-01T12:00:20+00:00")
     store.record([Batch(intents=(intent(),))], ())
     store.record([Batch(intents=(sooner,), ended=(ended(JANE, "in doubt"),))], ())
-    assert entries(store) == (Entry("run-1", sooner),)
+    assert entries(store) == (JournalEntry("run-1", sooner),)
     assert store.recorded(WORKSPACES).doubts == {JANE: sooner.until}
 
 
@@ -263,7 +263,7 @@ def test_a_lease_is_renewed_by_the_intents_of_a_long_run(store_url: str) -> None
     assert len(everything_of(store_url)) == 20
 
 
-def everything_of(url: str) -> tuple[Entry, ...]:
+def everything_of(url: str) -> tuple[JournalEntry, ...]:
     with store_of(url, create=False) as store:
         return entries(store)
 

@@ -25,7 +25,7 @@ from reconciler.core.guard import Consent
 from reconciler.core.recover import Recovery, Unfinished, recover
 from reconciler.errors import StoreError
 from reconciler.model.encoding import encode
-from reconciler.model.journal import Entry
+from reconciler.model.journal import JournalEntry
 from reconciler.model.outcomes import Result
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import RUNS
@@ -167,7 +167,7 @@ def test_the_intents_of_a_run_come_in_the_order_of_their_writing(store: Store) -
     store.record([Batch(intents=(early,))], ())
     store.record([Batch(intents=(late,))], ())
     (run,) = store.unfinished()
-    assert run.entries == (Entry("run-1", early), Entry("run-1", late))
+    assert run.entries == (JournalEntry("run-1", early), JournalEntry("run-1", late))
 
 
 def save(store: Store, plan: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from reconciler.cli.settings.credentials import SecretRefused, Source, read
+from reconciler.cli.settings.credentials import SecretRefused, SecretSource, read
 from reconciler.cli.settings.reading import working_folder
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Secret
@@ -44,7 +44,7 @@ def key_of(given: dict[str, Any]) -> Secret | None:
     return _read(sources[0])
 
 
-def _written(given: dict[str, Any]) -> Source | None:
+def _written(given: dict[str, Any]) -> SecretSource | None:
     text = given.pop("key")
     if text is None:
         return None
@@ -52,15 +52,15 @@ def _written(given: dict[str, Any]) -> Source | None:
     if way not in ("env", "file") or not colon or not name:
         # It may be the key: it is not shown.
         raise click.UsageError("--key takes env:NAME or file:PATH, never the key itself.")
-    return Source("env" if way == "env" else "file", name)
+    return SecretSource("env" if way == "env" else "file", name)
 
 
-def _named(given: dict[str, Any], way: str) -> Source | None:
+def _named(given: dict[str, Any], way: str) -> SecretSource | None:
     name = given.pop(f"key_{way}")
-    return None if name is None else Source("env" if way == "env" else "file", name)
+    return None if name is None else SecretSource("env" if way == "env" else "file", name)
 
 
-def _read(source: Source) -> Secret:
+def _read(source: SecretSource) -> Secret:
     try:
         return read(source, root=working_folder(), environ=os.environ)
     except SecretRefused as refusal:

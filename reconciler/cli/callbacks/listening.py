@@ -20,7 +20,7 @@ from reconciler.cli.callbacks.telling import ReplySink, Teller, ending, only_tel
 from reconciler.cli.ports import refused_port
 from reconciler.errors import InputError, ReconcilerError
 from reconciler.receiver import server
-from reconciler.receiver.app import ReceiverConfig, Refused, create_keeper
+from reconciler.receiver.app import ReceiverConfig, RefusedRequest, create_keeper
 from reconciler.receiver.events import EventFile
 from reconciler.receiver.inbox import Inbox
 from reconciler.report.lines import count
@@ -65,7 +65,7 @@ class Refusals:
 
     counted: Counter[str] = field(default_factory=Counter)
 
-    def add(self, refused: Refused) -> None:
+    def add(self, refused: RefusedRequest) -> None:
         """One more request was not answered with 200; each kind is told once: a flood would fill a log."""
         self.counted[refused.why] += 1
         if self.counted[refused.why] == 1:

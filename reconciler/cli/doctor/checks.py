@@ -19,11 +19,11 @@ from pathlib import Path
 from reconciler import __version__, pipeline
 from reconciler.cli.doctor.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.settings import network, trust
-from reconciler.cli.settings.reading import Read
+from reconciler.cli.settings.reading import ReadSettings
 from reconciler.cli.settings.values import REFERENCES, SECRETS, refused
 from reconciler.cli.verbs.validate import declared
 from reconciler.errors import Problem, SettingsError
-from reconciler.model.findings import Finding
+from reconciler.model.findings import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 
@@ -58,7 +58,7 @@ _listed_max = 3  # files that one line names
 _OVER = "environment RECONCILER_"  # how the origin of a setting begins that a variable of ours decides
 
 
-def settings(around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
+def settings(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
     """Which files and variables decide, or every mistake in them; and the surroundings with what they say."""
     try:
         read = around.readable(service=False)
@@ -70,10 +70,10 @@ def settings(around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
     section = f", environment {layers.environment}" if layers.environment else ""
     over = f"; over it: {', '.join(ours)}" if ours else ""
     what = f"{layers.shown}{section}, stack {read.settings.stack}{over}"
-    return replace(around, read=read), (Finding("settings", "ok", what),)
+    return replace(around, read=read), (CheckResult("settings", "ok", what),)
 
 
-def secrets(around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
+def secrets(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
     """Whether each secret is there, and fit to be sent; and the surroundings with them. None is shown."""
     if around.read is None:
         return around, (unchecked("secrets", "the settings"),)
@@ -86,10 +86,10 @@ def secrets(around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
             return around, mistakes("secrets", refused(*ours) if ours else error)
         complete = None
     what = f"{len(SECRETS)} of {len(SECRETS)} present (never shown)"
-    return replace(around, complete=complete), (Finding("secrets", "ok", what),)
+    return replace(around, complete=complete), (CheckResult("secrets", "ok", what),)
 
 
-def manifests(around: Surroundings) -> tuple[Finding, ...]:
+def manifests(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether the manifests can be used; all of their mistakes are for `validate`."""
     if around.read is None:
         return (unchecked("manifests", "the settings"),)
@@ -97,11 +97,11 @@ def manifests(around: Surroundings) -> tuple[Finding, ...]:
     what, warnings = declared(desired.entities), len(desired.notices)
     if warnings:
         what = f"{what}; {count(warnings, 'warning')}"
-        return (Finding("manifests", "warn", what, "reconciler validate shows what is probably wrong"),)
-    return (Finding("manifests", "ok", what),)
+        return (CheckResult("manifests", "warn", what, "reconciler validate shows what is probably wrong"),)
+    return (CheckResult("manifests", "ok", what),)
 
 
-def limits(around: Surroundings) -> tuple[Finding, ...]:
+def limits(around: Surroundings) -> tuple[CheckResult, ...]:
     """How hard we may press."""
     if around.read is None:
         return (unchecked("limits", "the settings"),)
@@ -116,26 +116,28 @@ def limits(around: Surroundings) -> tuple[Finding, ...]:
         f"{now.settle_s:g} s to settle"
     )
     if now.requests_per_second:
-        return (Finding("limits", "ok", what),)
+        return (CheckResult("limits", "ok", what),)
     return (
-        Finding("limits", "warn", what, "set service.limits.requests_per_second to what the service allows"),
+        CheckResult(
+            "limits", "warn", what, "set service.limits.requests_per_second to what the service allows"
+        ),
     )
 
 
-def files(around: Surroundings) -> tuple[Finding, ...]:
+def files(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether others on this machine may read or change what holds people's data, or decides for us."""
     if sys.platform == "win32":  # its rights are not in the mode
-        return (Finding("files", "ok", "rights are those of the folder"),)
+        return (CheckResult("files", "ok", "rights are those of the folder"),)
     root = around.read.layers.root if around.read else around.cwd
     found = [*_settings_files(around.read), *(_plan_files(root) if root else ())]
-    return tuple(found) or (Finding("files", "ok", "settings, secrets and plans are closed to others"),)
+    return tuple(found) or (CheckResult("files", "ok", "settings, secrets and plans are closed to others"),)
 
 
-def _settings_files(read: Read | None) -> Iterator[Finding]:
+def _settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
     if read is None:
         return
     if trust.others_may_write(read.layers.file):  # and they were read: their folder is named as safe
-        yield Finding(
+        yield CheckResult(
             "files",
             "warn",
             f"others may write {read.layers.shown}, and so decide where the credentials go",
@@ -145,16 +147,16 @@ def _settings_files(read: Read | None) -> Iterator[Finding]:
         raw = read.layers.values[tuple(name.split("."))].raw
         path = raw.get("file") if isinstance(raw, dict) else None
         if path and mode_of(read.layers.root / path) & OPEN_TO_OTHERS:
-            yield Finding("files", "warn", f"{name}: others may read {path}", f"chmod 600 {path}")
+            yield CheckResult("files", "warn", f"{name}: others may read {path}", f"chmod 600 {path}")
 
 
-def _plan_files(root: Path) -> Iterator[Finding]:
+def _plan_files(root: Path) -> Iterator[CheckResult]:
     """Yield one warning for all plans that lie open: they hold people's data."""
     wide = sorted(path.relative_to(root).as_posix() for path in _json_files(root) if _is_open_plan(path))
     if not wide:
         return
     rest = f" and {len(wide) - _listed_max} more" if len(wide) > _listed_max else ""
-    yield Finding(
+    yield CheckResult(
         "files",
         "warn",
         f"others may read {count(len(wide), 'plan file')}: {', '.join(wide[:_listed_max])}{rest}",
@@ -192,7 +194,7 @@ def mode_of(path: Path) -> int:
         return 0
 
 
-def way(around: Surroundings) -> tuple[Finding, ...]:
+def way(around: Surroundings) -> tuple[CheckResult, ...]:
     """Which proxy and which certificates are in effect, who decided, and which variables nobody heeds."""
     if around.read is None:
         return tuple(unchecked(name, "the settings") for name in ("proxies", "certificates"))
@@ -209,24 +211,24 @@ def way(around: Surroundings) -> tuple[Finding, ...]:
     )
 
 
-def _line(name: str, told: str, problem: Problem | None) -> tuple[Finding, ...]:
-    return (Finding(name, "ok", told),) if problem is None else mistakes(name, refused(problem))
+def _line(name: str, told: str, problem: Problem | None) -> tuple[CheckResult, ...]:
+    return (CheckResult(name, "ok", told),) if problem is None else mistakes(name, refused(problem))
 
 
-def _unheeded(names: list[str]) -> Finding:
+def _unheeded(names: list[str]) -> CheckResult:
     what = f"{', '.join(names)}: set, but never used here"
     hint = "name certificates in service.network.ca, credentials in service.auth"
-    return Finding("certificates", "warn", what, hint)
+    return CheckResult("certificates", "warn", what, hint)
 
 
-def _of_the_store(store: str, environ: Mapping[str, str]) -> tuple[Finding, ...]:
+def _of_the_store(store: str, environ: Mapping[str, str]) -> tuple[CheckResult, ...]:
     libpq = [name for name in _POSTGRES if environ.get(name)]
     if not libpq or not store.startswith("postgresql"):
         return ()
-    return (Finding("database", "ok", f"{', '.join(libpq)} used for the store"),)
+    return (CheckResult("database", "ok", f"{', '.join(libpq)} used for the store"),)
 
 
-def program(_around: Surroundings) -> tuple[Finding, ...]:
+def program(_around: Surroundings) -> tuple[CheckResult, ...]:
     """Versions of what decides how we behave."""
     found, missing = [], []
     for name in _LIBRARIES:
@@ -243,6 +245,8 @@ def program(_around: Surroundings) -> tuple[Finding, ...]:
     ]
     if missing:
         return (
-            Finding("program", "fail", f"not installed: {', '.join(missing)}", "install reconciler again"),
+            CheckResult(
+                "program", "fail", f"not installed: {', '.join(missing)}", "install reconciler again"
+            ),
         )
-    return (Finding("program", "ok", ", ".join(shown)),)
+    return (CheckResult("program", "ok", ", ".join(shown)),)

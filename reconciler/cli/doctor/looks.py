@@ -11,11 +11,11 @@ from reconciler.cli import output
 from reconciler.cli.doctor import checks, outside
 from reconciler.cli.doctor.deadlines import run_within
 from reconciler.cli.doctor.surroundings import Surroundings, broken, guarded, surroundings_of
-from reconciler.model.findings import Finding
+from reconciler.model.findings import CheckResult
 from reconciler.report.doctor import doctor_json, doctor_lines, exit_code
 
-Look = Callable[[Surroundings], tuple[Finding, ...]]
-Step = Callable[[Surroundings], tuple[Surroundings, tuple[Finding, ...]]]
+Look = Callable[[Surroundings], tuple[CheckResult, ...]]
+Step = Callable[[Surroundings], tuple[Surroundings, tuple[CheckResult, ...]]]
 
 
 def doctor(*, offline: bool, timeout_s: float, as_json: bool, **given: Any) -> int:
@@ -32,10 +32,10 @@ def doctor(*, offline: bool, timeout_s: float, as_json: bool, **given: Any) -> i
 
 def _found(
     config: str | None, environment: str | None, timeout_s: float, *, offline: bool
-) -> tuple[Finding, ...]:
+) -> tuple[CheckResult, ...]:
     """Return all findings in the order of the table: first what others need, then the rest side by side."""
     around = surroundings_of(os.environ, config, environment, timeout_s)
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[CheckResult, ...] = ()
     for name, step in (("settings", checks.settings), ("secrets", checks.secrets)):
         around, found = _step(name, step, around)
         findings += found
@@ -51,10 +51,10 @@ def _found(
     return findings + _side_by_side(looks, around)
 
 
-def _step(name: str, step: Step, around: Surroundings) -> tuple[Surroundings, tuple[Finding, ...]]:
+def _step(name: str, step: Step, around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
     """Return what a step found, and the surroundings after it: the same where it was late or broke."""
 
-    def tried() -> tuple[Surroundings, tuple[Finding, ...]]:
+    def tried() -> tuple[Surroundings, tuple[CheckResult, ...]]:
         try:
             return step(around)
         except Exception as error:  # noqa: BLE001 - see `guarded`
@@ -64,11 +64,11 @@ def _step(name: str, step: Step, around: Surroundings) -> tuple[Surroundings, tu
     return done.get(name, (around, (_late(name, around.timeout_s),)))
 
 
-def _side_by_side(looks: Mapping[str, Look], around: Surroundings) -> tuple[Finding, ...]:
+def _side_by_side(looks: Mapping[str, Look], around: Surroundings) -> tuple[CheckResult, ...]:
     work = {name: partial(guarded, name, partial(look, around)) for name, look in looks.items()}
     done = run_within(work, around.timeout_s)
     return tuple(one for name in looks for one in done.get(name, (_late(name, around.timeout_s),)))
 
 
-def _late(name: str, timeout_s: float) -> Finding:
-    return Finding(name, "fail", f"no answer within {timeout_s:g} s", "give it more time with --timeout")
+def _late(name: str, timeout_s: float) -> CheckResult:
+    return CheckResult(name, "fail", f"no answer within {timeout_s:g} s", "give it more time with --timeout")

@@ -15,7 +15,7 @@ from reconciler.apply.exclusion import without_service_lock
 from reconciler.cli.doctor.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.doctor.surroundings import Surroundings, guarded, unchecked
 from reconciler.cli.settings.network import read_network
-from reconciler.cli.settings.reading import Read
+from reconciler.cli.settings.reading import ReadSettings
 from reconciler.cli.verbs.storing import now, open_store
 from reconciler.core.recover import Standing
 from reconciler.core.workspaces import meant
@@ -28,7 +28,7 @@ from reconciler.errors import (
     Throttled,
     Unauthorized,
 )
-from reconciler.model.findings import Finding, State
+from reconciler.model.findings import CheckResult, State
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
@@ -49,7 +49,7 @@ _OF_THE_SERVICE = ("credentials", "workspaces", "clock")
 clock_warn_s = 30
 
 
-def store(around: Surroundings) -> tuple[Finding, ...]:
+def store(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether the store can be read, who holds its lock, what was left open, whether its history is whole."""
     if around.read is None:
         return tuple(unchecked(name, "the settings") for name in ("store", *_OF_THE_STORE))
@@ -57,108 +57,112 @@ def store(around: Surroundings) -> tuple[Finding, ...]:
     try:
         opened = open_store(settings, create=False)
     except ReconcilerError as error:
-        failed = Finding("store", "fail", str(error), error.next)
+        failed = CheckResult("store", "fail", str(error), error.next)
         return failed, *(unchecked(name, "the store") for name in _OF_THE_STORE)
     with opened as found:
-        looks: tuple[Callable[[Store], tuple[Finding, ...]], ...]
+        looks: tuple[Callable[[Store], tuple[CheckResult, ...]], ...]
         looks = (_lock, partial(_service_lock, settings), _last_run, _duplicates, _history)
         named = zip(_OF_THE_STORE, looks, strict=True)
         rest = [one for name, look in named for one in guarded(name, partial(look, found))]
         return *_place(found, settings), *rest
 
 
-def _place(store: Store, settings: Settings) -> Iterator[Finding]:
+def _place(store: Store, settings: Settings) -> Iterator[CheckResult]:
     if store.shared:
-        yield Finding("store", "ok", "PostgreSQL, shared by all its users")
+        yield CheckResult("store", "ok", "PostgreSQL, shared by all its users")
         return
     path = Path(settings.store.removeprefix("sqlite:///"))
     shown = path.relative_to(settings.root) if path.is_relative_to(settings.root) else path
     if not path.exists():
-        yield Finding("store", "ok", f"{shown}: not there yet, the first apply makes it")
+        yield CheckResult("store", "ok", f"{shown}: not there yet, the first apply makes it")
         return
     if sys.platform != "win32" and mode_of(path) & OPEN_TO_OTHERS:
-        yield Finding(
+        yield CheckResult(
             "store", "warn", f"others may read {shown}, which holds people's data", f"chmod 600 {shown}"
         )
     else:
-        yield Finding("store", "ok", f"{shown}, of this machine alone")
+        yield CheckResult("store", "ok", f"{shown}, of this machine alone")
 
 
-def _lock(store: Store) -> tuple[Finding, ...]:
+def _lock(store: Store) -> tuple[CheckResult, ...]:
     holder = store.holder()
     if holder is None:
-        return (Finding("lock", "ok", "free"),)
+        return (CheckResult("lock", "ok", "free"),)
     what = f"held by {holder.holder}, run {holder.run}, since {holder.since}"
     running = store.standing().running
     if running is not None and running.run == holder.run:
         what = f"{what}; {running.how_far}"
-        return (Finding("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
+        return (CheckResult("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
     why = "that process has ended" if gone(holder) else f"its lease ended at {holder.expires}"
-    return (Finding("lock", "warn", f"{what}; {why}", "reconciler resume"),)
+    return (CheckResult("lock", "warn", f"{what}; {why}", "reconciler resume"),)
 
 
-def _service_lock(settings: Settings, store: Store) -> tuple[Finding, ...]:
+def _service_lock(settings: Settings, store: Store) -> tuple[CheckResult, ...]:
     """Say when a run takes the lock in the service; whether it is held, `lock --in-service` tells."""
     try:
         without = without_service_lock(settings, shared=store.shared, unattended=True)
     except SettingsError as error:
-        return (Finding("service lock", "fail", str(error), error.next),)
+        return (CheckResult("service lock", "fail", str(error), error.next),)
     if without is None:
         when = "by every run" if settings.lock.in_service == "always" else "where nobody can be asked (CI)"
-        return (Finding("service lock", "ok", f"taken {when}: runs that share no store see each other"),)
+        return (CheckResult("service lock", "ok", f"taken {when}: runs that share no store see each other"),)
     if without.says:
         hint = "let all runs share one store (postgresql://...)"
-        return (Finding("service lock", "warn", without.says, hint),)
+        return (CheckResult("service lock", "warn", without.says, hint),)
     why = "runs share the store" if store.shared else "lock.in_service is never"
-    return (Finding("service lock", "ok", f"not used: {why}"),)
+    return (CheckResult("service lock", "ok", f"not used: {why}"),)
 
 
-def _last_run(store: Store) -> tuple[Finding, ...]:
+def _last_run(store: Store) -> tuple[CheckResult, ...]:
     try:
         standing = store.standing()
     except CorruptRecord:  # where the lock cannot be read, its own line says so
         standing = Standing(None, store.unfinished())
     running, left = standing.running, standing.left
     if running is not None and not left:
-        return (Finding("last run", "ok", f"under way: {running.how_far}"),)
+        return (CheckResult("last run", "ok", f"under way: {running.how_far}"),)
     if not left:
-        return (Finding("last run", "ok", "every run has finished"),)
+        return (CheckResult("last run", "ok", "every run has finished"),)
     open_ = sum(1 for one in left for entry in one.entries if entry.open)
     doubts = f"{count(open_, 'change')} in doubt"
     what = f"{count(len(left), 'run')} not finished, {doubts}; the last began {left[-1].started_at}"
-    return (Finding("last run", "warn", what, "reconciler resume   (checks first; nothing is sent twice)"),)
+    return (
+        CheckResult("last run", "warn", what, "reconciler resume   (checks first; nothing is sent twice)"),
+    )
 
 
-def _duplicates(store: Store) -> tuple[Finding, ...]:
+def _duplicates(store: Store) -> tuple[CheckResult, ...]:
     """Say what the last run saw that looked. Looking anew takes many calls; a plan does, and names both."""
     looked = store.last_look()
     if looked is None:
-        return (Finding("duplicates", "ok", "no run has checked for them yet"),)
+        return (CheckResult("duplicates", "ok", "no run has checked for them yet"),)
     twice, ambiguous = (looked.seen.get(word, 0) for word in ("twice", "ambiguous"))
     by = f"run {looked.run}, which ended {looked.ended_at}"
     if not twice and not ambiguous:
-        return (Finding("duplicates", "ok", f"none was seen by {by}"),)
+        return (CheckResult("duplicates", "ok", f"none was seen by {by}"),)
     parts = (
         f"{count(twice, 'entity', 'entities')} live twice" if twice else "",
         f"{count(ambiguous, 'entity', 'entities')} ambiguous" if ambiguous else "",
     )
     what = f"{', '.join(filter(None, parts))}; seen by {by}"
-    return (Finding("duplicates", "warn", what, "reconciler plan   (checks again, and names both)"),)
+    return (CheckResult("duplicates", "warn", what, "reconciler plan   (checks again, and names both)"),)
 
 
-def _history(store: Store) -> tuple[Finding, ...]:
+def _history(store: Store) -> tuple[CheckResult, ...]:
     found = store.verify(None)
     if found.broken_at:
         hint = "compare the store with a copy of it, and with the heads that runs reported"
-        return (Finding("history", "fail", found.what, hint),)
+        return (CheckResult("history", "fail", found.what, hint),)
     if found.head is None:
-        return (Finding("history", "ok", "nothing is recorded yet"),)
+        return (CheckResult("history", "ok", "nothing is recorded yet"),)
     return (
-        Finding("history", "ok", f"{count(found.entries, 'entry', 'entries')}, unbroken; head {found.head}"),
+        CheckResult(
+            "history", "ok", f"{count(found.entries, 'entry', 'entries')}, unbroken; head {found.head}"
+        ),
     )
 
 
-def service(around: Surroundings) -> tuple[Finding, ...]:
+def service(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether the service answers, knows our credentials and workspaces, and has our time. One GET."""
     if around.read is None or not around.read.settings.service.base_url:
         return tuple(unchecked(name, "the settings") for name in ("service", *_OF_THE_SERVICE))
@@ -167,7 +171,7 @@ def service(around: Surroundings) -> tuple[Finding, ...]:
     return asyncio.run(_asked(around.complete, around.timeout_s))
 
 
-def _knocked(read: Read, around: Surroundings) -> Finding:
+def _knocked(read: ReadSettings, around: Surroundings) -> CheckResult:
     """Return whether somebody takes connections at the first stop of the way; nothing is sent."""
     network, wrong = read_network(read.layers, around.environ)
     if wrong:
@@ -178,11 +182,11 @@ def _knocked(read: Read, around: Surroundings) -> Finding:
         knock(service, around.timeout_s)
     except OSError as error:
         what = f"{stop} takes no connection: {(error.strerror or 'no answer in time').lower()}"
-        return Finding("service", "fail", what, "check service.base_url, and the way there")
-    return Finding("service", "ok", f"{stop} takes connections; no request was sent")
+        return CheckResult("service", "fail", what, "check service.base_url, and the way there")
+    return CheckResult("service", "ok", f"{stop} takes connections; no request was sent")
 
 
-async def _asked(settings: Settings, timeout_s: float) -> tuple[Finding, ...]:
+async def _asked(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...]:
     limits = settings.service.limits
     hurried = structs.replace(limits, timeout_s=min(limits.timeout_s, timeout_s), deadline_s=timeout_s)
     asked = structs.replace(settings.service, limits=hurried)
@@ -196,8 +200,8 @@ async def _asked(settings: Settings, timeout_s: float) -> tuple[Finding, ...]:
     finally:
         await connections.aclose()
     return (
-        Finding("service", "ok", f"{origin} answers"),
-        Finding("credentials", "ok", "accepted"),
+        CheckResult("service", "ok", f"{origin} answers"),
+        CheckResult("credentials", "ok", "accepted"),
         *_workspaces(known, settings),
         _clock(connections),
     )
@@ -211,13 +215,13 @@ async def _one_get(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
     return ()
 
 
-def _refused(error: ServiceError, origin: str) -> tuple[Finding, ...]:
+def _refused(error: ServiceError, origin: str) -> tuple[CheckResult, ...]:
     """Return what an error of the one GET says of the service, the credentials and the workspaces."""
     waiting = unchecked("workspaces", "the credentials")
     if isinstance(error, Unauthorized):
         return (
-            Finding("service", "ok", f"{origin} answers"),
-            Finding("credentials", "fail", str(error), error.next),
+            CheckResult("service", "ok", f"{origin} answers"),
+            CheckResult("credentials", "fail", str(error), error.next),
             waiting,
         )
     state: State = "fail"
@@ -226,31 +230,33 @@ def _refused(error: ServiceError, origin: str) -> tuple[Finding, ...]:
         state, hint = "warn", error.next or "ask again later"
     elif isinstance(error, NotFound):
         hint = "check the path of service.base_url"
-    return Finding("service", state, str(error), hint), unchecked("credentials", "the service"), waiting
+    return CheckResult("service", state, str(error), hint), unchecked("credentials", "the service"), waiting
 
 
-def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[Finding]:
+def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[CheckResult]:
     """Yield one line where every alias is one workspace of the account, else one for each that is not."""
     named = {alias: ref for alias, ref in settings.workspaces.items() if alias != "default"}
     if not named:
-        yield Finding("workspaces", "ok", "the default one, which has no id")
+        yield CheckResult("workspaces", "ok", "the default one, which has no id")
         return
     good = []
     for alias, ref in named.items():
         try:
             good.append(meant(alias, ref, known).alias)
         except SettingsError as error:
-            yield Finding("workspaces", "fail", str(error), error.next)
+            yield CheckResult("workspaces", "fail", str(error), error.next)
     if len(good) == len(named):
-        yield Finding("workspaces", "ok", f"{len(good)} of {len(named)} known: {', '.join(good)}")
+        yield CheckResult("workspaces", "ok", f"{len(good)} of {len(named)} known: {', '.join(good)}")
 
 
-def _clock(connections: Watched) -> Finding:
+def _clock(connections: Watched) -> CheckResult:
     theirs = connections.told
     if theirs is None:
         return unchecked("clock", "an answer with a date")
     apart_s = round((now() - theirs).total_seconds())
     if abs(apart_s) <= clock_warn_s:
-        return Finding("clock", "ok", f"within {clock_warn_s} s of the service's")
+        return CheckResult("clock", "ok", f"within {clock_warn_s} s of the service's")
     side = "ahead of" if apart_s > 0 else "behind"
-    return Finding("clock", "warn", f"{abs(apart_s):,} s {side} the service's", "set this machine's clock")
+    return CheckResult(
+        "clock", "warn", f"{abs(apart_s):,} s {side} the service's", "set this machine's clock"
+    )

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.cli.settings.reading import Read, read_settings, working_folder
+from reconciler.cli.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.errors import InputError, ReconcilerError, SettingsError
-from reconciler.model.findings import Finding
+from reconciler.model.findings import CheckResult
 from reconciler.model.settings import Settings
 
 _mistakes_max = 5  # mistakes of one file that are told here; the command for them tells all
@@ -29,10 +29,10 @@ class Surroundings:
     config: str | None
     environment: str | None
     timeout_s: float
-    read: Read | None = None
+    read: ReadSettings | None = None
     complete: Settings | None = None
 
-    def readable(self, *, service: bool) -> Read:
+    def readable(self, *, service: bool) -> ReadSettings:
         """Return the settings. Raises SettingsError."""
         return read_settings(
             config=self.config,
@@ -53,23 +53,23 @@ def surroundings_of(
     return Surroundings(environ, cwd, config, environment, timeout_s)
 
 
-def unchecked(name: str, needed: str) -> Finding:
+def unchecked(name: str, needed: str) -> CheckResult:
     """Return the line of a look that has to wait for something else to be mended."""
-    return Finding(name, "unchecked", f"needs {needed} first")
+    return CheckResult(name, "unchecked", f"needs {needed} first")
 
 
-def mistakes(name: str, error: ReconcilerError) -> tuple[Finding, ...]:
+def mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, ...]:
     """Return a failure for each mistake that an error tells of, or for the error itself."""
     problems = error.problems if isinstance(error, InputError) else ()
     shown = tuple(
-        Finding(name, "fail", f"{one.where}: {one.what}", one.next) for one in problems[:_mistakes_max]
+        CheckResult(name, "fail", f"{one.where}: {one.what}", one.next) for one in problems[:_mistakes_max]
     )
     if len(problems) > _mistakes_max:
-        shown += (Finding(name, "fail", f"and {len(problems) - _mistakes_max:,} more mistakes"),)
-    return shown or (Finding(name, "fail", str(error), error.next),)
+        shown += (CheckResult(name, "fail", f"and {len(problems) - _mistakes_max:,} more mistakes"),)
+    return shown or (CheckResult(name, "fail", str(error), error.next),)
 
 
-def guarded(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
+def guarded(name: str, look: Callable[[], tuple[CheckResult, ...]]) -> tuple[CheckResult, ...]:
     """Return what a look finds; whatever breaks it becomes a line, so that it hides no other look."""
     try:
         return look()
@@ -77,13 +77,13 @@ def guarded(name: str, look: Callable[[], tuple[Finding, ...]]) -> tuple[Finding
         return broken(name, error)
 
 
-def broken(name: str, error: Exception) -> tuple[Finding, ...]:
+def broken(name: str, error: Exception) -> tuple[CheckResult, ...]:
     """Return the lines for what a look has raised. A stranger's error may hold anything: its name alone."""
     told = _first_known(error)
     if told is not None:
         return mistakes(name, told)
     what = f"this could not be checked ({type(error).__name__})"
-    return (Finding(name, "fail", what, "run the command that needs it to see more"),)
+    return (CheckResult(name, "fail", what, "run the command that needs it to see more"),)
 
 
 def _first_known(error: BaseException) -> ReconcilerError | None:

@@ -70,7 +70,7 @@ def _ended(progress: Progress) -> End | None:
     return "undelivered" if 0 < waiting <= lost else None
 
 
-def _show(screen: output.Live, before: Progress, now: Progress) -> None:
+def _show(screen: output.LiveLines, before: Progress, now: Progress) -> None:
     if screen.shown:
         screen.update(progress_lines(now.statuses, now.counts, now.responses))
     else:

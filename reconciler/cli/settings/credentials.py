@@ -38,7 +38,7 @@ class SecretRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SecretSource:
     """Where one secret comes from. `arguments` are a command's words; `name` a variable or a path.
 
     `variables` are those that the command gets beside the few that every program needs.
@@ -60,17 +60,19 @@ class Source:
                 return f"command {self.arguments[0]}"
 
 
-def source_of(written: Mapping[str, Any]) -> Source:
+def source_of(written: Mapping[str, Any]) -> SecretSource:
     """Return the source that `{env: NAME}`, `{file: PATH}` or `{command: WORDS}` writes.
 
     A command may also be written `{run: WORDS, variables: [NAME, ...]}`.
     """
     ((way, value),) = written.items()
     if way != "command":
-        return Source("env" if way == "env" else "file", name=str(value))
+        return SecretSource("env" if way == "env" else "file", name=str(value))
     if isinstance(value, dict):
-        return Source("command", arguments=_words(value["run"]), variables=tuple(value.get("variables", ())))
-    return Source("command", arguments=_words(value))
+        return SecretSource(
+            "command", arguments=_words(value["run"]), variables=tuple(value.get("variables", ()))
+        )
+    return SecretSource("command", arguments=_words(value))
 
 
 def _words(value: str | Sequence[str]) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ def _words(value: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def read(
-    source: Source, *, root: Path, environ: Mapping[str, str], timeout_s: float = command_timeout_s
+    source: SecretSource, *, root: Path, environ: Mapping[str, str], timeout_s: float = command_timeout_s
 ) -> Secret:
     """Return the secret of `source`. Raises SecretRefused.
 
@@ -124,7 +126,7 @@ def _from_file(path: Path, name: str, who: trust.Who) -> bytes:
     return found
 
 
-def _environ(source: Source, environ: Mapping[str, str]) -> dict[str, str]:
+def _environ(source: SecretSource, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a command: what every program needs, and what the settings name for this one.
 
     The others may be secrets of the service, of the store, or of the CI job.
@@ -133,7 +135,7 @@ def _environ(source: Source, environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name in named or name.startswith("LC_")}
 
 
-def _from_command(source: Source, root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
+def _from_command(source: SecretSource, root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
     """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
     words = source.arguments
     by_hand = (
@@ -179,7 +181,7 @@ def _check_program(name: str, root: Path) -> None:
         raise SecretRefused(f"the command {name} is not run: {found.what}", found.next)
 
 
-def _text(data: bytes, source: Source) -> str:
+def _text(data: bytes, source: SecretSource) -> str:
     if len(data) > secret_bytes_max:
         raise SecretRefused(
             f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else"
@@ -190,7 +192,7 @@ def _text(data: bytes, source: Source) -> str:
         raise SecretRefused(f"{source} gives bytes that are not UTF-8 text", "store it as text") from None
 
 
-def _fit(text: str, source: Source) -> str:
+def _fit(text: str, source: SecretSource) -> str:
     if not text:
         raise SecretRefused(f"{source} is empty", "set it")
     found = _CONTROL.search(text)

@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadSettings:
     """The settings of one run, and where each value came from."""
 
     settings: Settings
@@ -63,7 +63,7 @@ def read_settings(
     cwd: Path,
     environ: Mapping[str, str],
     service: bool,
-) -> Read:
+) -> ReadSettings:
     """Return the settings; with `service`, complete with secrets and fit for calls. Raises SettingsError.
 
     Without `service` no secret is read and nothing about the service needs to be known: the secrets of
@@ -87,7 +87,7 @@ def read_settings(
         raise refused(*problems)
     bring_kinds(profile)
     meant = _service(layers, secrets, network, profile)
-    return Read(_settings(layers, meant, private_files(layers, environ)), layers)
+    return ReadSettings(_settings(layers, meant, private_files(layers, environ)), layers)
 
 
 def working_folder() -> Path:

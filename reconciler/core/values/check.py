@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from reconciler.core.crosscheck import PRIVATE_TYPES, Declared, Group
+from reconciler.core.crosscheck import PRIVATE_TYPES, Declared, DeclaredEntities
 from reconciler.core.values import content, countries, spreadsheets, zones
 from reconciler.core.values.emails import Emails
 from reconciler.core.values.finding import Finding
@@ -52,7 +52,7 @@ class Checked(Struct, frozen=True):
     notices: tuple[Notice, ...]
 
 
-def check_values(group: Group, checks: Checks) -> Checked:
+def check_values(group: DeclaredEntities, checks: Checks) -> Checked:
     """Return the mistakes and the warnings about every value, in file order."""
     check = _Check(checks)
     for one in group.every:

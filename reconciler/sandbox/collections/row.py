@@ -23,7 +23,7 @@ from reconciler.sandbox.paging import read_order
 from reconciler.sandbox.reading import present, require, text
 from reconciler.sandbox.refusals import invalid, not_found
 from reconciler.sandbox.xml.forms import LINKS, Form
-from reconciler.sandbox.xml.rules import Many, Node, Rule
+from reconciler.sandbox.xml.rules import Many, Node, XmlRule
 from reconciler.sandbox.xml.tree import frames
 
 Value = TypeVar("Value", bound=Known)
@@ -128,7 +128,7 @@ class Collection(Row[Record]):
     brief: tuple[str, ...] = ()
     unique: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
-    xml: Mapping[str, Rule] = field(default_factory=dict)
+    xml: Mapping[str, XmlRule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = {one.name for one in self.fields}

@@ -37,7 +37,7 @@ class Operation:
     """What one endpoint takes and answers: names of schemas, and of parameters. "" is no body."""
 
     answer: str = ""
-    takes: str = ""
+    body: str = ""
     status: int = 200
     query: tuple[str, ...] = ()
 
@@ -68,7 +68,7 @@ OPERATIONS: dict[str, Operation] = {
     "get_workspace": Operation("Workspace"),
     "put_workspace": Operation("", "NewWorkspace", _DONE),
     "send_message": Operation("Accepted", "NewMessage", 202),
-    "create_import": Operation(takes="NewImport", status=202),
+    "create_import": Operation(body="NewImport", status=202),
     "list_messages": Operation("MessageList", query=(*_PAGED, *CRITERIA, "viewType")),
     "get_message": Operation("Message"),
     "get_status": Operation("MessageStatus", query=("view", *_PAGED)),
@@ -216,8 +216,8 @@ def _operation(
     }
     if known.query:
         described["parameters"] = [_parameter(one) for one in known.query]
-    if known.takes:
-        content = _content(config, route.kind, ref(known.takes), plain=False)
+    if known.body:
+        content = _content(config, route.kind, ref(known.body), plain=False)
         described["requestBody"] = {"required": True, "content": content}
     return {**described, "responses": _responses(config, route.kind, known)}
 
@@ -250,7 +250,7 @@ def _content(config: SandboxConfig, kind: str, schema: Body | None, *, plain: bo
 def _responses(config: SandboxConfig, kind: str, known: Operation) -> Body:
     # A list without pages refuses a bad limit, offset or sortOrder too.
     reads_query = bool(known.query) or known.answer.endswith("List")
-    refused = [*_ALWAYS, *(_WITH_BODY if known.takes else _WITH_QUERY if reads_query else ())]
+    refused = [*_ALWAYS, *(_WITH_BODY if known.body else _WITH_QUERY if reads_query else ())]
     found: Body = {str(known.status): _success(config, kind, known)}
     for status in sorted(refused):
         name = str(status) if status in _GATEWAY else f"{kind}.{status}"

@@ -12,7 +12,7 @@ from reconciler.sandbox.keeping.mail import Message
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.messaging import mailwire, posting
-from reconciler.sandbox.messaging.messages import Written, read_message, read_window, resolve
+from reconciler.sandbox.messaging.messages import WrittenMessage, read_message, read_window, resolve
 from reconciler.sandbox.messaging.replies import read_filter, read_view
 from reconciler.sandbox.refusals import not_found
 
@@ -29,7 +29,7 @@ def send_message(call: Call) -> Answer:
     return Answer(202, {"location": message.location, "messageid": message.id}, message.location)
 
 
-def new_message(state: State, shelf: Shelf, writer: Writer, written: Written, *, user: str) -> Message:
+def new_message(state: State, shelf: Shelf, writer: Writer, written: WrittenMessage, *, user: str) -> Message:
     """A message of this user is accepted in this workspace; its recipients are looked up now."""
     recipients = resolve(written.addresses, shelf.find(Question()))
     message_id, number = state.new_id("message")

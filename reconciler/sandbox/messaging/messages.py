@@ -32,7 +32,7 @@ Parameters = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenMessage:
     """The body of a message as the service understood it."""
 
     to: str
@@ -44,7 +44,7 @@ class Written:
     scheduled: datetime | None = None
 
 
-def read_message(body: Body, *, bulk: tuple[str, ...] = ()) -> Written:
+def read_message(body: Body, *, bulk: tuple[str, ...] = ()) -> WrittenMessage:
     """What the body says; refuses (422) a missing or wrong field, by name. null counts as absent.
 
     `bulk`: whom a resource addresses, beside those in `to`, which may then be absent.
@@ -60,7 +60,7 @@ def read_message(body: Body, *, bulk: tuple[str, ...] = ()) -> Written:
     addresses = tuple(dict.fromkeys((*written, *bulk)))
     if not addresses:
         raise invalid("to names no recipient")
-    return Written(
+    return WrittenMessage(
         to=to,
         addresses=addresses,
         subject=text(given, "subject"),

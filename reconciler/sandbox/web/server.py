@@ -12,7 +12,7 @@ from types import FrameType
 
 from starlette.types import ASGIApp
 
-from reconciler.serving import Connection, Server, address, listen
+from reconciler.serving import QuietServer, ServedConnection, address, listen
 
 loopback = "127.0.0.1"
 keep_alive_s = 75  # seconds; uvicorn's 5 would close connections that a client is just about to use again
@@ -20,14 +20,14 @@ stop_wait_s = 5  # seconds
 close_extension = "sandbox.close"  # in a scope: a function that closes the connection of this request
 
 
-class _Closable(Connection):
+class _Closable(ServedConnection):
     """A connection that the application may close under a request. What was written before is still sent."""
 
     def extensions(self) -> Mapping[str, Callable[[], object]]:
         return {close_extension: self.transport.close}
 
 
-class _Server(Server):
+class _Server(QuietServer):
     """One that returns after a signal instead of raising it once more."""
 
     def __init__(self, app: ASGIApp, on_ready: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.refusals import malformed
-from reconciler.sandbox.xml.rules import Flag, Links, Many, Moment, Node, Number, Pairs, Rule
+from reconciler.sandbox.xml.rules import Flag, Links, Many, Moment, Node, Number, Pairs, XmlRule
 from reconciler.sandbox.xml.tree import Element, Prefixes, entities, frames, parse, serialize
 
 usual_prefixes: Prefixes = ("ns2", "ns3")
@@ -41,10 +41,10 @@ class Form:
     entity: Node
     key: str = ""
     rows: Many | None = None
-    links: Rule = LINKS
+    links: XmlRule = LINKS
 
 
-def _linked(*attributes: str, **rules: Rule) -> Node:
+def _linked(*attributes: str, **rules: XmlRule) -> Node:
     return Node({"link": LINKS, **rules}, attributes)
 
 

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"-?\d{1,400}(\.\d+)?([eE][+-]?\d+)?")
 _epoch = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Rule(Protocol):
+class XmlRule(Protocol):
     """What stands under one key. `tag` is the name of its elements where that is not the key itself."""
 
     @property
@@ -144,7 +144,7 @@ class Moment:
 class Node:
     """One object: rules for some of its keys; those in `attributes` stand at the element, not in it."""
 
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    rules: Mapping[str, XmlRule] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
     space: ClassVar[str] = ""
     tag: ClassVar[str] = ""

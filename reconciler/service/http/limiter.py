@@ -45,7 +45,7 @@ class TooLate(Exception):
     """The turn would begin after the time that was given for all of them."""
 
 
-class Pace(Protocol):
+class Pacer(Protocol):
     """Whom a limiter asks for turns. Raises StoreError where it cannot tell.
 
     `ceiling` is in turns a second, 0 for none known: then nobody asks. `ahead_s` is how many seconds'
@@ -102,7 +102,7 @@ class Limiter:
     """
 
     def __init__(
-        self, pace: Pace, *, concurrency: int, timing: Timing, ends_at: float = float("inf")
+        self, pace: Pacer, *, concurrency: int, timing: Timing, ends_at: float = float("inf")
     ) -> None:
         self._places = asyncio.Semaphore(concurrency)
         self._gate = asyncio.Lock()

@@ -111,7 +111,7 @@ _FOREIGN_404 = Sense(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RefusalRow:
     """Statuses from `low` to `high` whose error code holds `code` -> what they mean."""
 
     low: int
@@ -127,26 +127,26 @@ class Row:
 
 # The service answers "too fast" with 403 and an error code. Read by its status alone, every throttled call
 # would be a refusal of the credentials, and stop the run.
-TABLE: tuple[Row, ...] = (
-    Row(401, 401, "", _LOGIN, "facts 8"),
-    Row(403, 403, "OVER_QPS", _FAST, "facts 8"),
-    Row(403, 403, "OVER_QPD", _QUOTA, "facts 8"),
-    Row(403, 403, "", _DENIED, "facts 8"),
-    Row(429, 429, "OVER_QPD", _QUOTA, "facts 8: both are named, their pairing is assumed"),
-    Row(429, 429, "", _FAST, "facts 8"),
-    Row(503, 503, "", _BUSY, "RFC 9110, 15.6.4"),
-    Row(408, 408, "", _SLOW, "RFC 9110, 15.5.9"),
-    Row(404, 404, "", _ABSENT, "facts 2 and 8"),
-    Row(405, 405, "", _METHOD, "spec 7, facts 4"),
-    Row(413, 413, "", _LARGE, "facts 8"),
-    Row(415, 415, "", _MEDIA, "facts 8 and 10"),
-    Row(400, 499, "", _INPUT, "facts 8: 400 and 422; the others are assumed"),
-    Row(303, 303, "", _SEE_OTHER, "RFC 9110, 15.4.4"),
-    Row(300, 399, "", _MOVED, "facts 8 and 10"),
-    Row(501, 501, "", _METHOD, "facts 4 and 8"),
-    Row(505, 505, "", _METHOD, "RFC 9110, 15.6.6"),
-    Row(500, 599, "", _FAILED, "facts 8: 500; gateways' own codes are assumed to be alike"),
-    Row(0, 999, "", _STRANGE, "RFC 9110, 15"),
+TABLE: tuple[RefusalRow, ...] = (
+    RefusalRow(401, 401, "", _LOGIN, "facts 8"),
+    RefusalRow(403, 403, "OVER_QPS", _FAST, "facts 8"),
+    RefusalRow(403, 403, "OVER_QPD", _QUOTA, "facts 8"),
+    RefusalRow(403, 403, "", _DENIED, "facts 8"),
+    RefusalRow(429, 429, "OVER_QPD", _QUOTA, "facts 8: both are named, their pairing is assumed"),
+    RefusalRow(429, 429, "", _FAST, "facts 8"),
+    RefusalRow(503, 503, "", _BUSY, "RFC 9110, 15.6.4"),
+    RefusalRow(408, 408, "", _SLOW, "RFC 9110, 15.5.9"),
+    RefusalRow(404, 404, "", _ABSENT, "facts 2 and 8"),
+    RefusalRow(405, 405, "", _METHOD, "spec 7, facts 4"),
+    RefusalRow(413, 413, "", _LARGE, "facts 8"),
+    RefusalRow(415, 415, "", _MEDIA, "facts 8 and 10"),
+    RefusalRow(400, 499, "", _INPUT, "facts 8: 400 and 422; the others are assumed"),
+    RefusalRow(303, 303, "", _SEE_OTHER, "RFC 9110, 15.4.4"),
+    RefusalRow(300, 399, "", _MOVED, "facts 8 and 10"),
+    RefusalRow(501, 501, "", _METHOD, "facts 4 and 8"),
+    RefusalRow(505, 505, "", _METHOD, "RFC 9110, 15.6.6"),
+    RefusalRow(500, 599, "", _FAILED, "facts 8: 500; gateways' own codes are assumed to be alike"),
+    RefusalRow(0, 999, "", _STRANGE, "RFC 9110, 15"),
 )
 
 

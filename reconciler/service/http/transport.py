@@ -32,7 +32,7 @@ from reconciler.service.http import caches, media, refusals
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.connections import Connections
 from reconciler.service.http.exchange import decided_by_body, exchange
-from reconciler.service.http.limiter import Limiter, LocalPace, Pace, TooLate
+from reconciler.service.http.limiter import Limiter, LocalPace, Pacer, TooLate
 from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.http.requests import Requests
 from reconciler.service.http.timing import Timing
@@ -76,7 +76,7 @@ class Transport:
         vendor: str,
         read_only: bool,
         caps: ProfileLimits = _NO_CAPS,
-        pace: Pace | None = None,
+        pace: Pacer | None = None,
     ) -> None:
         self.calls: Counter[str] = Counter()
         self._credentials = Credentials(service.auth, service.network.proxy)
@@ -256,7 +256,7 @@ class Transport:
             left_s=left_s,
             asked_s=seen.asked_s,
         )
-        if isinstance(decision, retry.Doubt):
+        if isinstance(decision, retry.LookFirst):
             raise refusals.doubt(seen.error)
         if isinstance(decision, retry.GiveUp):
             raise refusals.given_up(seen.error, decision.why)

@@ -27,7 +27,7 @@ from typing import Any
 from reconciler.core.normalize import instant
 from reconciler.service.answers import BadBody
 from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
-from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, LINK, Form, Rows, Shape, form_for
+from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, LINK, Form, ListForm, Shape, form_for
 from reconciler.service.xml.text import XSI, Element, Unfit, parse, write
 
 __all__ = ["Unfit", "decode", "encode"]
@@ -137,7 +137,7 @@ def _put(found: Document, key: str, elements: list[Element], shape: Shape) -> No
         _beside(found, key, elements)
 
 
-def _around(elements: list[Element], rows: Rows) -> bool:
+def _around(elements: list[Element], rows: ListForm) -> bool:
     """Whether this is one element around all rows, and not the rows themselves."""
     names, whole = {rows.item, *rows.also}, elements[0]
     if len(elements) > 1 or not whole.blank or not (rows.wrapped or key_of(whole) != rows.item):
@@ -145,7 +145,7 @@ def _around(elements: list[Element], rows: Rows) -> bool:
     return all(key_of(child) in names for child in whole.children)
 
 
-def _rows(elements: list[Element], rows: Rows) -> list[Any]:
+def _rows(elements: list[Element], rows: ListForm) -> list[Any]:
     """The rows of a list: within one element, or each an element of its own."""
     if _around(elements, rows):
         return [_object(child, rows.shape) for child in elements[0].children]

@@ -31,7 +31,7 @@ class Shape:
     numbers: frozenset[str] = frozenset()
     moments: frozenset[str] = frozenset()
     maps: frozenset[str] = frozenset()
-    lists: Mapping[str, "Rows"] = field(default_factory=dict)
+    lists: Mapping[str, "ListForm"] = field(default_factory=dict)
     objects: Mapping[str, "Shape"] = field(default_factory=dict)
     links: bool = False
 
@@ -43,7 +43,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ListForm:
     """A list: the element of one row, its shape, whether an element stands around all of them, and where."""
 
     item: str
@@ -60,7 +60,7 @@ class Form:
     root: str
     shape: Shape
     collection: str = ""
-    rows: Rows = Rows("")
+    rows: ListForm = ListForm("")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -73,8 +73,8 @@ ERROR = Shape(single=_words("errorSummary errorText errorDetail"), links=True)
 
 # What XML knows of a managed kind beside its row: how a field that is a list is written, lists that nobody
 # declares, and a root that is not the name of the kind.
-_FIELDS: Mapping[FieldType, Rows] = {
-    "channels": Rows(
+_FIELDS: Mapping[FieldType, ListForm] = {
+    "channels": ListForm(
         "messagingoption",
         Shape(
             attributes=_words("channel"),
@@ -82,11 +82,11 @@ _FIELDS: Mapping[FieldType, Rows] = {
             truths=_words("enabled"),
         ),
     ),
-    "custom": Rows("customField", Shape(single=_words("fieldName fieldValue searchKey"))),
+    "custom": ListForm("customField", Shape(single=_words("fieldName fieldValue searchKey"))),
 }
-_UNDECLARED: Mapping[str, Mapping[str, Rows]] = {
+_UNDECLARED: Mapping[str, Mapping[str, ListForm]] = {
     "contact": {
-        "locations": Rows("location", Shape(single=_words("type"), numbers=_words("longitude latitude")))
+        "locations": ListForm("location", Shape(single=_words("type"), numbers=_words("longitude latitude")))
     }
 }
 _ROOTS = {"callback": "companyapicallback"}
@@ -98,7 +98,9 @@ _PARTS = ("email", "voice", "web", "social", "dlr", "features", "whatsapp", "rcs
 # Posts stand in an element of their own name, each with its place as an attribute (public samples).
 _SOCIAL = Shape(
     lists={
-        "social": Rows("social", Shape(attributes=_words("id"), single=_words("body type")), wrapped=False)
+        "social": ListForm(
+            "social", Shape(attributes=_words("id"), single=_words("body type")), wrapped=False
+        )
     }
 )
 _MESSAGE = Shape(
@@ -126,8 +128,8 @@ _DELIVERY = Shape(
 _STATUS = Shape(
     single=_words("name info"),
     lists={
-        "categories": Rows("status", _CATEGORY, also=_words("category")),
-        "status": Rows("status", _DELIVERY, wrapped=False),
+        "categories": ListForm("status", _CATEGORY, also=_words("category")),
+        "status": ListForm("status", _DELIVERY, wrapped=False),
     },
     links=True,
 )
@@ -166,7 +168,7 @@ _IMPORT = Shape(
 
 
 def _listed(root: str, shape: Shape, collection: str, item: str = "") -> Form:
-    return Form(root, shape, collection, Rows(item or root, shape, space=DAP))
+    return Form(root, shape, collection, ListForm(item or root, shape, space=DAP))
 
 
 _RESPONSES = _listed("", _RESPONSE, "messageresponses", "response")
@@ -181,7 +183,7 @@ FORMS: Mapping[str, Form] = {
     "messagestatus": _listed("", _STATUS, "messageStatuses", "messageStatus"),
     "messageresponse": _RESPONSES,
     "messageresponses": _RESPONSES,
-    "api-call": Form("call", _CALL, "calls", Rows("call", _CALL, wrapped=False)),
+    "api-call": Form("call", _CALL, "calls", ListForm("call", _CALL, wrapped=False)),
     "company": Form("company", Shape(single=_words("id"), links=True)),
     "auth": Form("auth", Shape(single=_words("token"), links=True)),
     "deliveryResponse": Form("deliveryResponse", _REPLY),
@@ -198,12 +200,12 @@ def form_for(media: str) -> Form:
 def form_of(kind: Kind) -> Form:
     """The form of a managed kind, as its row has it."""
     shape = _shape_of(kind)
-    return Form(_ROOTS.get(kind.name, kind.name), shape, kind.plural, Rows(kind.name, shape, space=DAP))
+    return Form(_ROOTS.get(kind.name, kind.name), shape, kind.plural, ListForm(kind.name, shape, space=DAP))
 
 
 def _shape_of(kind: Kind) -> Shape:
     lists = {one.wire or one.name: _FIELDS[one.type] for one in kind.fields if one.type in _FIELDS}
-    lists |= {child.plural: Rows(child.name, _shape_of(child)) for child in children(kind.name)}
+    lists |= {child.plural: ListForm(child.name, _shape_of(child)) for child in children(kind.name)}
     lists |= _UNDECLARED.get(kind.name, {})
     objects = {kind.wire.get(head, head): _texts(fields) for head, fields in kind.groups.items()}
     # By its fields somebody is recognized, and they decide what is sent: a second value must not hide one.
