@@ -7,7 +7,7 @@ workspaces (modules of these names), carrying a call out (http/transport.py).
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Literal
+from typing import Literal, TypeVar
 
 from reconciler.model.kinds import BUILT_IN, CONTACT, DEVICE, RESOURCE
 from reconciler.model.own_kinds import own_kinds
@@ -150,6 +150,9 @@ class ServiceClient(Reader):
         return self._collections[kind]
 
 
+R = TypeVar("R", bound=Reader)
+
+
 def paced(service: Service, salt: str) -> tuple[str, float]:
     """What a shared pace is asked for with: the credential's keyed hash, and turns a second (0: no limit).
 
@@ -163,46 +166,43 @@ def paced(service: Service, salt: str) -> tuple[str, float]:
     )
 
 
-@asynccontextmanager
-async def open_reader(
+def open_reader(
     service: Service,
     *,
     timing: Timing,
     connections: Connections | None = None,
     pace: Pacer | None = None,
-) -> AsyncIterator[Reader]:
+) -> AbstractAsyncContextManager[Reader]:
     """A client that can only read, for as long as the context lasts. See `open_client`."""
-    async with _opened(service, timing, connections, pace, read_only=True) as (transport, profile):
-        yield Reader(transport, profile, window=service.limits.concurrency, timing=timing)
+    return _opened(Reader, service, timing, connections, pace, read_only=True)
 
 
-@asynccontextmanager
-async def open_client(
+def open_client(
     service: Service,
     *,
     timing: Timing,
     connections: Connections | None = None,
     pace: Pacer | None = None,
-) -> AsyncIterator[ServiceClient]:
+) -> AbstractAsyncContextManager[ServiceClient]:
     """A client that can read and write, for as long as the context lasts. Sends nothing by itself.
 
     `connections` stand in for the network, and stay their owner's to close. `pace` is one that several
     programs share (see `paced`); None: this one keeps its own, by the settings.
     Raises SettingsError for a base address, credentials or a profile that cannot be used.
     """
-    async with _opened(service, timing, connections, pace, read_only=False) as (transport, profile):
-        yield ServiceClient(transport, profile, window=service.limits.concurrency, timing=timing)
+    return _opened(ServiceClient, service, timing, connections, pace, read_only=False)
 
 
 @asynccontextmanager
 async def _opened(
+    made: type[R],
     service: Service,
     timing: Timing,
     given: Connections | None,
     pace: Pacer | None,
     *,
     read_only: bool,
-) -> AsyncIterator[tuple[Transport, Profile]]:
+) -> AsyncIterator[R]:
     profile = bring_kinds(service.profile)
     connections = given or open_connections(service)
     try:
@@ -215,7 +215,7 @@ async def _opened(
             caps=profile.limits,
             pace=pace,
         )
-        yield transport, profile
+        yield made(transport, profile, window=service.limits.concurrency, timing=timing)
     finally:
         # Connections that were given may carry other clients as well.
         if given is None:

@@ -1,14 +1,16 @@
 """Lists that tell no totals: all their rows, one page after the other.
 
-Belongs here: noticing the end of such a list. Not here: lists that count their rows (paging.py), the
-request of a page (whoever walks).
+Belongs here: noticing the end of such a list, and asking for its pages. Not here: lists that count their rows
+(paging.py), what is asked for, and what a page looks like (whoever walks).
 """
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
-from reconciler.service.answers import BadBody
+from reconciler.service.answers import Answer, BadBody, Call
 from reconciler.service.found import Found, Page
+from reconciler.service.http.transport import Transport
 from reconciler.service.paging import PageCount
 
 stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
@@ -45,6 +47,18 @@ async def walk(fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
             return tuple(rows.values())
         before = seen
         offset += len(page.rows)
+
+
+async def fetched(
+    transport: Transport, asked: Call, read: Callable[[Answer, int], Page], *, limit: int, named: bool
+) -> tuple[Found, ...]:
+    """All rows of the list that `asked` is about. `read` makes a page of the answer for one offset."""
+
+    async def fetch(offset: int) -> Page:
+        query = (*asked.query, ("limit", str(limit)), ("offset", str(offset)))
+        return await transport.call(replace(asked, query=query), lambda answer: read(answer, offset))
+
+    return await walk(fetch, named=named)
 
 
 def _content(page: Page, *, named: bool) -> tuple[object, ...]:

@@ -17,8 +17,6 @@ from msgspec import Struct
 from reconciler.model.settings import Proxy, Secret
 from reconciler.service.http.urls import HOST, Base, Unusable, is_loopback
 
-VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
-
 # Small letters go first, as in curl and urllib. A variable that is empty counts as one that is not set, as in
 # curl and Go.
 _NAMED: Mapping[str, tuple[str, ...]] = {

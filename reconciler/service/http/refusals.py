@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import TypeVar
 
 from reconciler.core.retry import Failure, retry_after_s
 from reconciler.errors import (
@@ -161,6 +162,9 @@ SUCCESSES: Mapping[str, Mapping[int, str]] = {
 }
 
 
+E = TypeVar("E", bound=ServiceError)
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A failed try: its row of A8, the error to raise if it stays so, and the wait that was asked for."""
@@ -182,14 +186,9 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
         sense = _FOREIGN_404
     words = shown(conceal(told.words))
     said = f': "{words}"' if words else ""
-    message = f"{call}: {sense.what} ({answer.status}){said}."
-    error = sense.error(
-        message,
-        next=_listed(call) or sense.next if sense is _ABSENT else sense.next,
-        method=call.method,
-        path=call.path,
-        status=answer.status,
-        code=code,
+    hint = (_listed(call) if sense is _ABSENT else "") or sense.next
+    error = about(
+        call, sense.error, f"{sense.what} ({answer.status}){said}.", hint, status=answer.status, code=code
     )
     if not isinstance(error, Throttled):
         return Seen(sense.failure, error)
@@ -205,18 +204,15 @@ def _listed(call: Call) -> str:
     return next((advice for name, advice in _LISTED.items() if f"/{name}/" in call.path), "")
 
 
+def about(call: Call, error: type[E], what: str, hint: str, *, status: int = 0, code: str = "") -> E:
+    """Return an error that names the call, says what is wrong with it, and what to do."""
+    return error(f"{call}: {what}", next=hint, method=call.method, path=call.path, status=status, code=code)
+
+
 def broken(call: Call, seen: Broken) -> Seen:
     """No complete answer: Unavailable for now."""
-    return Seen(
-        seen.failure,
-        Unavailable(
-            f"{call}: {seen.what}.",
-            next=seen.next or _LATER,
-            method=call.method,
-            path=call.path,
-            status=seen.status,
-        ),
-    )
+    hint = seen.next or _LATER
+    return Seen(seen.failure, about(call, Unavailable, f"{seen.what}.", hint, status=seen.status))
 
 
 def no_success(call: Call, answer: Answer) -> Seen:
@@ -227,25 +223,14 @@ def no_success(call: Call, answer: Answer) -> Seen:
 
 def cached(call: Call, answer: Answer, why: str) -> Seen:
     """What an answer from a cache means: nothing. It is asked for again, at an address that is new."""
-    error = Cached(
-        f"{call}: a cache between this machine and the service answers, and not the service: {why}.",
-        next="let the proxy or gateway before service.base_url store no answers (docs/service.md, Caches).",
-        method=call.method,
-        path=call.path,
-        status=answer.status,
-    )
-    return Seen(Failure.LOST, error)
+    what = f"a cache between this machine and the service answers, and not the service: {why}."
+    hint = "let the proxy or gateway before service.base_url store no answers (docs/service.md, Caches)."
+    return Seen(Failure.LOST, about(call, Cached, what, hint, status=answer.status))
 
 
 def malformed(call: Call, what: str, *, status: int = 200) -> Malformed:
     """The answer is not what the specification says: `what` is wrong with it, without its values."""
-    return Malformed(
-        f"{call}: the answer cannot be used: {what}.",
-        next=_BASE,
-        method=call.method,
-        path=call.path,
-        status=status,
-    )
+    return about(call, Malformed, f"the answer cannot be used: {what}.", _BASE, status=status)
 
 
 @contextmanager

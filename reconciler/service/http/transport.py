@@ -219,19 +219,16 @@ class Transport:
     def _accepted(self, call: Call) -> None:
         """Refuse a write after a 401, though it began before it."""
         if self._refused and call.method != "GET":
-            what = f"{call}: not sent, because the service does not accept the user name and password."
-            raise Unauthorized(what, next=self._refused, method=call.method, path=call.path)
+            what = "not sent, because the service does not accept the user name and password."
+            raise refusals.about(call, Unauthorized, what, self._refused)
 
     @staticmethod
     def _young(call: Call, age_s: float) -> None:
         """Refuse a write that has waited for its turn, or its next try, for too long."""
         if call.method != "GET" and age_s > write_age_max_s:
-            raise Unavailable(
-                f"{call}: not sent, because it waited for its turn for {age_s:.0f} s.",
-                next="run it again; lower service.limits.concurrency where the service is slow.",
-                method=call.method,
-                path=call.path,
-            )
+            what = f"not sent, because it waited for its turn for {age_s:.0f} s."
+            hint = "run it again; lower service.limits.concurrency where the service is slow."
+            raise refusals.about(call, Unavailable, what, hint)
 
     def may_repeat(self) -> bool:
         """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts."""
@@ -328,9 +325,8 @@ class Transport:
         date = answer.headers.get("date", "")
         behind_s = self._clock.behind_s(date, asked_at)
         self._clock.note(date, self._timing.monotonic())
-        # What may be believed: a success, and a 404. Every other answer ends in an error anyway.
-        believed = 200 <= answer.status < 300 or answer.status == HTTPStatus.NOT_FOUND  # noqa: PLR2004 - the class of success
-        if call.method != "GET" or not believed:
+        # Every answer that its body does not decide ends in an error anyway.
+        if call.method != "GET" or not decided_by_body(answer.status):
             return ""
         late = f"its Date is {behind_s:.0f} s behind the service's clock" if behind_s else ""
         return caches.told(answer.headers) or late
@@ -344,13 +340,11 @@ class Transport:
 
     def _after_run(self, call: Call | None = None) -> Unavailable:
         """What a call, or a look and its write, end with whose turn would come when the run is over."""
-        what = f"{call}: not sent" if call else "nothing was sent"
-        return Unavailable(
-            f"{what}, because the run's deadline of {self._limits.deadline_s:g} s comes first.",
-            next="raise service.limits.deadline_s, or split the work with --only.",
-            method=call.method if call else "",
-            path=call.path if call else "",
-        )
+        why = f"because the run's deadline of {self._limits.deadline_s:g} s comes first."
+        hint = "raise service.limits.deadline_s, or split the work with --only."
+        if call is None:
+            return Unavailable(f"nothing was sent, {why}", next=hint)
+        return refusals.about(call, Unavailable, f"not sent, {why}", hint)
 
     @staticmethod
     def _try_time(call: Call, attempt: int, left_s: float) -> float:

@@ -17,7 +17,7 @@ from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.model.messaging.messages import Callback, CallbackCall
 from reconciler.model.profile import Profile
 from reconciler.service import shapes, unpaged
-from reconciler.service.answers import Call
+from reconciler.service.answers import Answer, Call
 from reconciler.service.found import Found, Page
 from reconciler.service.http import refusals, urls
 from reconciler.service.http.transport import Transport
@@ -68,15 +68,11 @@ class ReadCallbacks:
         return tuple(each for each in found if status in (None, each.status))
 
     async def _walk(self, asked: Call, key: str) -> "tuple[Found, ...]":
-        async def fetch(offset: int) -> Page:
-            paged = (("limit", str(self._profile.page_max)), ("offset", str(offset)))
-            call = Call("GET", asked.path, asked.media, (*asked.query, *paged))
-            return await self._transport.call(
-                call, lambda answer: shapes.page(answer, key, offset, self._profile)
-            )
+        def read(answer: Answer, offset: int) -> Page:
+            return shapes.page(answer, key, offset, self._profile)
 
         # Nobody says whether these lists have pages or totals: they are walked to their end sign.
-        return await unpaged.walk(fetch, named=True)
+        return await unpaged.fetched(self._transport, asked, read, limit=self._profile.page_max, named=True)
 
 
 class Callbacks(ReadCallbacks):

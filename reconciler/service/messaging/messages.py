@@ -30,7 +30,7 @@ from reconciler.model.messaging.messages import (
 )
 from reconciler.model.profile import Profile
 from reconciler.service import shapes, unpaged
-from reconciler.service.answers import Call
+from reconciler.service.answers import Answer, Call
 from reconciler.service.found import Found, Page
 from reconciler.service.http import refusals, urls
 from reconciler.service.http.timing import Timing
@@ -94,17 +94,13 @@ class ReadMessages:
             *(message_requests.criteria(first, last) if first and last else ()),
             *((("viewType", "shared"),) if shared else ()),
         )
-        path = self._path(workspace)
 
-        async def fetch(offset: int) -> Page:
-            call = Call("GET", path, "message", (*self._paged(offset), *criteria))
-            return await self._transport.call(
-                call, lambda answer: shapes.page(answer, message_shapes.collection, offset, self._profile)
-            )
+        def read(answer: Answer, offset: int) -> Page:
+            return shapes.page(answer, message_shapes.collection, offset, self._profile)
 
-        call = Call("GET", path, "message")
+        call = Call("GET", self._path(workspace), "message", criteria)
         with refusals.readable(call):
-            found = [message_shapes.row(row) for row in await unpaged.walk(fetch, named=True)]
+            found = [message_shapes.row(row) for row in await self._walk(call, read, named=True)]
         if first is None or last is None:
             return tuple(found)
         return tuple(
@@ -229,16 +225,16 @@ class ReadMessages:
         return Progress(statuses, counts, answered)
 
     async def _rows(self, asked: Call, key: str) -> "tuple[Found, ...]":
-        async def fetch(offset: int) -> Page:
-            call = Call(asked.method, asked.path, asked.media, (*asked.query, *self._paged(offset)))
-            return await self._transport.call(
-                call, lambda answer: message_shapes.rows(answer, key, offset, self._profile)
-            )
+        def read(answer: Answer, offset: int) -> Page:
+            return message_shapes.rows(answer, key, offset, self._profile)
 
-        return await unpaged.walk(fetch, named=False)
+        return await self._walk(asked, read, named=False)
 
-    def _paged(self, offset: int) -> tuple[tuple[str, str], ...]:
-        return ("limit", str(self._profile.page_max)), ("offset", str(offset))
+    async def _walk(
+        self, asked: Call, read: Callable[[Answer, int], Page], *, named: bool
+    ) -> "tuple[Found, ...]":
+        limit = self._profile.page_max
+        return await unpaged.fetched(self._transport, asked, read, limit=limit, named=named)
 
     def _path(self, workspace: str, message_id: str | None = None, view: str = "") -> str:
         within = "/workspaces/{wid}" if workspace else ""
