@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from reconciler.core import normalize, ticket
 from reconciler.core.match import Index
 from reconciler.core.observe import observed
+from reconciler.core.rules import Key
 from reconciler.errors import NotFound
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
 from reconciler.live.wanted import Wanted
@@ -43,10 +44,11 @@ class ScopeReader:
         self.seen = -1  # rows of a scan
         self.tickets = 0  # rows of a scan that belong to the lock in the service, and are nobody's
         self.owners = {record.remote_id: address for address, record in wanted.records.items()}
-        self.declared = Index(wanted.entities.values(), wanted.rules.keys(self.kind.name))
+        self.keys = wanted.rules.keys(self.kind.name)
+        self.declared = Index(wanted.entities.values(), self.keys)
         looks = [_Look(record.sent) for record in wanted.records.values()]
         looks += [_Look(entity.fields) for entity in wanted.entities.values()]
-        self.ours = Index(looks, wanted.rules.keys(self.kind.name))
+        self.ours = Index(looks, self.keys)
         self.namesakes = Index(looks, (self.kind.listing.alike,) if self.kind.listing.alike else ())
         self.earlier = {one for record in wanted.records.values() for one in record.earlier}
         self.least = self.kind.listing.always  # what any row tells, however brief
@@ -140,16 +142,12 @@ class ScopeReader:
         """Return a filter for every identity of somebody recorded, but for our mark: one search finds all."""
         entity, record = self.wanted.entities.get(address), self.wanted.records[address]
         fields = {**record.sent, **(entity.fields if entity else {})}
-        return [
-            {path: str(fields[path]).strip() for path in key}
-            for key in self.wanted.rules.identity.of(self.kind.name)
-            if all(fields.get(path) for path in key)
-        ]
+        return _filters(self.wanted.rules.identity.of(self.kind.name), fields)
 
     def _shares(self, found: Found) -> bool:
         """Whether a row may be somebody of ours: it is alike by an identity, or too brief to tell."""
         fields = self._entity(found).fields
-        told = any(path in fields for key in self.wanted.rules.keys(self.kind.name) for path in key)
+        told = any(path in fields for key in self.keys for path in key)
         return not told or bool(self.ours.sharing(fields))
 
     async def _searched(self, rows: Sequence[LiveEntity], *, marks: bool) -> list[LiveEntity]:
@@ -164,7 +162,7 @@ class ScopeReader:
             for a, e in self.wanted.entities.items()
             if a not in found and (marks or a in self.wanted.records)
         ]
-        searches = [search for entity in nameless for search in self._searches(entity)]
+        searches = [search for entity in nameless for search in _filters(self.keys, entity.fields)]
         if marks and self.mark:
             searches.append({self.mark: f"{self.wanted.rules.stack}/"})
         hits: dict[str, Found] = {}
@@ -183,14 +181,6 @@ class ScopeReader:
             rows += row or []
             looks += [one.remote_id] if row is None else []
         return rows + await self._get(looks)
-
-    def _searches(self, entity: Entity) -> list[dict[str, str]]:
-        """Return a filter for every identity that the entity has, in order of preference."""
-        return [
-            {path: str(entity.fields[path]).strip() for path in key}
-            for key in self.wanted.rules.keys(self.kind.name)
-            if all(entity.fields.get(path) for path in key)
-        ]
 
     # Calls, each counted once.
 
@@ -291,3 +281,12 @@ class ScopeReader:
                 for kind, one in inside(self.kind, found)
             ),
         ]
+
+
+def _filters(keys: Iterable[Key], fields: Fields) -> list[dict[str, str]]:
+    """Return a filter for every identity that these fields have, in order of preference."""
+    return [
+        {path: str(fields[path]).strip() for path in key}
+        for key in keys
+        if all(fields.get(path) for path in key)
+    ]

@@ -76,21 +76,7 @@ def _json(body: bytes) -> dict[str, Any]:
         raise BadBody("it is a page in HTML or XML, and not JSON")
     if not _few_values(body):
         raise BadBody(f"it has more than {values_max} values")
-    try:
-        found = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=_object,
-            parse_constant=_constant,
-            parse_float=_float,
-        )
-    except UnicodeDecodeError:
-        raise BadBody("it is not UTF-8") from None
-    except RecursionError:
-        raise BadBody(f"it is nested deeper than {depth_max} levels") from None
-    except BadBody:
-        raise
-    except ValueError:
-        raise BadBody("it is not well-formed JSON, or was cut off") from None
+    found = _parsed(body)
     # An object closes itself, so a body that was cut anywhere is never accepted.
     if not isinstance(found, dict):
         raise BadBody("it is JSON, but no object")
@@ -100,6 +86,21 @@ def _json(body: bytes) -> dict[str, Any]:
     if _SURROGATE.search(body):
         _refuse_surrogates(found)
     return found
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(
+            body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
+        )
+    except UnicodeDecodeError:
+        raise BadBody("it is not UTF-8") from None
+    except RecursionError:
+        raise BadBody(f"it is nested deeper than {depth_max} levels") from None
+    except BadBody:
+        raise
+    except ValueError:
+        raise BadBody("it is not well-formed JSON, or was cut off") from None
 
 
 def encode(body: Mapping[str, Any], kind: str = "", form: Form = "json") -> bytes:

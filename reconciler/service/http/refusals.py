@@ -29,6 +29,7 @@ from reconciler.service.answers import Answer, BadBody, Broken, Call
 from reconciler.service.http import media
 
 text_max = 300  # characters of the service's own words in a message
+worded = (400, 422)  # facts 8: these say in words what is wrong with the body
 over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second
 
 _LATER = "run it again later; if it stays so, ask the people who run the service."

@@ -285,6 +285,12 @@ class Transport:
         remembered = self._remembered(call, answer, asked_at)
         if remembered:
             return refusals.cached(call, answer, remembered)
+        return await self._read(call, answer, read, ends_at)
+
+    async def _read(
+        self, call: Call, answer: Answer, read: Callable[[Answer], T], ends_at: float
+    ) -> "_Done[T] | refusals.Seen":
+        """What an answer means, by `ends_at` on the clock of the event loop."""
         # Larger ones are decoded in a thread: the loop has leases to renew and signals to hear meanwhile.
         if len(answer.body) <= beside_bytes:
             return self._meaning(call, answer, read)

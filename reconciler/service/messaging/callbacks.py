@@ -36,8 +36,6 @@ key_max = 128
 email_max = 64
 ids_max = 100  # calls that one request marks: their ids travel in its address
 
-_WORDED = (400, 422)  # facts 8: these say in words what is wrong with the body
-
 
 class ReadCallbacks:
     """The callbacks of the account, for reading."""
@@ -151,7 +149,7 @@ def _writing(callback: Callback | None = None) -> Iterator[None]:
         repeats = withhold(error, (callback.auth.key.reveal(),) if callback and callback.auth else ())
         if isinstance(error, InDoubt):
             error.next = "list the callbacks and their calls before anything is sent again."
-        elif error.status in _WORDED:
+        elif error.status in refusals.worded:
             look = "check its name, url and key" if repeats else "read the service's words above"
             error.next = f"{look} and mend the callback; nothing was changed."
         raise

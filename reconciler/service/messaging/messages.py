@@ -42,7 +42,6 @@ View = Literal["summary", "detailed"]
 polls_max = 100_000  # looks of one `follow`
 
 _DETAILED, _SUMMARY = ("view", "detailed"), ("view", "summary")
-_WORDED = (400, 422)  # facts 8: these say in words what is wrong with the body
 _IN_DOUBT = (
     "list the messages of the last minutes (`messages list`) and ask a recipient; "
     "send it again only when you know that it did not go out."
@@ -263,7 +262,7 @@ class Messages(ReadMessages):
             error.next = _IN_DOUBT
             raise
         except Rejected as error:
-            if error.status in _WORDED:
+            if error.status in refusals.worded:
                 error.next = "read the service's words above and mend the message; nothing was sent."
             raise
         return Sent(message_id, self._path(workspace, message_id))
