@@ -152,7 +152,7 @@ class Throttled(Temporary):
 
 
 class Unavailable(Temporary):
-    """No answer, or an answer that speaks of passing trouble. Nothing is known to have been done."""
+    """No answer, or an answer that says to try later. Nothing is known to have been done."""
 
 
 class Cached(Temporary):
@@ -160,7 +160,7 @@ class Cached(Temporary):
 
 
 class NotSent(Unavailable):
-    """A write that has certainly not left us. Whoever looks again may send it."""
+    """A write that was certainly not sent. It may be sent after another look."""
 
 
 class Permanent(ServiceError):
@@ -210,7 +210,7 @@ class Interrupted(ReconcilerError):
 
 
 class ProgramError(ReconcilerError):
-    """A mistake of ours: an exception that nobody expected. `places` say where, the innermost first."""
+    """A bug of this program: an unexpected exception. `places` say where, the innermost first."""
 
     def __init__(self, message: str, *, next: str, places: tuple[str, ...]) -> None:  # noqa: A002 - the word that users read
         super().__init__(message, next=next)

@@ -165,7 +165,7 @@ async def resume(
 ) -> Run | None:
     """Settle what earlier runs left in doubt, then carry out what is left of the last one's plan, just so.
 
-    What planning now would do besides is told to `observer`, and not done. None where nothing is to be
+    What planning now would do besides is given to `observer`, and not done. None where nothing is to be
     resumed. The guard has the consent that was given then. `observer` is not asked: it was, then. The run's
     outcomes begin with what was settled. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any
     write.

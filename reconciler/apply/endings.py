@@ -98,7 +98,7 @@ def answered(
 def _doubted(run: Session, attempt: Attempt, what: str, *, answered: bool = False) -> Outcome:
     """Write down that it may still land; what becomes of it is settled at the end of the run."""
     run.doubts.append(Doubt(attempt, run.context.timing.monotonic(), what, answered))
-    # Nobody waits for it: the intent is durable already, and open until something is written that ends it.
+    # No caller waits for it: the intent is durable already, and open until something is written that ends it.
     run.ledger.later(Batch(intents=(run.intent(attempt, run.context.limits.settle_s),)))
     return attempt.outcome("in doubt", what, IN_DOUBT)
 

@@ -62,7 +62,7 @@ async def apply(
             carrying.ended(outcome)
         carrying.end_what_never_began()
     finally:
-        # Before anybody is told that the run has ended: what is told is on disk.
+        # Before the end of the run is reported: whatever is reported is on disk.
         await run.ledger.close()
     return _report(run, started_at), run.shown
 
@@ -92,7 +92,7 @@ class _Carrying:
             self.run.halt(Halt("fail-fast", what, outcome.next or "plan again"))
 
     def ended(self, outcome: Outcome) -> None:
-        """Keep how a change has ended, for good, and tell it."""
+        """Record how a change has ended, and report it."""
         self.run.outcomes[outcome.address] = outcome
         self.on_outcome(outcome)
 

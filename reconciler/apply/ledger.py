@@ -64,7 +64,7 @@ class Ledger:
         await done
 
     def later(self, batch: Batch) -> None:
-        """Write `batch` down while nobody waits for it; `close` does."""
+        """Write `batch` in the background; `close` waits for it."""
         self._add(batch, None)
 
     async def check(self) -> None:
@@ -98,7 +98,7 @@ class Ledger:
             try:
                 await self._commit(taken, self._lock if _locked(taken) else None)
             except LockHeld as error:
-                # What was done stays done, whoever is the writer now. Nothing else is written.
+                # Results are written also after the lock was lost: it happened. Nothing else is written.
                 await self._results(_refused(taken, error))
             except Exception as error:  # noqa: BLE001 - whoever waits must hear of it, also of a mistake of ours
                 self._broke(taken, error)

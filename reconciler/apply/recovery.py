@@ -65,7 +65,7 @@ async def settle_unfinished(
 
 
 async def _waited_out(run: Session, intents: Iterable[Intent]) -> bool:
-    """Whether none of these can land any more, and we may still look. The lock's lease is kept alive."""
+    """Whether none of these can land any more, and we may still look. The lock's lease is renewed."""
     context = run.context
     # Counted from when the lock became ours: whoever held it before could send until then, and no longer.
     locked_for_s = context.timing.monotonic() - context.locked_at

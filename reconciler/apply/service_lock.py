@@ -141,7 +141,7 @@ class TicketLock(ServiceLock):
             await self._withdraw()
 
     async def standing(self) -> dict[str, Ticket]:
-        """Return every ticket of this stack by its remote id, dead ones included. Takes nothing."""
+        """Return every ticket of this stack by its remote id, expired ones too. Changes nothing."""
         found = await self._read()
         return {one: it for one, it in found.by_id.items() if it.stack == self._terms.stack}
 
@@ -176,7 +176,7 @@ class TicketLock(ServiceLock):
         mine, born_by = await self._created(found)
         decides, other = await self._listed(mine, born_by)
         if other is not None:
-            with suppress(InDoubt, Temporary):  # it holds nobody up who goes before us, and its lease ends
+            with suppress(InDoubt, Temporary):  # it delays no run before us, and its lease ends
                 await self._withdraw()
             return other
         await self._tidied(decides)

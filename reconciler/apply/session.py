@@ -93,13 +93,13 @@ class Session:
         """Return what a write that is done leaves in the store, and remember `row`, what was seen of it."""
         if row is not None:
             self.shown[record.address] = row
-        if record.address in self.plan.gone:  # an undo gives it back to whoever had it
+        if record.address in self.plan.gone:  # an undo ends our ownership
             return Batch(forget=(record.address,))
         adopted = self.plan.created_at if record.address in self.adopting else ""
         return Batch(remember=(traced(record, self.records.get(record.address), adopted=adopted),))
 
     def id_conflict(self, address: Address, remote_id: str) -> str:
-        """Why what was just made for `address` cannot have this id; "" where nothing speaks against it."""
+        """Why what was just made for `address` cannot have this id; "" where it can."""
         owner = self.known.get((address.kind, address.workspace, remote_id), address)
         if owner == address:
             return ""

@@ -215,6 +215,6 @@ async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) 
     """Return `outcome` when it is durable, together with what it did."""
     # Set first: cut off while it waits for the disk, the change has ended so; the ledger writes it anyway.
     attempt.ending = outcome
-    # One transaction: an ending without its record would leave what we made as nobody's.
+    # One transaction: an ending without its record would leave what we made without an owner.
     await run.ledger.after_call(structs.replace(batch, ended=(outcome,)))
     return outcome

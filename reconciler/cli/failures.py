@@ -20,7 +20,7 @@ from reconciler.errors import (
 )
 from reconciler.report.lines import Line, line, sentence
 
-problems_max = 1000  # mistakes shown of one run; nobody reads more, and a terminal keeps no more
+problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
 
 
 def error_lines(error: ReconcilerError) -> tuple[Line, ...]:

@@ -144,7 +144,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         output.silence(sys.stdout)
         return 0
-    except Exception as error:  # noqa: BLE001 - our own mistake is told as every other error, without its text
+    except Exception as error:  # noqa: BLE001 - a bug is reported like any error, without its text
         mistake = mistakes.described(error)
         output.failure(mistake, as_json=as_json)
         return mistake.exit_code

@@ -1,4 +1,4 @@
-"""Exceptions that nobody expected: our own mistakes, told as every other error is told.
+"""Unexpected exceptions: bugs of this program, reported like every other error.
 
 Belongs here: the text of such an error, and the hooks by which Python and the libraries would print a
 traceback of their own. Not here: printing (output.py), and errors that a user can meet (errors.py).

@@ -88,10 +88,10 @@ def failure(error: ReconcilerError, *, as_json: bool) -> None:
         try:
             json(failures.error_json(error))
         except OutputLost:
-            pass  # a person is told instead, and the exit code stays that of the error
+            pass  # stderr says it instead, and the exit code stays that of the error
         else:
             return
-    with suppress(OutputLost):  # nobody is left who could be told
+    with suppress(OutputLost):  # there is no output left
         _send_lines(sys.stderr, failures.error_lines(error))
 
 

@@ -45,7 +45,7 @@ STOPPED_JSON = b"""\
 
 
 def end_now(words: bytes = STOPPED, *, json: bytes = b"", code: int = interrupted) -> None:
-    """End the process with `code` and these last words, without waiting for anything or anybody.
+    """End the process with `code` and these last words, without waiting for anything.
 
     What `before_the_end` was given is called first. No other thread is waited for, no buffer is flushed.
     """
@@ -56,13 +56,13 @@ def end_now(words: bytes = STOPPED, *, json: bytes = b"", code: int = interrupte
         try:
             _tidy_up()
             os.write(1 if json else 2, json or words)
-        except OSError:  # nobody is left who could be told
+        except OSError:  # there is no output left
             pass
         finally:
             done.release()
 
     try:
-        _thread.start_new_thread(last, ())  # a pipe that nobody reads would hold us for ever
+        _thread.start_new_thread(last, ())  # a pipe without a reader would block for ever
     except RuntimeError:  # there can be no more threads
         os._exit(code)
     done.acquire(timeout=last_words_s)

@@ -25,7 +25,7 @@ _QUIET = (
     *("-c", f"core.hooksPath={os.devnull}"),
     *("-c", "protocol.allow=never"),
 )
-# Variables with which git speaks to its hooks: they name another repository than the one of the folder.
+# Variables that git sets for its hooks: they name another repository than the one of the folder.
 _OF_HOOKS = {
     "GIT_DIR",
     "GIT_WORK_TREE",

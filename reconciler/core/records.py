@@ -152,7 +152,7 @@ def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) 
 
 def _settled(plan: Plan) -> set[Address]:
     # What is ambiguous or not ours is not acted on, in the store neither (M3). These two reasons are no such
-    # thing: a disabled device goes on being told (D4), what was taken over is told once and forgotten (D2).
+    # thing: a disabled device goes on being told (D4), what was taken over is shown once and forgotten (D2).
     left_alone = {skip.address for skip in plan.skips if skip.reason not in {"disabled", "taken over"}}
     # A change is recorded by its own step: a crash between record and call must not leave a record of what
     # never was.

@@ -47,7 +47,7 @@ def opened(file: PlanFile) -> Plan:
 
 
 def kept(plan: Plan) -> Plan:
-    """Return the plan without what is told when it is made and not kept."""
+    """Return the plan without what is shown when it is made and not kept."""
     # Both move by themselves: a stranger more, or a list that took another way, must not make a plan stale.
     reads = {Read(read.scope, "", 0, 0, -1, read.complete) for read in plan.reads}
     return structs.replace(plan, unmanaged={}, reads=tuple(sorted(reads, key=structs.astuple)))
@@ -61,7 +61,7 @@ def outdated(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) ->
     """
     if late := expired(saved, now, hours=hours):
         return late
-    # That something else would be done is worse than that something else is shown, so it is told first.
+    # That something else would be done is worse than that something else is shown, so it is reported first.
     if saved.fingerprint != fresh.fingerprint:
         return "the plan is stale: what would be done now is not what it says."
     if shown_by(saved) != shown_by(fresh):

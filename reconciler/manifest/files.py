@@ -81,7 +81,7 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
 
 
 def ids_of(paths: Iterable[Path]) -> frozenset[FileId]:
-    """Return what tells these files from all others on the disk, under whatever name; those that exist."""
+    """Return the identity of these files on the disk, whatever their names; of those that exist."""
     found = set()
     for path in paths:
         try:
@@ -140,7 +140,7 @@ def read_below(
 
 
 def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
-    """Refuse what the settings keep private, and what is also known under a name that nobody can see."""
+    """Refuse files that the settings keep private, and files with a second name (a hard link)."""
     status = os.fstat(handle)
     if (status.st_dev, status.st_ino) in private:
         hint = "name a file that others may read"

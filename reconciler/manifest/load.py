@@ -244,7 +244,7 @@ def _place_of(unset: Unset) -> tuple[str, int, int, str]:
 
 
 def _present(kind: Kind, value: Mapping[str, Any]) -> bool:
-    """Whether a manifest speaks of a kind, be it to say that there is none of it."""
+    """Whether a manifest has a section of a kind, an empty one too."""
     return kind.plural in value or (kind.rosters and "rosters" in value)
 
 

@@ -12,7 +12,7 @@ from reconciler.manifest.schema.explain import Mistake
 from reconciler.parsing.build import pack
 from reconciler.parsing.tree import Tree
 
-ANY = "*"  # as the last step of an unread path: a key whose name nobody knows
+ANY = "*"  # as the last step of an unread path: a key whose name is not known
 NO_WORKSPACE = "?"  # stands for a workspace that could not be read; no alias can have this form
 
 _GONE = object()

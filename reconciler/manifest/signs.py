@@ -1,4 +1,4 @@
-"""What a file holds that nobody should publish, whatever its name is. Pure.
+"""What a file holds that should not be published, whatever its name is. Pure.
 
 Belongs here: the signs by which our own files and keys are known. Not here: reading (files.py), and what is
 private by its place on the disk.

@@ -1,1 +1,1 @@
-"""Pure nouns: frozen values that every other part speaks in. No verbs, no clock, no disk, no network."""
+"""Frozen values that every other part uses. No decisions, no clock, no disk, no network."""

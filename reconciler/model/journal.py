@@ -40,5 +40,5 @@ class JournalEntry(Struct, frozen=True):
 
     @property
     def open(self) -> bool:
-        """Whether nobody knows what became of it."""
+        """Whether its result is not known."""
         return self.ending == ""

@@ -154,7 +154,7 @@ class Kind(Struct, frozen=True, dict=True):
 
     @property
     def guessable(self) -> frozenset[str]:
-        """Secrets that people choose: whoever has a fast digest of one finds it by trying words."""
+        """Secrets that people choose: one could be guessed from a fast digest of it."""
         return self.secret & self.write_only
 
     @cached_property

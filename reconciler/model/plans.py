@@ -114,7 +114,7 @@ class Plan(Struct, frozen=True):
     unchanged: Mapping[str, int] = {}  # scope as text -> entities
     outside: Mapping[
         str, int
-    ] = {}  # scope as text -> recorded entities there, though no manifest speaks of it
+    ] = {}  # scope as text -> recorded entities there, though no manifest has that kind
     unmanaged: Mapping[str, int] = {}  # scope as text -> live entities that are not ours
     owned: Mapping[str, int] = {}  # scope as text -> entities that were ours before this plan
     contents: Mapping[Address, str] = {}  # of a resource that is written: the file its content comes from
@@ -163,5 +163,5 @@ class Verdict(Struct, frozen=True):
 
     @property
     def safe(self) -> bool:
-        """Whether nothing speaks against the plan."""
+        """Whether there is no reason to refuse the plan."""
         return not self.reasons

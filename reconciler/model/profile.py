@@ -28,14 +28,14 @@ class Capabilities(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProfileLimits(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the deployment takes at most; 0 where nobody says. Settings may ask for less, never for more."""
+    """What the deployment accepts at most; 0: not known. Settings may only lower it."""
 
     requests_per_second: Annotated[float, Meta(ge=0)] = 0.0
     request_bytes: Annotated[int, Meta(ge=0)] = 0
 
 
 class Retention(Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the service keeps things, in days; 0 where nobody says. Nothing is decided by it."""
+    """How long the service keeps things, in days; 0: not known. No decision depends on it."""
 
     resources: Annotated[int, Meta(ge=0)] = 0
     failed_callbacks: Annotated[int, Meta(ge=0)] = 0

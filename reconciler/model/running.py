@@ -1,4 +1,4 @@
-"""Running: the run that holds the lock and is alive, and how far it is."""
+"""Running: the run that holds the lock and has not ended, and its progress."""
 
 from msgspec import Struct
 

@@ -148,7 +148,7 @@ class Checks(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """Everything the program is told outside the manifests. Paths are absolute."""
+    """All settings, with absolute paths."""
 
     root: str  # the folder of reconciler.yaml
     manifests: tuple[str, ...]

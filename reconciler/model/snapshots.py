@@ -29,7 +29,7 @@ class Scope(Struct, frozen=True, order=True, gc=False):
 
 
 class Desired(Struct, frozen=True):
-    """What should be. `scopes` are the kinds and workspaces some manifest speaks of (rule S1).
+    """What should be. `scopes` are the kinds and workspaces that some manifest has (rule S1).
 
     `notices` are warnings about what is declared; the plan shows them.
     """
@@ -81,7 +81,7 @@ class Live(Struct, frozen=True):
     reads: tuple[Read, ...] = ()
 
 
-UNKNOWN = "unknown"  # in the place of a time: nobody wrote down whether we made it
+UNKNOWN = "unknown"  # instead of a time: it is not recorded whether we made it
 
 
 class RecordedEntity(Struct, frozen=True):

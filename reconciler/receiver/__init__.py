@@ -1,1 +1,1 @@
-"""Our end of a callback: what the service tells us about replies, kept before it is acknowledged."""
+"""Our end of a callback: what the service sends us about replies, kept before it is acknowledged."""

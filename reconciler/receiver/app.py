@@ -152,7 +152,7 @@ class _Receiver:
                 await send({"type": "websocket.close"})
 
     async def _answer(self, scope: Scope, receive: Receive) -> int:
-        """Return the status of the answer; 0 where nobody is there any more to read it."""
+        """Return the status of the answer; 0 where the connection was closed before it."""
         method = scope["method"]
         here, authentic = self._is_here(scope), self._is_authentic(scope)
         if method in ("GET", "HEAD"):
@@ -253,7 +253,7 @@ def _provable(key: Secret) -> bytes:
 
 
 def _digest(value: bytes) -> bytes:
-    """Two values of any length become two of one length: comparing them tells nothing, not even that."""
+    """Two values of any length become two of one length: comparing them reveals not even that."""
     return sha256(value).digest()
 
 
@@ -264,7 +264,7 @@ def _header(scope: Scope, name: bytes) -> bytes:
 
 
 async def _send(send: Send, status: int) -> None:
-    """Answer without a word. One request a connection: a slow second one could otherwise hold it open."""
+    """Answer with an empty body. One request a connection: a slow second one could otherwise hold it open."""
     headers = [(b"content-length", b"0"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": int(status), "headers": headers})
     await send({"type": "http.response.body", "body": b""})

@@ -1,4 +1,4 @@
-"""The receiver behind a port, in the foreground until it is told to stop.
+"""The receiver behind a port, in the foreground until it is asked to stop.
 
 Belongs here: what a caller may cost before there is a request, and the end. Not here: the socket and uvicorn
 (serving.py), what is answered (app.py), what a signal does (it is the caller's to tell us to stop).
@@ -22,7 +22,7 @@ head_deadline_s = 5.0  # seconds from the connection to the end of a request's h
 # takes a place of the strangers; where those are full, the one that came first is closed. Whoever has shown
 # it gives that place back for one of the others, which no stranger can take.
 strangers_max = 384
-callers_max = 128  # more of them are told 503, and come again
+callers_max = 128  # more of them get a 503, and come again
 head_bytes_max = 16_384  # bytes of a request's head
 # Seconds: a whole stop takes less than 2. What is not answered by then comes again.
 stop_wait_s = 1

@@ -36,7 +36,7 @@ def doctor_json(findings: Sequence[CheckResult]) -> str:
 
 
 def exit_code(findings: Sequence[CheckResult]) -> int:
-    """Return 1 where anything failed, else 0: a warning stops nobody."""
+    """Return 1 where anything failed, else 0: a warning is no failure."""
     return 1 if any(one.state == "fail" for one in findings) else 0
 
 

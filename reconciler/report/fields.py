@@ -125,7 +125,7 @@ def _important(kind: str, fields: Fields) -> list[str]:
 
 
 def _content(change: Create, sizes: Mapping[Address, int], contents: Mapping[Address, str]) -> str:
-    """Return `manifests/sites.csv, 12.4 KiB, text/csv`; the digest where nobody told the size."""
+    """Return `manifests/sites.csv, 12.4 KiB, text/csv`; the digest where the size is not known."""
     octets = sizes.get(change.address)
     digest = str(change.fields[KINDS[change.address.kind].content])
     first = short_digest(digest) if octets is None else size(octets)

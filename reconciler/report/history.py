@@ -64,7 +64,7 @@ def history_json(
     running: Running | None,
     addresses: Mapping[str, Address],
 ) -> str:
-    """Return the entries as they are stored, the newest last, and the run that is alive, or null.
+    """Return the entries as they are stored, the newest last, and the run that has not ended, or null.
 
     `addresses` stands beside the entries, so that their hashes can be computed from what is shown: by
     `entity` the address, of those entries whose entity the store still knows.

@@ -128,7 +128,7 @@ def count(number: int, word: str, plural: str = "") -> str:
 
 
 def fold(items: Sequence[T], *, full: bool) -> tuple[Sequence[T], tuple[Line, ...]]:
-    """Return what is to be listed of `items`, and the line that speaks of the rest, if there is a rest."""
+    """Return the `items` to list, and a line that counts the others, if there are any."""
     if full or len(items) <= fold_over:
         return items, ()
     rest = f"  … and {len(items) - fold_to:,} more (--full shows them)"
@@ -146,7 +146,7 @@ def notice_lines(notices: Sequence[Notice], *, full: bool) -> list[Line]:
 
 
 def outside_lines(outside: Mapping[str, int]) -> list[Line]:
-    """Say what is ours where no manifest speaks of its kind; an empty `contacts: {}` would mean deletes."""
+    """Count what is ours and of a kind that no manifest has; an empty `contacts: {}` would mean deletes."""
     return [
         line((f"{scope}: {number:,} recorded, and no manifest declares them; left unchanged", "warn"))
         for scope, number in outside.items()

@@ -65,7 +65,7 @@ def reply_lines(reply: Reply, received_at: str) -> tuple[Line, ...]:
 
 
 def callback_values(callback: Callback) -> dict[str, object]:
-    """Return a callback for the JSON form: all of it but the key, of which only the way is told."""
+    """Return a callback for the JSON form: all of it but the key: only how it travels."""
     return {
         "callback_id": callback.callback_id,
         "name": callback.name,
@@ -207,7 +207,7 @@ def heard_lines(answers: Sequence[Response]) -> tuple[Line, ...]:
 def followed_lines(
     states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response], end: str
 ) -> tuple[Line, ...]:
-    """Show how far a message had come when nobody looked any longer, and why that was."""
+    """Show the progress of a message when we stopped looking, and why we stopped."""
     waiting = sum(one.recipients for one in counts if one.type.casefold() == "noresponse")
     said = (
         "everybody answered."

@@ -1,4 +1,4 @@
-"""Runs that did not finish and what is left of them, and the run that is alive: as lines and as JSON.
+"""Runs that did not finish and what is left of them, and the run that still lasts: as lines and as JSON.
 
 Not here: how far a run came (core/recover.py), and what is done about it.
 """
@@ -20,7 +20,7 @@ def unfinished_lines(runs: Sequence[Unfinished], next_step: str = "") -> tuple[L
 
 
 def running_lines(running: Running) -> tuple[Line, ...]:
-    """Say that a run is alive, whose it is, how far it is, and that waiting is all there is to do."""
+    """Say that a run has not ended, whose it is, its progress, and that the reader has to wait."""
     who = f"run {running.run} is writing now, by {running.holder}, since {running.since}: {running.how_far}."
     return tuple(sentence("", who, "wait until it ends, then plan again: what it still changes shows here"))
 

@@ -40,7 +40,7 @@ def shown(kind: str, path: str, value: Scalar | None, *, limit: int = value_max)
     if is_digest(value) and path in KINDS[kind].write_only:
         return Shown(short_digest(value))
     if value != value.strip(" "):
-        return Shown(inert(f'"{value}"', limit=limit))  # or nobody sees what the difference is
+        return Shown(inert(f'"{value}"', limit=limit))  # without quotes the difference would not show
     return Shown(inert(value, limit=limit))
 
 

@@ -63,7 +63,7 @@ async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run 
     plan, planned, heard = task.plan, task.planned, list[Outcome]()
     observer.planned(replace(planned, plan=plan))
     check_safe(planned.verdict)
-    # Whoever resumes was asked when the run began, and the consent of then holds.
+    # A resumed run was confirmed when it began, and that consent still holds.
     if task.command != "resume" and not observer.agrees(planned):
         return None
     about, began = await _begin(context, task)

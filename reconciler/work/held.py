@@ -1,4 +1,4 @@
-"""What a run that may write holds while it lasts, and whoever looks on.
+"""What a run that may write holds while it lasts, and its observer.
 
 Belongs here: taking lock, store and client, and letting go of them on every way out. Not here: what is done
 with them (carrying.py), how the locks work (store/lock.py, apply/service_lock.py).
@@ -25,7 +25,7 @@ from reconciler.work.planning import Planned
 
 
 class Observer(Protocol):
-    """Whoever looks on while a plan is applied, and has a say before the first write."""
+    """Observes a run while a plan is applied, and may refuse before the first write."""
 
     def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
         """Hear of earlier runs that did not finish, before what they left in doubt is looked for."""
@@ -40,10 +40,10 @@ class Observer(Protocol):
         """Hear of the plan, before it is decided whether it is safe."""
 
     def waits(self, what: str) -> None:
-        """Hear that the run takes the lock in the service, or why it goes without one."""
+        """Called when the run takes the lock in the service, or says why it does without."""
 
     def stale(self, saved: Plan, planned: Planned) -> None:
-        """Hear that the saved plan is not what would be done now; StalePlan follows."""
+        """Called where the saved plan is not what would be done now; StalePlan follows."""
 
     def agrees(self, planned: Planned) -> bool:
         """Say whether this safe plan may be carried out."""

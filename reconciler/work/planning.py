@@ -81,7 +81,7 @@ async def plan_afresh(context: ReadContext, options: Options, consent: Consent, 
         rules=context.rules,
         moment=moment,
     )
-    # Beside the event loop: it may compare a password that nobody foresaw, of somebody with another name.
+    # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
     made = await outside.offload(planning)
     if why := context.store.doubtful:
         made = structs.replace(made, notices=(*made.notices, doubtful(why)))
@@ -126,7 +126,7 @@ def _learn(share: Iterable[tuple[proofs.Part, str]], salt: str) -> None:
 
 
 def check_safe(verdict: Verdict) -> None:
-    """Return where nothing speaks against a plan. Raises UnsafePlan with every reason."""
+    """Return where the guard accepts a plan. Raises UnsafePlan with every reason."""
     if not verdict.safe:
         raise UnsafePlan(
             "the plan is refused; nothing was written.",

@@ -50,7 +50,7 @@ async def reach(
     """
     chosen = {one: desired.entities[one] for one in people}
     scope = Scope("contact", next(iter(people)).workspace)
-    # Their devices are nobody's business here, and would cost a look each.
+    # Their devices are not needed here, and would cost a look each.
     entities = {one: structs.replace(entity, devices_in_scope=False) for one, entity in chosen.items()}
     wanted = structs.replace(desired, entities=entities, scopes=frozenset({scope}))
     async with opened(settings, outside, create=False) as store:

@@ -66,7 +66,7 @@ class Refusals:
     counted: Counter[str] = field(default_factory=Counter)
 
     def add(self, refused: RefusedRequest) -> None:
-        """One more request was not answered with 200; each kind is told once: a flood would fill a log."""
+        """One more request was not answered with 200; each kind is reported once: many would fill a log."""
         self.counted[refused.why] += 1
         if self.counted[refused.why] == 1:
             output.note(

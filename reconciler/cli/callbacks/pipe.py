@@ -43,7 +43,7 @@ def deliver(data: bytes, give_up: Callable[[], bool]) -> bool:
 
 
 def require_reader() -> None:
-    """Raise OutputLost where nobody will read what is written. A file always has a reader."""
+    """Raise OutputLost where the output has no reader. A file always has one."""
     if sys.platform == "win32":
         return
     poll = select.poll()
@@ -53,7 +53,7 @@ def require_reader() -> None:
 
 
 def unread() -> int:
-    """Return how many bytes a pipe holds that its reader has not taken; 0 where nobody can tell."""
+    """Return how many bytes a pipe holds that its reader has not taken; 0 where the system does not say."""
     if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(1).st_mode):
         return 0
     try:

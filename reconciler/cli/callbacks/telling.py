@@ -1,4 +1,4 @@
-"""From the inbox to whoever waits for replies: each is told, then noted as told, one after the other.
+"""From the inbox to the output: each reply is printed, then marked as printed, one after the other.
 
 The order is what no reply is lost by: on disk in the inbox, acknowledged, in the event file, on standard
 output, noted as told. A kill before the last step tells the last ones again, with the same ids.
@@ -99,7 +99,7 @@ def line_of(kept: Kept, *, as_json: bool) -> bytes:
 
 
 class Teller:
-    """Tells from the inbox in a thread of its own, so that a reader who sleeps keeps nobody waiting."""
+    """Prints from the inbox in a thread of its own, so that a slow reader does not delay the receiver."""
 
     def __init__(self, sink: ReplySink) -> None:
         self._sink = sink
@@ -133,7 +133,7 @@ class Teller:
                 self._sink.note_read()
             self._sink.tell_all(self._is_late)
             self._sink.finish()
-        except Exception as error:  # noqa: BLE001 - raised by the listener, which ends: it tells nobody
+        except Exception as error:  # noqa: BLE001 - raised by the listener, which ends
             self.error = error
 
     def _is_late(self) -> bool:
@@ -191,7 +191,7 @@ def _require(path: Path) -> None:
 
 @contextmanager
 def only_teller(inbox: Path) -> Iterator[None]:
-    """Be the only one who tells from this inbox, or nobody would know who told what. Raises LockHeld.
+    """Be the only process that prints from this inbox, so that each reply is printed once. Raises LockHeld.
 
     The lock is a file beside the inbox; the system frees it when its holder ends, however that happens.
     """

@@ -50,7 +50,7 @@ def calls(*, callback_id: str, message_id: str | None, failed: bool, as_json: bo
 
 
 def create(*, name: str, url: str, as_json: bool, **given: Any) -> int:
-    """Register an address under a name. Raises InDoubt where nobody knows whether it was done."""
+    """Register an address under a name. Raises InDoubt where it is not known whether it was done."""
     callback = _callback(name, url, keys.key_of(given), given)
 
     async def create_it(client: ServiceClient, _settings: Settings, signals: Signals) -> Callback:
@@ -77,7 +77,7 @@ def _callback(name: str, url: str, key: Secret | None, given: dict[str, Any]) ->
 
 
 def delete(*, callback_id: str, as_json: bool, **given: Any) -> int:
-    """Delete a callback. Raises InDoubt where nobody knows whether it was done."""
+    """Delete a callback. Raises InDoubt where it is not known whether it was done."""
 
     async def delete_it(client: ServiceClient, _settings: Settings, signals: Signals) -> None:
         await once(
@@ -142,7 +142,7 @@ def mark(
 
 
 def _may_ask(*, dry_run: bool, yes: bool, as_json: bool) -> bool:
-    """Return whether to ask before the write. Raises UsageError where nobody could answer."""
+    """Return whether to ask before the write. Raises UsageError without a terminal."""
     if dry_run or yes:
         return False
     if as_json or not output.can_ask():

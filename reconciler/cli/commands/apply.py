@@ -1,4 +1,4 @@
-"""`reconciler apply`: carries out a plan, and tells how each change ended."""
+"""`reconciler apply`: carries out a plan, and reports how each change ended."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`reconciler unlock`: takes the lock away from a run that is gone for good."""
+"""`reconciler unlock`: takes the lock away from a run that will not come back."""
 
 import click
 

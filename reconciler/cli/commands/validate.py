@@ -1,4 +1,4 @@
-"""`reconciler validate`: settings and manifests checked offline. Calls nobody, reads no secret."""
+"""`reconciler validate`: settings and manifests checked offline. Sends nothing, reads no secret."""
 
 import click
 

@@ -195,7 +195,7 @@ def mode_of(path: Path) -> int:
 
 
 def way(around: Surroundings) -> tuple[CheckResult, ...]:
-    """Which proxy and which certificates are in effect, who decided, and which variables nobody heeds."""
+    """Which proxy and which certificates are in effect, what decided, and which variables have no effect."""
     if around.read is None:
         return tuple(unchecked(name, "the settings") for name in ("proxies", "certificates"))
     layers, environ = around.read.layers, around.environ

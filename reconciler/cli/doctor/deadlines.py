@@ -1,4 +1,4 @@
-"""Work with a deadline, in a thread of its own, so that what hangs holds up nobody.
+"""Work with a deadline, in a thread of its own, so that a call that hangs delays nothing else.
 
 Only that belongs here. A thread cannot be ended from outside: one that is late is left behind, and ends
 with the process, so this is for work that changes nothing.

@@ -14,7 +14,7 @@ from reconciler.errors import InputError, ReconcilerError, SettingsError
 from reconciler.model.findings import CheckResult
 from reconciler.model.settings import Settings
 
-_mistakes_max = 5  # mistakes of one file that are told here; the command for them tells all
+_mistakes_max = 5  # mistakes of one file that are shown here; `reconciler validate` shows all
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Surroundings:
 def surroundings_of(
     environ: Mapping[str, str], config: str | None, environment: str | None, timeout_s: float
 ) -> Surroundings:
-    """Return where the looks start. A working folder that is gone is told with the settings."""
+    """Return what all checks start from. A working folder that is gone is reported with the settings."""
     cwd = None
     with suppress(SettingsError):
         cwd = working_folder()
@@ -59,7 +59,7 @@ def unchecked(name: str, needed: str) -> CheckResult:
 
 
 def mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, ...]:
-    """Return a failure for each mistake that an error tells of, or for the error itself."""
+    """Return a failure for each problem of an error, or for the error itself."""
     problems = error.problems if isinstance(error, InputError) else ()
     shown = tuple(
         CheckResult(name, "fail", f"{one.where}: {one.what}", one.next) for one in problems[:_mistakes_max]

@@ -91,7 +91,7 @@ def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping
 
 
 def read_identities(path: Path) -> list[Key]:
-    """Return the private keys of a file that nobody else may read. Raises FileError, InputError."""
+    """Return the private keys of a file that only its owner may read. Raises FileError, InputError."""
     data = read_file(path, most=key_bytes_max, private=True)
     if data.startswith((_HEADER, _ARMOUR)):
         raise _locked(path)

@@ -21,7 +21,7 @@ _AGAIN = "make one: reconciler plan -o FILE"
 
 
 class _Head(msgspec.Struct):
-    """What tells a plan from other JSON, and from one of another version."""
+    """What distinguishes a plan from other JSON, and from a plan of another version."""
 
     version: int = 0
     program: str = ""

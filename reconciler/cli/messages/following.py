@@ -62,7 +62,7 @@ async def follow(
 
 
 def _ended(progress: Progress) -> End | None:
-    """Say whether nobody is left who could still answer: whom nothing reached never will."""
+    """Return whether no more answers can come: whom the message did not reach cannot answer."""
     if progress.complete:
         return "answered"
     waiting = sum(one.recipients for one in progress.counts if one.type.casefold() == "noresponse")

@@ -144,7 +144,7 @@ def _plain_secrets(tree: Tree) -> Iterator[Problem]:
 
 
 def _named_variables(node: Any) -> Iterator[str]:
-    """Yield the variables that secrets come from, in whichever section: they are nobody's mistake."""
+    """Yield the variables that secrets come from, in whichever section: they are set on purpose."""
     if isinstance(node, dict):
         if isinstance(node.get("env"), str):
             yield node["env"]

@@ -150,7 +150,7 @@ def of_folder(about: os.stat_result, who: Who) -> Objection | None:
 
 
 def others_may_write(path: Path) -> bool:
-    """Whether somebody besides the owner may write a file, whoever that is."""
+    """Whether an account besides the owner may write a file."""
     try:
         about = path.lstat()
     except OSError:

@@ -1,4 +1,4 @@
-"""`reconciler apply` at work: carries out a plan, or the undo of a run, and tells how each change ended."""
+"""`reconciler apply` at work: carries out a plan, or the undo of a run, and reports how each change ended."""
 
 import os
 import shlex
@@ -125,7 +125,7 @@ def _require_undo(saved: Plan | None, file: Path | None, recipients: tuple[str, 
 
 
 class Undo:
-    """The undo of a run: heard of when it has ended, written once its report is out."""
+    """The undo of a run: known when the run has ended, written after its report was printed."""
 
     def __init__(self, path: Path | None, recipients: tuple[str, ...]) -> None:
         self._path = path

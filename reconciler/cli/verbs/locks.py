@@ -80,7 +80,7 @@ def _taken(given: Mapping[str, Any], lock_id: str) -> tuple[Holder | None, Setti
             f"run {holder.run}, since {holder.since}, with the id {holder.id}. Nothing was changed.",
             next="look again: reconciler lock",
         )
-    signals.react(signals.WhileReporting())  # what was done is told
+    signals.react(signals.WhileReporting())  # the report must still be printed
     with opened(given, create=True) as (store, _):
         return store.unlock(lock_id), settings
 

@@ -48,7 +48,7 @@ class Screen:
         output.note_lines(beyond_lines(changes, "reconciler plan", full=self._full))
 
     def planned(self, planned: Planned) -> None:
-        """Show the plan. Why it may be refused is told by the error that follows."""
+        """Show the plan. If it is refused, the error that follows says why."""
         self._bars.clear()
         if not self._as_json:
             shown = plan_lines(planned.plan, Verdict(), full=self._full, sizes=sizes(planned))
@@ -81,7 +81,7 @@ class Screen:
 
 
 class Resuming(Screen):
-    """Nobody is asked again; the first write is near when the plan is shown."""
+    """No question follows; the first write comes right after the plan is shown."""
 
     def planned(self, planned: Planned) -> None:
         """Show what is left of the plan, and let signals finish what is under way from now on."""
@@ -90,7 +90,7 @@ class Resuming(Screen):
 
 
 def report(run: Run, *, full: bool, as_json: bool) -> int:
-    """Print how a run ended, and return its exit code. Where nobody could read it, say where it stands."""
+    """Print how a run ended, and return its exit code. Where the output is lost, say where to find it."""
     kept = f"reconciler history   (holds the run {run.run})"
     try:
         read = output.json(run_json(run)) if as_json else output.lines(run_lines(run, full=full))

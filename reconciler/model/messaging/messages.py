@@ -123,7 +123,7 @@ class ResponseCount(Struct, frozen=True):
 
 
 class Respondent(Struct, frozen=True):
-    """Who answered, as the service tells it; every part may be empty."""
+    """Who answered, as the service shows it; every part may be empty."""
 
     name: str = ""
     mri: str = ""
