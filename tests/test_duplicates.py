@@ -366,7 +366,7 @@ class Hiding(httpx2.AsyncBaseTransport):
 
 
 class Losing(httpx2.AsyncBaseTransport):
-    """A POST is lost on its way, and nobody knows."""
+    """A POST is lost on its way: only a timeout is seen."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self.inner, self.left = inner, 1

@@ -169,7 +169,7 @@ SELECT (SELECT array_agg(nspname::text ORDER BY nspname) FROM pg_namespace WHERE
 
 
 def test_a_database_that_somebody_had_is_as_a_new_one() -> None:
-    """It is emptied rather than made anew; nobody may find what others left in it, or them."""
+    """It is emptied rather than made anew: no test may find data or connections of another."""
     new = content(postgres.url())
     for untidy in UNTIDY:
         with postgres.database() as url:

@@ -89,7 +89,7 @@ def test_an_undo_is_used_though_what_it_says_is_still_so(tmp_path: Path) -> None
 
 
 def test_an_undo_is_held_by_the_guard_like_any_other_plan(tmp_path: Path) -> None:
-    """What a run has made in its hundreds is not deleted in its hundreds without a word."""
+    """Hundreds of entities that a run has made are not deleted without consent."""
     world = World(tmp_path)
     world.write({"contacts": {f"p{n}": {**SAM, "workEmailAddress1": f"p{n}@example.com"} for n in range(20)}})
     undo = world.apply_with_undo()

@@ -87,7 +87,7 @@ async def verb(world: World, desired: Any, outside: pipeline.Outside, observer: 
 def test_a_plan_made_during_a_run_says_who_runs_and_how_far_and_not_that_it_did_not_finish(
     world: World,
 ) -> None:
-    """Whoever is sent to `resume` by a living run waits for its lock, or takes it by force."""
+    """A hint to `resume` while the run lasts would make people wait for its lock, or take it by force."""
     seen: list[pipeline.Planned] = []
 
     async def plan() -> None:
@@ -129,7 +129,7 @@ def test_an_apply_during_a_run_is_told_how_far_that_one_is(world: World) -> None
 
 
 def test_an_apply_that_waits_for_the_lock_says_so_at_once_and_then_seldom(world: World) -> None:
-    """A minute without a word looks like a command that hangs; a line a second hides the rest."""
+    """A minute without output looks like a command that hangs; a line a second hides everything else."""
     settings = structs.replace(world.settings, lock=structs.replace(world.settings.lock, timeout_s=65))
     world.settings = settings
     observer = Agreeing()
@@ -160,7 +160,7 @@ def store(world: World) -> Iterator[Store]:
 
 
 def test_a_run_is_alive_while_it_holds_the_lock_and_its_lease_lives(world: World, store: Store) -> None:
-    """Afterwards it is one that did not finish: nobody carries it out."""
+    """Without a lease it counts as one that did not finish."""
     plan = world.plan().plan
     with store.lock(RUN):
         waiting = store.standing()

@@ -46,7 +46,7 @@ def test_one_too_few_or_one_too_many_is_named() -> None:
 
 
 def test_what_was_never_looked_for_is_named() -> None:
-    """A zero that nobody counted is no zero."""
+    """A count that was never taken must not pass for zero."""
     counted = enough()
     del counted["sums"]["duplicates"]
     counted["peaks"] = {}

@@ -106,7 +106,7 @@ def test_a_create_that_lands_after_the_run_is_adopted_by_the_next(tmp_path: Path
 
 
 def test_what_was_made_by_somebody_else_is_not_taken_for_what_we_sent(tmp_path: Path) -> None:
-    """After a doubt only what is seen counts as sent, or a difference would be believed to be normal."""
+    """After a doubt only what is seen counts as sent; otherwise a difference would be learnt as normal."""
     bench = Bench(tmp_path)
 
     async def instead(request: httpx2.Request, _: object) -> httpx2.Response:
@@ -244,7 +244,7 @@ def test_a_throttled_create_is_sent_again_after_a_look(tmp_path: Path, status: i
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_throttled_create_that_was_done_all_the_same_makes_one(tmp_path: Path, status: int) -> None:
-    """Usually it means that nothing was done; nobody promises it."""
+    """Usually it means that nothing was done, but no specification says so."""
     bench = Bench(tmp_path)
 
     run = bench.apply(person(), rules=[Rule("POST", answered(status, done=True))])
@@ -269,7 +269,7 @@ def test_a_write_that_is_throttled_again_and_again_fails_after_three_tries(tmp_p
 def test_a_throttled_create_is_in_doubt_when_the_run_ends_before_the_look(
     status: int, tmp_path: Path
 ) -> None:
-    """Whoever says "slower" may have done it: called failed, it would be made again by the next run."""
+    """A throttled request may have been carried out: called failed, the next run would make it again."""
     bench = Bench(tmp_path)
 
     async def done_and_stopped(_: httpx2.Request, send: Send) -> httpx2.Response:
@@ -285,7 +285,7 @@ def test_a_throttled_create_is_in_doubt_when_the_run_ends_before_the_look(
 
 
 def test_a_throttled_create_is_in_doubt_when_the_look_fails(tmp_path: Path) -> None:
-    """The same: nobody has seen that it is not there."""
+    """The same: its absence was not observed."""
     bench = Bench(tmp_path)
     posted = Rule("POST", answered(429, done=True))
 

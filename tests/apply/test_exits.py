@@ -57,7 +57,7 @@ def test_the_table_of_exit_codes(results: tuple[Result, ...], stopped: Reason | 
 
 @given(st.lists(st.sampled_from(RESULTS), max_size=6), st.none() | st.sampled_from(REASONS))
 def test_zero_means_that_nothing_is_left_to_do(results: list[Result], stopped: Reason | None) -> None:
-    """A build that goes on after a zero must be right to."""
+    """A build continues after exit code 0."""
     code = exit_code(ended(*results), stopped)
 
     assert code in WORDS

@@ -188,7 +188,7 @@ def test_devices_that_their_contact_does_not_show_are_made_once(tmp_path: Path) 
 
 
 def test_a_lookup_that_finds_two_stops_the_run(tmp_path: Path) -> None:
-    """The lookup before it had found none: it lies, or something between us doubles what is sent."""
+    """The lookup before it had found none: it is wrong, or a gateway sends requests twice."""
     bench = Bench(tmp_path)
 
     async def twice(_: httpx2.Request, send: Send) -> httpx2.Response:
@@ -229,7 +229,7 @@ def test_the_run_may_be_stopped_while_the_index_is_waited_for(tmp_path: Path) ->
 
 
 def test_what_was_made_is_recorded_and_the_next_run_goes_on(tmp_path: Path) -> None:
-    """Once the search tells the truth again nothing has to be repaired."""
+    """Once the search works again, nothing has to be repaired."""
     bench = Bench(tmp_path)
     bench.apply(*CROWD, rules=[Rule("GET", says_nobody())])
 

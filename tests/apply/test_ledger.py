@@ -144,7 +144,7 @@ def test_an_intent_that_waits_behind_a_failure_is_refused_too(tmp_path: Path) ->
 
 
 def test_without_the_lock_no_intent_is_written_and_results_are(tmp_path: Path) -> None:
-    """What was done stays done, whoever writes now; what is not begun belongs to them."""
+    """Results of what was done are kept; what has not begun is left to the new holder."""
 
     async def work(ledger: Ledger, lock: Lock) -> None:
         await ledger.before_call(intent(1))
@@ -163,7 +163,7 @@ def test_without_the_lock_no_intent_is_written_and_results_are(tmp_path: Path) -
 
 
 def test_a_mistake_of_ours_in_a_commit_is_heard_and_ends_the_run(tmp_path: Path) -> None:
-    """Nobody may wait for ever for what will not come."""
+    """A wait for a result that cannot come must end."""
 
     async def work(ledger: Ledger) -> None:
         elsewhere = Batch(remember=(RecordedEntity(contact("nowhere", "person-1"), "01"),))

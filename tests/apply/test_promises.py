@@ -70,7 +70,7 @@ def test_the_first_signal_waits_for_the_answer_that_is_under_way(tmp_path: Path)
 
 
 def test_the_second_signal_waits_for_nothing(tmp_path: Path) -> None:
-    """P19: whoever asks twice does not mean the time of grace; what was sent is in doubt."""
+    """P19: a second signal ends the wait of the first; what was sent is in doubt."""
     bench = Patient(tmp_path)
 
     async def slow(_: httpx2.Request, send: Send) -> httpx2.Response:
@@ -270,5 +270,5 @@ def test_a_clock_that_is_set_within_a_run_keeps_nothing_from_being_done(tmp_path
 
 
 def test_an_intent_and_its_request_fit_into_one_lease() -> None:
-    """Whoever takes the lock over after a lease may believe that nothing of the holder is to come."""
+    """After the lease has ended, nothing of its holder may arrive any more."""
     assert lease_s / 2 + write_age_max_s < lease_s

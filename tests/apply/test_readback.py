@@ -216,7 +216,7 @@ def test_a_secret_that_was_not_taken_is_masked(tmp_path: Path) -> None:
 
 
 def test_a_password_is_not_taken_by_a_write_that_took_nothing_else(tmp_path: Path) -> None:
-    """What cannot be read back is believed only beside something that can."""
+    """What cannot be read back counts as done only together with a field that can."""
     bench = Bench(tmp_path)
     bench.apply(person(password="old", jobTitle="Clerk"))
     want = person(password="new", jobTitle="Engineer")
@@ -240,7 +240,7 @@ def test_a_password_alone_is_not_taken_where_the_time_of_change_stands_still(tmp
 
 
 def test_a_delete_that_is_ignored_leaves_the_person_ours(tmp_path: Path) -> None:
-    """Forgotten, she would be "not ours", and nobody would ever delete her."""
+    """If she were forgotten, she would be "not ours" and never be deleted."""
     bench = Bench(tmp_path)
     bench.apply(person(), phone(), person(SAM), upload())
 
@@ -304,7 +304,7 @@ def test_a_delete_whose_read_back_fails_is_in_doubt_and_looked_for(tmp_path: Pat
 
 
 def test_two_swapped_answers_record_nobody_as_another(tmp_path: Path) -> None:
-    """Recorded as ours under the other's name, a stranger would be changed, and deleted later."""
+    """If it were recorded as ours, the contact of somebody else would be changed, and deleted later."""
     bench = Bench(tmp_path)
 
     begun = lambda: len(bench.wire.writes()) > 1  # noqa: E731 - one expression; the first create is alone

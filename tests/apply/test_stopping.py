@@ -198,7 +198,7 @@ def test_fail_fast_begins_nothing_after_a_failure(tmp_path: Path) -> None:
 
 
 def test_fail_fast_looks_for_what_is_in_doubt(tmp_path: Path) -> None:
-    """Nothing new begins, and what was sent is told as it is: a wait without a look would be for nothing."""
+    """Nothing new begins, and what was sent is reported as it is: a wait without a look has no use."""
     bench = Bench(tmp_path, concurrency=1)
     bench.fail_fast = True
 

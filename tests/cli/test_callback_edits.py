@@ -259,7 +259,7 @@ def test_an_update_that_the_service_does_not_take_is_no_success() -> None:
 
 
 def test_a_new_key_that_is_not_shown_cannot_settle_a_doubt() -> None:
-    """After a yes it is believed; where the answer is lost nothing proves it."""
+    """After a success it counts as set; where the answer is lost nothing proves it."""
     live = structs.replace(LIVE, auth=CallbackAuth("httpheader", Secret("")))
     edit = CallbackEdit(key=Secret("another"))
     held = Held(hides="")

@@ -101,7 +101,7 @@ def test_the_key_may_travel_in_the_query(project: Project, service: Service) -> 
 def test_a_reply_that_came_while_nobody_listened_arrives_later_once(
     project: Project, service: Service
 ) -> None:
-    """Killed without a word, started again: the service comes again, and a repeat is not told."""
+    """Killed and started again: the service repeats the call, and the repeat is not printed."""
     port = free_port()
     with listening(project, service, port=port) as ear:
         callback = register(project, service, ear.address)
@@ -281,7 +281,7 @@ def test_a_callback_in_doubt_is_not_made_again(project: Project, service: Servic
 
 
 def test_text_for_people_is_inert(project: Project, service: Service) -> None:
-    """A reply is whatever a stranger types."""
+    """Anybody can write a reply."""
     with listening(project, service, "--key-env", "CALLBACK_KEY", "--format", "text") as ear:
         register(project, service, ear.address)
         message = send(project, service, "--callback", "on-call", "--param", "a=\u202eb")

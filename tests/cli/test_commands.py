@@ -281,7 +281,7 @@ def test_wrong_credentials_are_a_clear_error(
 
 
 def test_an_unreachable_service_is_a_clear_error(project: Project, service: Service) -> None:
-    """Nobody listens there."""
+    """No server listens there."""
     environ = {
         "RECONCILER_SERVICE_BASE_URL": "http://127.0.0.1:9",
         "RECONCILER_SERVICE_LIMITS_TIMEOUT_S": "2",

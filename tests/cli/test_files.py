@@ -157,7 +157,7 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
 
 
 def test_a_place_can_be_checked_before_anything_is_done(tmp_path: Path) -> None:
-    """What will be told in the file cannot be undone when there turns out to be no place for it."""
+    """A run cannot be taken back when its file turns out to have no place."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("old")
     os.mkfifo(tmp_path / "pipe")

@@ -58,7 +58,7 @@ def test_no_name_of_a_person_is_in_the_history(applied: Project, service: Servic
 
 
 def test_what_the_store_still_knows_is_shown_by_its_address(applied: Project, service: Service) -> None:
-    """A hash says nothing to whoever looks for what was done to whom."""
+    """A hash does not show which entity was changed."""
     shown = applied.run(service, "history").stdout
     as_json = told(applied.run(service, "history", "--format", "json"))
     assert rewrite(applied, "DELETE FROM entities WHERE address = ?", JANE) == 1

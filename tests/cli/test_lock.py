@@ -50,7 +50,7 @@ def test_a_held_lock_shows_holder_run_age_lease_and_id(project: Project, service
 
 
 def test_a_run_that_is_alive_is_said_to_be_so_by_every_command(project: Project, service: Service) -> None:
-    """Sent to `resume` by one and told by the other that all is well, nobody knows what to do."""
+    """Two commands that contradict each other leave the user without a next step."""
     planned = planned_changes(project, service)
     with store_of(project, service) as store, store.lock(RUN):
         store.begin(RUN, "apply", planned, Consent(), Context())
@@ -96,7 +96,7 @@ def applied(intent: Intent) -> Outcome:
 def test_the_lock_of_a_killed_process_is_shown_as_one_that_the_next_run_takes(
     project: Project, slow_service: Service
 ) -> None:
-    """Nobody waits for a run that is gone, and nobody has to unlock by force what is free at once."""
+    """The lock of an ended run needs neither a wait nor `unlock`."""
     with project.start(slow_service, "apply", "--yes", stdin=subprocess.DEVNULL) as process:
         until(slow_service.writes, "the first write")
         process.kill()

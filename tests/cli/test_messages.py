@@ -128,7 +128,7 @@ def test_a_mistake_sends_nothing(case: str, project: Project, service: Service) 
 
 @pytest.mark.parametrize("fault", ["drop-after", "land-late", "truncate", "html", "refused-after"])
 def test_a_send_in_doubt_is_told_and_never_repeated(fault: str, project: Project, service: Service) -> None:
-    """At most one message for one intent (P10): whoever was woken is not woken again."""
+    """At most one message for one intent (P10): nobody is woken twice."""
     rule = {"fault": fault, "method": "POST", "path": "/messages"}
     service.call("POST", "/_sandbox/faults", rule | ({"seconds": late_s} if fault == "land-late" else {}))
 
@@ -228,7 +228,7 @@ def test_trouble_while_waiting_is_told_beside_the_message(project: Project, serv
 
 
 def test_two_signals_during_a_slow_send_are_in_doubt(project: Project, service: Service) -> None:
-    """The first lets the call finish; whoever cannot wait for that is told what is not known."""
+    """The first signal lets the call finish; the second ends it and says what is not known."""
     rule = {"fault": "latency", "method": "POST", "path": "/messages", "seconds": 2 * patience_s}
     service.call("POST", "/_sandbox/faults", rule)
     with project.start(

@@ -145,7 +145,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_way_that_cannot_be_used_is_one_clear_error(case: str, repository: Path) -> None:
-    """Instead of it another way would be taken, or other certificates believed, without a word."""
+    """Otherwise another proxy or other certificates would be used without an error."""
     written, environ, words = REFUSED[case]
     (repository / "empty.pem").write_bytes(b"\n")
     (repository / "open.pem").write_bytes(TRUSTED.read_bytes())

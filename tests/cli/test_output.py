@@ -336,7 +336,7 @@ def test_plain_lines_need_no_colour_library() -> None:
 
 
 def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
-    """A wall of messages helps nobody; that there are more must still be said."""
+    """Thousands of messages cannot be read; that there are more must be said."""
     problems = tuple(Problem("a.yaml", number, 0, "wrong.") for number in range(1, 1202))
     error = InputError("the settings cannot be used.", problems=problems)
 

@@ -48,7 +48,7 @@ def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(
 
 
 def test_apply_says_that_it_settles_a_killed_run_first(project: Project, slow_service: Service) -> None:
-    """Whoever does not know of resume loses nothing."""
+    """Without `resume`, a plain `apply` comes to the same."""
     cut_off(project, slow_service, lambda process: process.kill())
 
     done = project.run(slow_service, "apply", "--yes", "--format", "json")

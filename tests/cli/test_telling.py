@@ -96,7 +96,7 @@ def test_a_reader_that_sleeps_holds_up_nobody(project: Project, service: Service
 
 
 def test_a_full_output_is_not_listened_for(project: Project, service: Service) -> None:
-    """Or it would acknowledge what nobody hears of."""
+    """Otherwise it would acknowledge replies that are never printed."""
     with Path("/dev/full").open("w") as full:
         words = ("callbacks", "listen", "--port", "0", "--no-key")
         with project.start(service, *words, stdout=full, stderr=subprocess.PIPE) as process:

@@ -147,7 +147,7 @@ def test_in_ci_what_is_in_no_commit_is_not_applied(project: Project, service: Se
 
 
 def test_a_clean_tree_and_a_person_at_a_dirty_one_may_apply(project: Project, service: Service) -> None:
-    """Who tries things out on a machine of their own is told by the mark, and not stopped."""
+    """On a machine of one's own the mark shows it, and nothing is refused."""
     commit = committed(project)
     clean = project.run(service, "apply", "--yes", "--format", "json", env=CI)
     project.edit("jobTitle: Engineer", "jobTitle: Senior Engineer")

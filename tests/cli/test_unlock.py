@@ -10,7 +10,7 @@ from reconciler.errors import LockHeld
 def test_without_force_nothing_is_unlocked_and_the_way_is_explained(
     project: Project, service: Service
 ) -> None:
-    """A lock is taken from a run that may be writing: nobody does that by a word too few."""
+    """The run may be writing: without its id the lock must not be taken from it."""
     with store_of(project, service) as store, store.lock(RUN) as lock:
         done = project.run(service, "unlock")
         lock.check()

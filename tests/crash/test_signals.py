@@ -50,7 +50,7 @@ def test_stopped_again_and_again_it_ends_in_time_and_nothing_is_twice(seed: int,
 
 
 def test_a_signal_while_it_waits_for_what_is_in_doubt_ends_the_wait(tmp_path: Path) -> None:
-    """Whoever presses Ctrl-C there has waited long enough; the doubt stays for the next run."""
+    """Ctrl-C there ends the wait; what is in doubt stays so for the next run."""
     with ground(tmp_path / "project") as place:
         place.environ = {"RECONCILER_SERVICE_LIMITS_SETTLE_S": "300"}
         place.declare(5, devices=False)

@@ -35,7 +35,7 @@ def test_terminals_at_once_end_with_the_state_of_one(terminals: int, tmp_path: P
 
 
 def test_a_killed_holder_of_the_lock_is_followed_by_the_next(tmp_path: Path) -> None:
-    """On the same machine a dead process holds nothing; what it had under way is settled first."""
+    """On the same machine the lock of an ended process is free; what it had under way is settled first."""
     with postgres.database() as url, ground(tmp_path / "project", latency_ms=30) as place:
         place.environ = {"RECONCILER_STORE": url}
         place.declare(people)

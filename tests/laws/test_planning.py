@@ -395,7 +395,7 @@ def test_the_digest_of_the_manifest_depends_on_the_salt_of_the_plan(world: World
 @LAW
 @given(worlds())
 def test_an_empty_wish_out_of_scope_is_an_empty_plan(world: World) -> None:
-    """S1: no manifest speaks of anything, so nothing is touched, whatever is recorded."""
+    """S1: no kind is in scope, so nothing is touched, whatever is recorded."""
     plan = make_plan(
         Desired({}, frozenset()),
         world.live,

@@ -210,7 +210,7 @@ def _problems(root: Path, mistakes: list[Mistake]) -> list[Problem]:
 
 
 def _unexplained(found: list[Problem], mistakes: list[Mistake]) -> tuple[list[Mistake], list[Problem]]:
-    """The mistakes that nobody told, and the problems that nobody made; both empty when all is well."""
+    """The planted mistakes that were not reported, and the problems that were not planted."""
     left = list(dict.fromkeys(found))
     untold = []
     for one in mistakes:
@@ -328,7 +328,7 @@ def test_an_entry_whose_name_is_taken_is_checked_all_the_same(tmp_path: Path) ->
 
 
 def test_a_placeholder_in_many_rows_is_no_duplicate_as_well(tmp_path: Path) -> None:
-    """A value that is a mistake is nobody's identity: the second of two was told to be the first."""
+    """A wrong value is no identity: the second of two was reported as a copy of the first."""
     head = ("rosters:", "  - file: staff.csv", "    name: '{ID}'", "    contacts:")
     fields = ("      firstName: '{N}'", "      workEmailAddress1: '{M}'")
 

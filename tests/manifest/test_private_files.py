@@ -79,7 +79,7 @@ PRIVATE = {
 def test_plans_stores_and_private_keys_are_known_by_what_they_hold(
     project: Project, kind: str, body: str
 ) -> None:
-    """Nobody knows under which name somebody keeps a plan or a key."""
+    """A plan or a key may have any file name."""
     project.write("manifests/list.csv", PRIVATE[kind])
     project.manifest(body.format("list.csv"))
 
@@ -104,7 +104,7 @@ def _plan(count: int) -> Plan:
 @BOTH
 @pytest.mark.parametrize("count", [0, 1, 150, 200, 5000])
 def test_a_plan_is_known_however_many_changes_it_has(project: Project, count: int, body: str) -> None:
-    """Its keys are sorted: what tells it from other JSON stands behind all its changes."""
+    """Its keys are sorted: the one that identifies a plan comes after all changes."""
     data = sealed(_plan(count), __version__)
     project.manifest(body.format("list.csv"))
 
@@ -170,7 +170,7 @@ PUBLIC: dict[str, str | bytes] = {
 
 @pytest.mark.parametrize("kind", PUBLIC)
 def test_what_only_looks_like_one_of_ours_may_be_named(kind: str) -> None:
-    """A refusal that nobody can get round would be worse than a name in a table."""
+    """A refusal without a way around it would be worse than a name in a table."""
     content = PUBLIC[kind]
 
     assert private_kind(content.encode() if isinstance(content, str) else content) == ""

@@ -145,7 +145,7 @@ def test_an_escaped_surrogate_is_refused_by_the_pure_parser_too() -> None:
 
 
 def test_problems_of_one_file_have_a_limit() -> None:
-    """A wall of messages helps nobody, and a hostile file must not make one."""
+    """Thousands of messages cannot be read, and a hostile file must not cause them."""
     tree = read_tree(b"a: [" + b"*x, " * 5000 + b"]", "f.yaml")
 
     assert len(tree.problems) == 1001

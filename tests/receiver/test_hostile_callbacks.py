@@ -298,7 +298,7 @@ def steps(work: Coroutine[Any, Any, int]) -> tuple[int, list[str]]:
 
 
 def test_a_wrong_key_and_a_wrong_path_take_the_same_steps(here: Endpoint) -> None:
-    """One way of refusing: nobody learns by the clock how much of a guess was right."""
+    """Every refusal takes the same time, so that it does not show how much of a guess was right."""
     cases: dict[str, dict[str, Any]] = {
         "first letter": {"headers": {HEADER: "X" + KEY[1:]}},
         "last letter": {"headers": {HEADER: KEY[:-1] + "X"}},

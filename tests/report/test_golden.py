@@ -78,7 +78,7 @@ def test_a_json_report_is_its_golden_file(name: str) -> None:
 
 
 def test_every_golden_file_belongs_to_a_case() -> None:
-    """A file nobody compares would go on claiming what is no longer so."""
+    """A golden file without a case would stay in the tree unchecked."""
     kept = {path.name for path in GOLDEN.iterdir()}
 
     assert kept == {f"{name}.txt" for name in TEXTS} | {f"{name}.json" for name in DOCUMENTS}

@@ -155,7 +155,7 @@ def test_printable_ascii_is_never_touched(text: str) -> None:
 
 
 def test_a_cut_text_ends_in_an_ellipsis() -> None:
-    """Nobody takes a part for the whole."""
+    """A cut value must show that it was cut."""
     assert inert("0123456789", limit=10) == "0123456789"
     assert inert("0123456789a", limit=10) == "012345678…"
     assert inert("\x1b" * 10, limit=10) == r"\x1b\x1b\…"

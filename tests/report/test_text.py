@@ -66,7 +66,7 @@ def test_every_change_is_listed_with_its_sign(plan: Plan) -> None:
 @calm
 @given(plans(st.one_of(creates(), updates, deletes), max_size=60))
 def test_a_long_list_says_how_much_it_does_not_show(plan: Plan) -> None:
-    """Folding is honest: what is listed and what is counted as more is everything."""
+    """What is listed and what is counted as `more` is everything."""
     lines = text_of(plan).splitlines()[1:]
     listed = sum(1 for line in lines if line.startswith(("- ", "~ ", "+ ")))
     more = sum(int(line.split()[1]) for line in lines if line.endswith("more (--full shows them)"))
@@ -270,7 +270,7 @@ def test_drift_says_a_thing_once() -> None:
 
 
 def test_a_run_of_less_than_a_second_does_not_claim_to_have_taken_none() -> None:
-    """Reports hold whole seconds: `0.0 s` would be a measurement that nobody has made."""
+    """Reports hold whole seconds: `0.0 s` would claim a precision that was not measured."""
     at_once = structs.replace(cases.DONE, ended_at=cases.DONE.started_at)
 
     assert ", under 1 s" in plain(run_lines(at_once))

@@ -39,7 +39,7 @@ def test_a_call_is_read_by_its_own_link() -> None:
 
 
 def test_a_call_marked_as_failed_is_not_tried_again_for_that() -> None:
-    """The mark is its owner's word; only a call that waits for its next attempt goes on waiting."""
+    """The client sets the mark; it changes nothing for a call that waits for its next attempt."""
     clock = Clock()
     with receiving(500) as receiver:
         sandbox, path, message = with_callback(receiver.url, clock=clock, callback={"retriesEnabled": True})

@@ -110,7 +110,7 @@ def test_only_the_content_of_a_public_resource_is_for_everybody(scope: str, stat
 def test_a_wrong_control_request_is_refused_and_does_nothing(
     method: str, path: str, json: object, status: int
 ) -> None:
-    """A test with a slip in it should hear of it."""
+    """A typing mistake in a test must be an error."""
     sandbox = Sandbox()
     resource = last_segment(sandbox.created("/resources", resource_body()))
 

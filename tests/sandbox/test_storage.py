@@ -89,7 +89,7 @@ def test_a_workspace_is_added_by_a_later_start(tmp_path: Path) -> None:
 
 
 def test_times_survive_in_both_forms(tmp_path: Path) -> None:
-    """The form of the time tells whether a contact was ever updated; it must not change with a restart."""
+    """The form of the time shows whether a contact was ever updated; a restart must not change it."""
     data = tmp_path / "sandbox.db"
     sandbox = Sandbox(data=data, clock=Clock())
     created, updated = (sandbox.created("/contacts", JANE) for _ in range(2))

@@ -132,7 +132,7 @@ def documents(kind: str) -> Documents:
 
 
 def test_every_kind_has_a_law() -> None:
-    """A row of the table that nobody generates would be believed and not known."""
+    """A row of the table without a generator would be untested."""
     assert set(ENTITIES) == set(FORMS)
 
 

@@ -415,7 +415,7 @@ def test_four_programs_that_share_a_pace_stay_below_it_together() -> None:
 
 
 def test_a_shared_pace_that_fails_is_left_for_one_of_our_own(caplog: pytest.LogCaptureFixture) -> None:
-    """A limit is a courtesy: no run may fail because nobody counts its requests. It says so once."""
+    """No run may fail because the shared count of requests is missing. It says so once."""
     clock = Clock()
     row = Row(clock)
     limiter = Limiter(row, concurrency=8, timing=clock.timing)

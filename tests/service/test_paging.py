@@ -302,7 +302,7 @@ def test_rows_that_do_not_add_up_to_the_total_say_so() -> None:
 
 
 def test_a_next_link_behind_the_last_row_is_looked_into() -> None:
-    """The total and the link must agree: where they do not, one more call tells who is right."""
+    """The total and the link must agree: where they do not, one more call decides."""
 
     def one_more(request: httpx2.Request) -> httpx2.Response:
         offset = int(request.url.params["offset"])

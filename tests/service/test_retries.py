@@ -133,7 +133,7 @@ def test_refused_credentials_end_a_call_at_whichever_try(method: str, number: in
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_after_refused_credentials_no_write_leaves(method: str) -> None:
-    """A write that began before another call heard of it must not follow: it could lock the account."""
+    """After a refusal of the credentials, one more write could lock the account."""
     wire = Wire(STOP["401"], good(method))
 
     async def work(client: ServiceClient) -> object:
