@@ -5,6 +5,7 @@ included, is carried over from the body that was read a moment before (planning 
 """
 
 import base64
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -57,8 +58,9 @@ def _value(entity: Entity, field: FieldChange) -> Scalar:
 def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
     row = KINDS[kind]
     body = dict(base)
-    for path, value in values.items():
+    for path, text in values.items():
         head, _, below = path.partition(".")
+        value = _typed(text) if path in row.numbers else text
         key = row.wire.get(head, head)
         if row.type_of(head) == "content":
             assert entity.content is not None, f"{entity.address}: {head} is declared but was not loaded"  # noqa: S101 - our own mistake
@@ -74,6 +76,14 @@ def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
         else:
             body[key] = value
     return body
+
+
+def _typed(text: Scalar) -> Any:
+    """Return the number that a text writes in JSON; another text as it is, for the service to refuse."""
+    try:
+        return json.loads(str(text)) if text != "" else ""
+    except ValueError:
+        return text
 
 
 def _custom(fields: object, name: str, value: Scalar) -> list[Body]:

@@ -73,8 +73,23 @@ def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     if flag:
         return _TRUTH.get(text.casefold(), text)
     # A table of known spellings and no guess: a status that nobody has heard of stays as it is.
-    folds = KINDS[kind].folds.get(path)
+    row = KINDS[kind]
+    if path in row.numbers:
+        return _number(text)
+    folds = row.folds.get(path)
     return folds.get(text.casefold(), text) if folds else text
+
+
+def _number(text: str) -> str:
+    """Return a number as it is written shortest: 5.0 and 5 are one; any other text as it is."""
+    sign, digits = text[:1] == "-", text.removeprefix("-")
+    # No arithmetic: an exponent of a service would make a text of a billion digits.
+    whole, point, part = digits.partition(".")
+    if not (whole.isdecimal() and whole.isascii() and (part.isdecimal() or not point)):
+        return text
+    whole, part = whole.lstrip("0") or "0", part.rstrip("0")
+    number = f"{whole}.{part}" if part else whole
+    return f"-{number}" if sign and number != "0" else number
 
 
 def is_flag(kind: str, path: str) -> bool:

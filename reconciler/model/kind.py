@@ -15,8 +15,9 @@ from msgspec import Struct
 # phone     compared by its digits       custom    texts by name, sent as a list of named values
 # country   by its English name          channels  how somebody is reached, sent as a list of channels
 # flag      true or false                group     a mapping whose values are fields of their own: `auth.key`
+# number    compared by its value, sent as a number
 FieldType = Literal[
-    "text", "flag", "email", "phone", "country", "zone", "content", "custom", "channels", "group"
+    "text", "flag", "number", "email", "phone", "country", "zone", "content", "custom", "channels", "group"
 ]
 
 
@@ -187,6 +188,11 @@ class Kind(Struct, frozen=True, dict=True):
     def flags(self) -> frozenset[str]:
         """What holds true or false."""
         return frozenset(field.name for field in self.fields if field.type == "flag")
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """What is sent as a number."""
+        return frozenset(field.name for field in self.fields if field.type == "number")
 
     @cached_property
     def folds(self) -> Mapping[str, Mapping[str, str]]:

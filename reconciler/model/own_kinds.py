@@ -19,6 +19,11 @@ from reconciler.model.kinds import BUILT_IN
 RESERVED = frozenset({"version", "workspace", "tags", "defaults", "rosters"})
 # The form of a kind's name, which begins addresses.
 KIND_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
+# Collections of the service that are no kind, and documents of it that have a form of their own.
+_SERVED = frozenset({"workspaces", "messages", "imports", "auth"})
+_FORMS = frozenset(
+    {"workspace", "message", "bulkmessage", "importcontact", "messagestatus", "company", "auth"}
+)
 # What the service gives every entity, and an entry has beside its fields.
 _TAKEN = frozenset({"id", "link", "meta"})
 
@@ -26,7 +31,7 @@ _TAKEN = frozenset({"id", "link", "meta"})
 class FieldRow(Struct, frozen=True, forbid_unknown_fields=True):
     """One field, as a profile writes it; `one_of` are the words of the service. The rest: `Field`."""
 
-    type: Literal["text", "flag", "email", "phone", "country", "zone", "group"] = "text"
+    type: Literal["text", "flag", "number", "email", "phone", "country", "zone", "group"] = "text"
     title: str = ""
     about: str = ""
     example: str = ""
@@ -80,6 +85,7 @@ def own_kinds(rows: Mapping[str, KindRow]) -> tuple[Kind, ...]:
 def contradictions(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
     """Yield what no form can see: names that are taken, and columns that name no field or a wrong one."""
     plurals = {kind.plural: kind.name for kind in BUILT_IN.values()}
+    media = {kind.media for kind in BUILT_IN.values()} | _FORMS
     for name, row in rows.items():
         plural, key = row.plural or f"{name}s", "plural" if row.plural else ""
         if name in BUILT_IN:
@@ -87,7 +93,11 @@ def contradictions(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
         elif plural in plurals or plural in RESERVED:
             what = f"{plural} is a key of manifests already."
             yield Contradiction(tuple(filter(None, (name, key))), what, "give it another `plural`")
+        elif plural in _SERVED or (row.media or name) in media:
+            what = f"the service has {plural} of its own."
+            yield Contradiction((name,), what, "give it another name, `plural` or `media`")
         plurals.setdefault(plural, name)
+        media.add(row.media or name)
         yield from (
             one._replace(path=(name, *one.path)) for one in chain(_of_fields(row), _of_columns(name, row))
         )
@@ -98,6 +108,8 @@ def _of_fields(row: KindRow) -> Iterator[Contradiction]:
     for name, field in row.fields.items():
         path, head = ("fields", name), name.partition(".")[0]
         group = row.fields.get(head)
+        if head != name and field.wire:
+            yield Contradiction(path, f"{name} is in a group.", "leave `wire` out: its last part is its name")
         if name in _TAKEN:
             yield Contradiction(path, f"every entity has {name} of its own.", "leave it out")
         if head != name and (group is None or group.type != "group"):
@@ -105,8 +117,8 @@ def _of_fields(row: KindRow) -> Iterator[Contradiction]:
         if field.required and field.server_owned:
             what = f"{name} is required, and server_owned: nobody could give it."
             yield Contradiction(path, what, "keep one of the two")
-        if field.type == "flag" and field.one_of:
-            yield Contradiction(path, f"{name} is a flag and has words.", "leave `one_of` out, or the type")
+        if field.type != "text" and field.one_of:
+            yield Contradiction(path, f"{name} is a {field.type} and has words.", "leave one of the two out")
         if field.pattern and not _compiles(field.pattern):
             what = f"the pattern of {name} is no regular expression."
             yield Contradiction((*path, "pattern"), what, "check its brackets")

@@ -15,6 +15,7 @@ Schema = dict[str, Any]
 _NAME = "[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?"
 _END = r"$(?!\n)"
 _REMOTE_ID = "[A-Za-z0-9_-]{1,100}"
+_NUMBER = rf"^(?:-?(?:0|[1-9][0-9]{{0,14}})(?:[.][0-9]{{1,15}})?)?{_END}"  # as JSON writes it, or "": none
 # Fields whose form is written by hand, because no other has it.
 _SHAPES: Mapping[str, str] = {"custom": "custom", "channels": "messagingOptions", "content": "content"}
 
@@ -78,6 +79,8 @@ def _field(kind: Kind, field: Field) -> Schema:
     about = {"title": field.title, "description": field.about, "examples": [field.example]}
     if field.type == "flag":
         return {"$ref": "#/$defs/flag", **about}
+    if field.type == "number":
+        return {"type": ["string", "number"], "pattern": _NUMBER, **about}
     if field.words:
         return {"enum": _spellings(field), **about}
     if field.pattern:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reconciler.model.kind import Field, FieldType, Kind
-from reconciler.model.kinds import KINDS, children
+from reconciler.model.kinds import KINDS, children, derived
 
 API = "http://schemas.api.whispir.com"  # the roots of entities, of errors and of callbacks
 DAP = f"{API}/dap"  # links, lists and what is in them
@@ -192,9 +192,12 @@ FORMS: Mapping[str, Form] = {
 
 def form_for(media: str) -> Form:
     """The form of a document, by the <kind> of its vendor media type. Raises KeyError for an unknown one."""
-    # Made anew for each document, in 60 microseconds, because a profile may bring kinds at run time.
-    kind = next((kind for kind in KINDS.values() if kind.media == media), None)
-    return form_of(kind) if kind else FORMS[media]
+    return _kind_forms().get(media) or FORMS[media]
+
+
+@derived
+def _kind_forms() -> Mapping[str, Form]:
+    return {kind.media: form_of(kind) for kind in KINDS.values()}
 
 
 def form_of(kind: Kind) -> Form:
@@ -216,6 +219,7 @@ def _shape_of(kind: Kind) -> Shape:
 
 def _texts(fields: Iterable[Field]) -> Shape:
     """Fields as one text each, by their last names: `key` of `auth.key`."""
-    flags = {(one.wire or one.name).rpartition(".")[2]: one.type == "flag" for one in fields}
-    truths = frozenset(name for name, flag in flags.items() if flag)
-    return Shape(single=frozenset(flags) - truths, truths=truths)
+    types = {(one.wire or one.name).rpartition(".")[2]: one.type for one in fields}
+    truths = frozenset(name for name, type_ in types.items() if type_ == "flag")
+    numbers = frozenset(name for name, type_ in types.items() if type_ == "number")
+    return Shape(single=frozenset(types) - truths - numbers, truths=truths, numbers=numbers)
