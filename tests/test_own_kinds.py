@@ -14,7 +14,8 @@ from world import World
 from reconciler.cli.sandbox_rows import rows_of
 from reconciler.cli.settings.reading import read_settings
 from reconciler.cli.verbs.schema import schema
-from reconciler.errors import ManifestError, SettingsError
+from reconciler.core.guard import Consent
+from reconciler.errors import ManifestError, SettingsError, UnsafePlan
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model import address
 from reconciler.model.changes import Update
@@ -302,3 +303,74 @@ def test_of_brief_rows_each_is_looked_at(tmp_path: Path, form: str) -> None:
     world.behind_our_back(edit)
 
     assert actions(world.plan().plan) == ["Update"]
+
+
+RULES = """\
+base: service
+kinds:
+  rule:
+    plural: responserules
+    media: responserule
+    scope: account
+    in_use: messages on their way are answered by it
+    identity: [name]
+    headline: [name, priority]
+    fields:
+      name: {required: true, own: true, wire: ruleName}
+      active: {type: flag, absent: "false"}
+      priority: {type: number}
+      reply: {type: group}
+      reply.subject: {}
+      reply.body: {required: true}
+      reply.key: {secret: true, write_only: true}
+      owner: {type: email}
+      colour: {sticky: true, one_of: [red, green]}
+      createdBy: {server_owned: true}
+"""
+NIGHT = {
+    "name": "night",
+    "active": "true",
+    "priority": "5.0",
+    "reply": {"subject": "Away", "body": "Call the desk", "key": "${env:RULE_KEY}"},
+    "owner": "Ann@Example.com",
+    "colour": "red",
+}
+
+
+@FORMS
+def test_flags_numbers_groups_and_secrets_of_an_own_kind_come_back_as_sent(tmp_path: Path, form: str) -> None:
+    """Every column of a row, over both forms: nothing is left to do, and the secret is nowhere."""
+    (tmp_path / "rules.yaml").write_text(RULES)
+    profile = str(tmp_path / "rules.yaml")
+    world = World(
+        tmp_path,
+        SandboxConfig(),
+        service={"format": form, "profile": profile},
+        collections=rows_of(load_profile(profile)),
+        changes={"variables": ("RULE_KEY",)},
+        environ={"RULE_KEY": "a-key-that-nobody-sees-4712"},
+    )
+    world.write({"responserules": {"night": NIGHT}})
+
+    planned, run = world.apply()
+    assert (actions(planned.plan), run.exit_code) == (["Create"], 0), run.outcomes
+    assert actions(world.plan().plan) == []
+
+    async def look(client: Any) -> Any:
+        return await client["rule"].list()
+
+    (found,) = world.behind_our_back(look)
+    assert (found.body["ruleName"], found.body["active"], found.body["priority"]) == ("night", True, 5)
+    assert found.body["reply"] == {"subject": "Away", "body": "Call the desk"}
+
+    world.write({"responserules": {"night": {**NIGHT, "priority": "6", "active": "false"}}})
+    planned, run = world.apply()
+    (change,) = planned.plan.changes
+    assert isinstance(change, Update)
+    assert [field.path for field in change.fields] == ["active", "priority"]
+    assert "a-key-that" not in repr(planned.plan) + repr(run)
+
+    world.write({"responserules": {}})
+    with pytest.raises(UnsafePlan) as refused:
+        world.apply(consent=Consent())
+    assert "messages on their way are answered by it" in refused.value.reasons[0]

@@ -1,6 +1,9 @@
 """The rows of the sandbox for the kinds that a profile brings: it shares no table with the client."""
 
-from reconciler.model.kind import Field, Kind
+from collections.abc import Mapping
+from typing import Literal
+
+from reconciler.model.kind import Field, FieldType, Kind
 from reconciler.model.own_kinds import own_kinds
 from reconciler.model.profile import Profile
 from reconciler.sandbox.collections import row
@@ -13,16 +16,37 @@ def rows_of(profile: Profile) -> tuple[row.Collection, ...]:
 
 def _row(kind: Kind) -> row.Collection:
     fields = [one for one in kind.declarable if one.head == one.name]
+    known = {one.name: one for one in fields}
     return row.Collection(
         name=kind.name,
         plural=kind.plural,
         media=kind.media,
-        fields=tuple(row.Field(_wire(one), one.required, tuple(one.words.values())) for one in fields),
+        fields=tuple(_field(kind, one) for one in fields),
         in_workspaces=not kind.company,
-        brief=tuple(_wire(kind.by_name[name]) for name in kind.headline) if kind.brief else (),
-        unique=tuple(_wire(kind.by_name[name]) for name in kind.unique),
+        brief=tuple(_wire(known[name]) for name in kind.headline if name in known) if kind.brief else (),
+        unique=tuple(_wire(known[name]) for name in kind.unique if name in known),
         spares=tuple(_wire(one) for one in fields if one.sticky),
     )
+
+
+def _field(kind: Kind, field: Field) -> row.Field:
+    parts = kind.groups.get(field.name, ())
+    return row.Field(
+        _wire(field).rpartition(".")[2],
+        field.required or any(part.required for part in parts),
+        tuple(field.words.values()),
+        _TYPES.get(field.type, "text"),
+        withheld=field.write_only,
+        parts=tuple(_field(kind, part) for part in parts),
+    )
+
+
+# To the sandbox an address or a number is any text: it judges the form of none.
+_TYPES: Mapping[FieldType, Literal["text", "flag", "number", "group"]] = {
+    "flag": "flag",
+    "number": "number",
+    "group": "group",
+}
 
 
 def _wire(field: Field) -> str:

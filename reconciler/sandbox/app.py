@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.sandbox.calls import Call
 from reconciler.sandbox.collections.row import Collection
+from reconciler.sandbox.collections.table import PLAIN
 from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.control import routes as control
@@ -54,7 +55,7 @@ def create_app(config: SandboxConfig, *, collections: Sequence[Collection] = ())
     DataFileError (an OSError) when the data file cannot be used. The file is closed when the application
     shuts down, or is no longer referred to.
     """
-    added = Additions(collections)
+    added = Additions((*PLAIN, *collections))
     state = State(config)
     service = Service(state, added)
 

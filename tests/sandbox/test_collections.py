@@ -173,6 +173,55 @@ def test_it_is_described(sandbox: Sandbox) -> None:
     assert "Template" not in json.dumps(openapi.document(SandboxConfig()))
 
 
+RULE = Collection(
+    name="note",
+    plural="notes",
+    fields=(
+        Field("name", required=True),
+        Field("active", type="flag"),
+        Field("priority", type="number"),
+        Field(
+            "reply",
+            required=True,
+            type="group",
+            parts=(Field("body", required=True), Field("key", withheld=True)),
+        ),
+    ),
+)
+NIGHT = {"name": "night", "active": True, "priority": 5, "reply": {"body": "Call", "key": "k"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"active": "true"}, "active must be true or false"),
+        ({"priority": "5"}, "priority must be a number"),
+        ({"priority": True}, "priority must be a number"),
+        ({"reply": "Call"}, "reply must be an object"),
+        ({"reply": {"key": "k"}}, "reply.body: required and missing"),
+        ({"reply": None}, "reply: required and missing"),
+    ],
+)
+def test_a_field_has_its_type(change: Mapping[str, object], told: str) -> None:
+    """As JSON has it: a client that sends a number as a text is told so."""
+    refused = serving(RULE).post("/notes", {**NIGHT, **change})
+
+    assert (refused.status_code, refused.json()["errorText"]) == (422, told)
+
+
+def test_what_is_withheld_is_taken_and_never_shown() -> None:
+    """Neither in an answer nor in what is described; a list shows no more than one alone."""
+    sandbox = serving(RULE)
+    path = sandbox.created("/notes", NIGHT)
+
+    assert sandbox.get(path).json()["reply"] == {"body": "Call"}
+    assert sandbox.get("/notes").json()["notes"][0]["reply"] == {"body": "Call"}
+    schemas = sandbox.get("/openapi.json").json()["components"]["schemas"]
+    assert sorted(schemas["NewNote"]["properties"]["reply"]["properties"]) == ["body", "key"]
+    assert sorted(schemas["Note"]["properties"]["reply"]["properties"]) == ["body"]
+    assert schemas["Note"]["properties"]["priority"] == {"type": "number"}
+
+
 def test_it_survives_in_the_file(tmp_path: Path) -> None:
     """With its order, and with ids that are given once."""
     first = serving(data=tmp_path / "state")

@@ -20,10 +20,10 @@ from reconciler.sandbox.collections.search import NO_FILTERS
 from reconciler.sandbox.collections.wire import View
 from reconciler.sandbox.keeping.records import Body, Kept, Record
 from reconciler.sandbox.paging import read_order
-from reconciler.sandbox.reading import present, require, text
+from reconciler.sandbox.reading import present
 from reconciler.sandbox.refusals import invalid, not_found
 from reconciler.sandbox.xml.forms import LINKS, Form
-from reconciler.sandbox.xml.rules import Many, Node, XmlRule
+from reconciler.sandbox.xml.rules import Flag, Many, Node, Number, XmlRule
 from reconciler.sandbox.xml.tree import frames
 
 Value = TypeVar("Value", bound=Known)
@@ -108,11 +108,68 @@ class Row(ABC, Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field, a text. `one_of`: the only texts that it may have, () for any."""
+    """One field. `one_of`: the only texts that it may have, () for any. `withheld`: taken, and never shown.
+
+    `parts` are the fields of a group, which is an object.
+    """
 
     name: str
     required: bool = False
     one_of: tuple[str, ...] = ()
+    type: Literal["text", "flag", "number", "group"] = "text"
+    withheld: bool = False
+    parts: tuple["Field", ...] = ()
+
+    @property
+    def rule(self) -> XmlRule | None:
+        """How it is written in XML, None for a text."""
+        if self.type == "group":
+            return Node(rules_of(self.parts))
+        rules: Mapping[str, XmlRule] = {"flag": Flag(), "number": Number()}
+        return rules.get(self.type)
+
+    def given(self, body: Body) -> Body:
+        """The field as the body has it, by its name, or nothing; refuses (422) what it cannot be."""
+        if self.name not in body:
+            return {}
+        value: Any = body[self.name]
+        if type(value) not in _TYPES[self.type]:
+            raise invalid(f"{self.name} must be {_NAMES[self.type]}")
+        if self.type == "group":
+            return {self.name: _given(self.parts, present(value), f"{self.name}.")}
+        if self.one_of and value not in self.one_of:
+            raise invalid(f"{self.name} must be one of {', '.join(self.one_of)}")
+        return {self.name: value}
+
+    def shown(self, value: Any) -> Any:
+        """The value without what is withheld in it."""
+        if self.type != "group":
+            return value
+        known = {one.name: one for one in self.parts if not one.withheld}
+        return {name: known[name].shown(part) for name, part in value.items() if name in known}
+
+
+# What JSON has for each type. Not `isinstance`: true is a number to Python.
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "text": (str,),
+    "flag": (bool,),
+    "number": (int, float),
+    "group": (dict,),
+}
+_NAMES = {"text": "a string", "flag": "true or false", "number": "a number", "group": "an object"}
+
+
+def rules_of(fields: Sequence[Field]) -> dict[str, XmlRule]:
+    """The rules in XML of those fields that are more than a text."""
+    return {one.name: rule for one in fields if (rule := one.rule) is not None}
+
+
+def _given(fields: Sequence[Field], body: Body, path: str = "") -> Body:
+    """The fields that a body gives; refuses (422) a missing one by its path."""
+    missing = [one.name for one in fields if one.required and body.get(one.name, "") == ""]
+    if missing:
+        raise invalid(f"{', '.join(path + name for name in missing)}: required and missing")
+    return {name: value for one in fields for name, value in one.given(body).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +215,7 @@ class Collection(Row[Record]):
     @property
     def form(self) -> Form:
         """Its documents in XML."""
-        entity = Node({"link": LINKS, **self.xml})
+        entity = Node({"link": LINKS, **rules_of(self.fields), **self.xml})
         return Form(self.name, entity, self.plural, Many(self.name, entity, space=frames))
 
     @property
@@ -197,21 +254,16 @@ class Collection(Row[Record]):
 
     def shown(self, call: Call, record: Record, view: View) -> Body:
         """The fields in the order of the row; in a list the brief ones, and no links to change it."""
-        names = (view == "row" and self.brief) or [one.name for one in self.fields]
+        names = (view == "row" and self.brief) or [one.name for one in self.fields if not one.withheld]
         uri = call.writer.address(self.plural, record.id)
         links = call.writer.record_links(uri, self.noun, self.kind, change=view != "row")
-        shown = {name: record.fields[name] for name in names if name in record.fields}
+        known = {one.name: one for one in self.fields}
+        shown = {name: known[name].shown(record.fields[name]) for name in names if name in record.fields}
         return {"id": record.id, **shown, "link": links}
 
     def _fields(self, body: Body) -> Body:
         """The fields of the row that the body gives; refuses (422) a missing or wrong one by name."""
-        given = {one.name: body[one.name] for one in self.fields if one.name in body}
-        require(given, self.required)
-        for one in self.fields:
-            value = text(given, one.name)
-            if one.one_of and one.name in given and value not in one.one_of:
-                raise invalid(f"{one.name} must be one of {', '.join(one.one_of)}")
-        return given
+        return _given(self.fields, body)
 
     def _require_unique(self, call: Call, fields: Body, *, owner: str) -> None:
         for name in self.unique:

@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.collections import contacts, devices, resources
-from reconciler.sandbox.collections.row import Row
+from reconciler.sandbox.collections.row import Collection, Row
 from reconciler.sandbox.collections.search import read_added, read_question, wants_custom
 from reconciler.sandbox.collections.wire import View
 from reconciler.sandbox.keeping.records import Body, Contact, Device, Resource, with_device, without_device
@@ -151,6 +151,10 @@ RESOURCES = Resources(
         "put": "The resource is replaced by the supplied one and is the most recently updated.",
     },
 )
+
+
+# Collections of the service whose records are plain: a row each, and nothing more.
+PLAIN: tuple[Collection, ...] = ()
 
 
 def _keep_devices(call: Call, contact: Contact) -> None:

@@ -16,7 +16,7 @@ import msgspec
 from reconciler.sandbox import routing
 from reconciler.sandbox.collections.fields import CONTACT_FIELDS
 from reconciler.sandbox.collections.row import AnyRow, Collection
-from reconciler.sandbox.collections.table import CONTACTS, DEVICES, RESOURCES
+from reconciler.sandbox.collections.table import CONTACTS, DEVICES, PLAIN, RESOURCES
 from reconciler.sandbox.collections.wire import media_type, spellings
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.description.schemas import SCHEMAS, one_of, ref, row_schemas, text
@@ -134,10 +134,10 @@ def encoded(config: SandboxConfig, *, server: str, own: Sequence[Collection] = (
     return msgspec.json.encode(document(config, server=server, own=own))
 
 
-def document(config: SandboxConfig, *, server: str = "/", own: Sequence[Collection] = ()) -> Body:
+def document(config: SandboxConfig, *, server: str = "/", own: Sequence[Collection] = PLAIN) -> Body:
     """The whole description of this sandbox, as its media types are configured. Same tables, same bytes.
 
-    `own` are the collections that it serves beside those of the service.
+    `own` are the collections of plain records that it serves.
     """
     schemas = {**SCHEMAS, **row_schemas(own)}
     return {

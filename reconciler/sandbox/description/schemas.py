@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.sandbox.collections.bulk import MAPPINGS, MODES
 from reconciler.sandbox.collections.devices import STATUSES as DEVICE_STATUSES
 from reconciler.sandbox.collections.fields import CONTACT_FIELDS, DEVICE_FIELDS, NEVER_SHOWN, RESOURCE_FIELDS
-from reconciler.sandbox.collections.row import Collection
+from reconciler.sandbox.collections.row import Collection, Field
 from reconciler.sandbox.collections.workspaces import STATUSES as WORKSPACE_STATUSES
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.callbacks import AUTH_TYPES, email_max, key_max, name_max
@@ -348,15 +348,25 @@ def row_schemas(own: Iterable[Collection]) -> dict[str, Body]:
     """The schemas of collections that are rows, by name. Raises ValueError for a name that is taken."""
     found: dict[str, Body] = {}
     for row in own:
-        fields: Body = {
-            one.name: one_of(one.one_of) if one.one_of else filled if one.required else text
-            for one in row.fields
-        }
-        documents = _documents(row, fields)
+        documents = _documents(row, {one.name: _shape(one) for one in row.fields})
         if documents.keys() & (SCHEMAS.keys() | found.keys()):
             raise ValueError(f"{row.name}: there is a schema of the name {row.noun} already")
         found |= documents
     return found
+
+
+def _shape(field: Field, *, answered: bool = False) -> Body:
+    """The schema of a field as it is sent; as it is answered, a group is without what is withheld."""
+    if field.one_of:
+        return one_of(field.one_of)
+    if field.type == "group":
+        parts: Body = {
+            one.name: _shape(one, answered=answered) for one in field.parts if not (answered and one.withheld)
+        }
+        must: Body = {one.name: parts[one.name] for one in field.parts if one.required and one.name in parts}
+        return (closed if answered else opened)(must, dict(_others(parts, must)))
+    shapes: dict[str, Body] = {"flag": flag, "number": number}
+    return shapes.get(field.type, filled if field.required else text)
 
 
 def _documents(row: Collection, fields: Body) -> dict[str, Body]:
@@ -364,12 +374,13 @@ def _documents(row: Collection, fields: Body) -> dict[str, Body]:
     must = {name: fields[name] for name in row.required}
     may: Body = {name: _optional(shape) for name, shape in _others(fields, must)}
     spared = {name: _optional(shape) for name, shape in _others(fields, fields.keys() - set(row.spares))}
-    shown = {"id": opaque, **must, "link": ref("Links")}
-    brief = [name for name in fields if not row.brief or name in row.brief]
-    row_must = {"id": opaque, **{name: must[name] for name in brief if name in must}, "link": ref("Links")}
+    answered: Body = {one.name: _shape(one, answered=True) for one in row.fields if not one.withheld}
+    shown = {"id": opaque, **dict(_others(answered, answered.keys() - must.keys())), "link": ref("Links")}
+    brief: Body = {name: shape for name, shape in answered.items() if not row.brief or name in row.brief}
+    row_must = {"id": opaque, **dict(_others(brief, brief.keys() - must.keys())), "link": ref("Links")}
     documents = {
-        row.noun: closed(shown, dict(_others(fields, must))),
-        f"{row.noun}Row": closed(row_must, {name: fields[name] for name in brief if name not in must}),
+        row.noun: closed(shown, dict(_others(answered, must))),
+        f"{row.noun}Row": closed(row_must, dict(_others(brief, must))),
         f"{row.noun}List": listing(row.plural, f"{row.noun}Row"),
         f"New{row.noun}": opened(must, may),
     }
