@@ -44,48 +44,63 @@ def no_table(file: str, *problems: Problem) -> Table:
 
 def read_table(data: bytes, file: str) -> Table:
     """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
-    problems: list[Problem] = []
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
         return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
-    unread: dict[int, frozenset[int]] = {}
-    rows: list[Row] = []
-    header: tuple[str, ...] = ()
-    try:
-        for number, cells in _records(text):
-            if not header:
-                header = tuple(cell.strip() for cell in cells)
-                if len(header) > COLUMNS_MAX:
-                    what = f"the roster has {len(header):,} columns; the limit is {COLUMNS_MAX:,}."
-                    return no_table(
-                        file, Problem(file, number, 0, what, "remove columns that no contact needs")
-                    )
-                problems.extend(_header_problems(header, file))
-            elif any(cell.strip() for cell in cells):
-                wrong = tuple(_row_problems(number, cells, header, file))
-                problems.extend(wrong)
-                if len(cells) == len(header):
-                    rows.append((number, cells))
-                if wrong:
-                    unread[number] = frozenset(one.column - 1 for one in wrong)
-            if len(problems) >= _PROBLEMS_MAX or len(rows) > ROWS_MAX:
-                problems.append(
-                    Problem(file, number, 0, "the rest of the roster was not read.", "mend it first")
-                )
-                break
-    except csv.Error as error:
-        number = len(rows) + 2 if header else 1
-        problems.append(Problem(file, number, 0, f"this is not CSV: {error}.", "close the quotation marks"))
+    reading = _Reading(file)
+    reading.records(text)
+    header, problems = reading.header, reading.problems
     if not header and not problems:
         hint = "write the names of the columns into the first row"
         problems.append(Problem(file, 1, 0, "the roster is empty; it has no header.", hint))
     times = Counter(header)
     doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
     named = bool(header) and all(name and not _unfit_title(name) for name in header)
-    return Table(file, header, tuple(rows), tuple(problems), unread, doubtful, named)
+    return Table(file, header, tuple(reading.rows), tuple(problems), reading.unread, doubtful, named)
+
+
+class _Reading:
+    """What was read of one file so far."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.header: tuple[str, ...] = ()
+        self.rows: list[Row] = []
+        self.problems: list[Problem] = []
+        self.unread: dict[int, frozenset[int]] = {}
+
+    def records(self, text: str) -> None:
+        try:
+            for number, cells in _records(text):
+                if not self.header and len(cells) > COLUMNS_MAX:
+                    what = f"the roster has {len(cells):,} columns; the limit is {COLUMNS_MAX:,}."
+                    self._wrong(number, what, "remove columns that no contact needs")
+                    return
+                self._record(number, cells)
+                if len(self.problems) >= _PROBLEMS_MAX or len(self.rows) > ROWS_MAX:
+                    self._wrong(number, "the rest of the roster was not read.", "mend it first")
+                    return
+        except csv.Error as error:
+            number = len(self.rows) + 2 if self.header else 1
+            self._wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
+
+    def _record(self, number: int, cells: list[str]) -> None:
+        if not self.header:
+            self.header = tuple(cell.strip() for cell in cells)
+            self.problems.extend(_header_problems(self.header, self.file))
+        elif any(cell.strip() for cell in cells):
+            wrong = tuple(_row_problems(number, cells, self.header, self.file))
+            self.problems.extend(wrong)
+            if len(cells) == len(self.header):
+                self.rows.append((number, cells))
+            if wrong:
+                self.unread[number] = frozenset(one.column - 1 for one in wrong)
+
+    def _wrong(self, number: int, what: str, hint: str) -> None:
+        self.problems.append(Problem(self.file, number, 0, what, hint))
 
 
 def delimiter_of(text: str) -> str:
