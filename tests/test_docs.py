@@ -257,23 +257,6 @@ def test_every_transcript_of_a_page_happens_so(page: Path, tmp_path: Path) -> No
     assert list(transcript.run_page(_text(page), tmp_path)) == []
 
 
-RIDDLES = ("leaves the manifest is deleted", "nother number of entities")  # new users asked what they mean
-
-
-def test_no_page_and_no_message_speaks_in_riddles() -> None:
-    """What is deleted is named by what people did: they removed an entry."""
-    told = [ROOT / "README.md", *(path for path in committed() if path.is_relative_to(ROOT / "docs"))]
-    said = [path for path in committed() if path.is_relative_to(ROOT / "reconciler") and path.suffix == ".py"]
-    found = [
-        f"{path.relative_to(ROOT)}: {riddle}"
-        for path in [*told, *said]
-        for riddle in RIDDLES
-        if riddle in " ".join(path.read_text("utf-8").split())
-    ]
-
-    assert found == []
-
-
 def test_examples_have_a_transcript() -> None:
     assert "examples/README.md" in map(_name, _told())
 

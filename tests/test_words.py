@@ -32,12 +32,14 @@ NAMES = {
 PHRASES = {
     r"behind (our|your|my|their|somebody's) backs?": "changed at the service since our last apply",
     r"neither of two things": "`jobTitle` is null, which is not allowed",
-    r"who leaves the manifest": "removed from the manifest",
+    r"who leaves the manifest|leaves the manifest is deleted": "removed from the manifest",
     r"live is as planned": "the service matches the plan",
     r"another number of entities": "7 entities were unchanged; now 6 are",
     r"cut off people, and no file": "leave resources out",
     r"an ear of its own": "handles signals itself",
     r"slip of the pen": "typing mistake",
+    r"speaks? of passing trouble": "says to try later",
+    r"it comes right in the end": "the declared state is reached",
 }
 # Two classes of one name, where both are right: why nobody takes one for the other.
 SAME_NAME: dict[str, str] = {}

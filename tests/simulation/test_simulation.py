@@ -1,4 +1,4 @@
-"""Lives of worlds under seeds: whatever goes wrong in them, no rule is broken, and it comes right in the end.
+"""Lives of worlds under seeds: whatever fails, no rule is broken, and the declared state is reached.
 
 What goes wrong is in network.py, disk.py and story.py, the rules are in oracle.py and ending.py. A failure
 names its seed and the command that plays it again; `script/soak` looks for new ones.
