@@ -38,6 +38,8 @@ PHRASES = {
     r"cut off people, and no file": "leave resources out",
     r"an ear of its own": "handles signals itself",
     r"slip of the pen": "typing mistake",
+    r"is somebody else now": "is now another entity",
+    r"comes to no end": "does not end",
     r"speaks? of passing trouble": "says to try later",
     r"it comes right in the end": "the declared state is reached",
 }

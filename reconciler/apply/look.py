@@ -100,7 +100,7 @@ async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent
         raise conflict(f"{stays} is not there any more; nothing was deleted.") from None
     # Not by our mark: a copy may carry it too.
     if not same_identity(live(kind, kept.body), live(kind, duplicate.body), run.rules.identity.of(kind)):
-        raise conflict(f"{stays} is somebody else now; nothing was deleted.")
+        raise conflict(f"{stays} is now another entity; nothing was deleted.")
 
 
 def conflict(what: str) -> NotDone:

@@ -94,7 +94,7 @@ async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[O
 async def _looked_at(run: Session, name: str, intent: Intent, change: Change | None) -> Outcome | None:
     """Return what became of one intent, durably; None where it was not carried out."""
     if intent.address.workspace not in run.ids:
-        return _open(intent, name, "the manifests do not speak of its workspace any more.")
+        return _open(intent, name, "its workspace is in no manifest any more.")
     if change is None and intent.action == "create":
         return _open(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
     try:

@@ -192,7 +192,7 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
 
 
 def _gone_already(attempt: Attempt) -> Outcome:
-    return attempt.outcome("skipped", "it was gone already; only forgotten.")
+    return attempt.outcome("skipped", "it was gone already; only its record was removed.")
 
 
 def _send(run: Session, attempt: Attempt) -> None:

@@ -104,7 +104,7 @@ def doubtful(why: str) -> Notice:
         "store",
         "store",
         f"{why}: what was sent and recorded since may be missing from it.",
-        "apply waits until nothing of that can land any more, looks at the service, and goes on",
+        "apply waits until nothing of that can arrive any more, looks at the service, and continues",
     )
 
 

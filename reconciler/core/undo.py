@@ -134,7 +134,7 @@ def _left(address: Address, what: str, step: str = _BY_HAND) -> Skip:
 
 def _uncreate(change: Create, row: LiveEntity | None, salt: str) -> ScopePlan:
     if row is None:
-        what = "was created and not read back, so nothing tells later whether it is still the same."
+        what = "was created and not read back, so a change of it could not be noticed."
         return ScopePlan(skips=(_left(change.address, what, "take it out of the manifests, and apply"),))
     before = masked(row.kind, row.fields, salt)
     return ScopePlan((Delete(change.address, row.remote_id, before, row.parent_id, cause="undone"),))

@@ -51,7 +51,9 @@ class EventFile:
                 data = data[os.write(self._descriptor, data) :]
             os.fsync(self._descriptor)
         except OSError as error:
-            raise self._unusable(error, "make room there; what was not told waits in the inbox") from error
+            raise self._unusable(
+                error, "make room there; what was not printed is kept in the inbox"
+            ) from error
         self._whole = True
 
     def close(self) -> None:

@@ -179,7 +179,7 @@ def verification_lines(found: "Verification", anchor: Head | None) -> tuple[Line
 
 
 _BROKEN = (
-    "what stands behind that entry proves nothing; compare it with a copy of the store, "
+    "the entries after it prove nothing; compare them with a copy of the store, "
     "and with the heads that runs reported"
 )
 

@@ -37,7 +37,7 @@ async def walk(fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
         if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
             stale += 1
             if stale > stale_pages_max:
-                raise BadBody("it repeats itself and comes to no end")
+                raise BadBody("it repeats itself and does not end")
             if _content(await fetch(0), named=named) == seen:
                 return tuple(rows.values())
         else:

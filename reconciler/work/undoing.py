@@ -25,7 +25,7 @@ async def make_undo(
     """
     target = await target_of(context, desired_of(saved, Recorded({})))
     if target != saved.target:
-        raise StalePlan("the undo is meant for another service, stack or workspace.", next=BY_MANIFEST)
+        raise StalePlan("the undo belongs to another service, stack or workspace.", next=BY_MANIFEST)
     recorded = await context.ask(lambda store: store.recorded(target.workspaces))
     fit = fitting(saved, recorded, done)
     verdict, desired = judged(context, fit.plan, consent), desired_of(fit.plan, recorded)

@@ -129,7 +129,7 @@ class Stage:
 
     @contextmanager
     def _gone(self, mail: str) -> Iterator[None]:
-        """Another person under the e-mail address: what the delete was for is somebody else now."""
+        """Another person has the e-mail address now: the planned delete would remove the wrong one."""
         before = self._set("Otto", {"workEmailAddress1": f"new.{mail}", "lastName": "Else"})
         self.world.sent()
         yield

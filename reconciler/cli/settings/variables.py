@@ -55,9 +55,7 @@ def from_environment(environ: Mapping[str, str], *, taken: Collection[str], glob
             found[value.path] = value
         else:
             close = get_close_matches(name, names, n=1)
-            hint = (
-                f"did you mean {close[0]}?" if close else f"unset {name}; the names stand in docs/settings.md"
-            )
+            hint = f"did you mean {close[0]}?" if close else f"unset {name}; docs/settings.md lists the names"
             problems.append(Problem(f"environment {name}", 0, 0, "no setting has this name.", hint))
     if problems:
         raise refused(*problems)

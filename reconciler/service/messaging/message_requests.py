@@ -144,5 +144,5 @@ def span(
             next="give dates that know their zone, as datetime(2026, 3, 1, tzinfo=UTC).",
         )
     if start > last:
-        raise InputError("the start lies behind the end.", next="exchange them, or leave the end out.")
+        raise InputError("the start is after the end.", next="exchange them, or leave the end out.")
     return start, last

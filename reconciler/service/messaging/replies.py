@@ -91,7 +91,7 @@ def _one(document: Mapping[str, Any], *keys: str) -> Any:
     # Public sources differ in case and spelling (facts 6); which of two values counts is not guessed.
     found = [value for key, value in document.items() if key.casefold() in keys and value is not None]
     if any(value != found[0] for value in found):
-        raise BadBody(f"it tells its {keys[0]} twice, and not the same")
+        raise BadBody(f"it has two different values of {keys[0]}")
     return found[0] if found else None
 
 

@@ -116,7 +116,7 @@ _SENTENCES = (
     ("connection is bad", "it cannot be reached", _REACH),
     (
         "unsupported startup parameter",
-        "what stands before it takes no settings",
+        "the pooler in front of it accepts no startup settings",
         "let the pooler pass `options` on",
     ),
     (

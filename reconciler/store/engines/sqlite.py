@@ -28,9 +28,7 @@ _generation_max = 2**31 - 1  # SQLite keeps 32 bits of it
 
 # Why what was written to a store may be missing.
 _OLDER = "an older copy of the store was put back, or it lost its last commits"
-_UNREADABLE = (
-    "the marker beside the store cannot be read, so that nobody can tell whether it is the newest copy"
-)
+_UNREADABLE = "the marker beside the store cannot be read, so it is not known whether this is the newest copy"
 
 _between_tries_s = 0.01  # where SQLite does not wait by itself; changing the mode takes about as long
 
