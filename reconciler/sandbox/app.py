@@ -8,7 +8,7 @@ Not here: what an endpoint does (endpoints.py), what faults there are (faults.py
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reconciler.sandbox.calls import Call
+from reconciler.sandbox.calls import Call, Headers, Incoming, Outgoing
 from reconciler.sandbox.collections.row import Collection
 from reconciler.sandbox.collections.table import PLAIN
 from reconciler.sandbox.collections.wire import Writer
@@ -27,7 +27,7 @@ from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.control import routes as control
 from reconciler.sandbox.description import openapi
 from reconciler.sandbox.description.schemas import row_schemas
-from reconciler.sandbox.faults import Course, straight
+from reconciler.sandbox.faults import Course
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.keeping.storage import DataFileError
 from reconciler.sandbox.messaging import sending
@@ -37,11 +37,10 @@ from reconciler.sandbox.web import auth, server
 from reconciler.sandbox.web.cache import Cache, stored_statuses
 from reconciler.sandbox.web.gateway import Gateway
 from reconciler.sandbox.web.guard import guarded
-from reconciler.sandbox.web.media import encoded, plain_json, refusal_type, require_body_type, require_types
+from reconciler.sandbox.web.media import encoded, refusal_type, require_body_type, require_types
 
 __all__ = ["SandboxConfig", "create_app", "running", "serve"]
 
-Headers = tuple[tuple[str, str], ...]
 Found = TypeVar("Found")
 
 # Past its limit a body is read on and thrown away, so that the sender sees the refusal and no broken pipe.
@@ -95,31 +94,6 @@ def _guarded(config: SandboxConfig, collections: Sequence[Collection]) -> ASGIAp
     """The service as it stands behind a port; a name that it writes into its links is one of its own."""
     named = urlsplit(config.link_base).hostname if config.link_base else None
     return guarded(create_app(config, collections=collections), frozenset({named} if named else ()))
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """One request as it arrived; header names in lower case, the body None when it is over the limit."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    query: dict[str, str]
-    query_text: str
-    base: str
-    body: bytes | None
-    address: str = ""  # path and query as they were written
-    course: Course = straight
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """One answer as it is sent."""
-
-    status: int
-    content: bytes = b""
-    content_type: str = plain_json
-    headers: Headers = ()
 
 
 class Additions:
@@ -226,7 +200,7 @@ class Service:
         config = self._config
         stopped = self._gateway.refusal(incoming.headers, incoming.query)
         if stopped is not None:
-            return Outgoing(stopped.status, stopped.content, stopped.content_type, stopped.headers)
+            return stopped
         if incoming.body is None:
             return Outgoing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"Request size limit exceeded", "text/plain")
         route: Route | None = None
@@ -236,13 +210,13 @@ class Service:
             self._state.expire_resources()
             place = find_place(incoming.path, self._added.routes)
             route = place.route
-            return await self._carry_out(incoming, place, incoming.body)
+            return await self._carry_out(incoming, place)
         except Refusal as refusal:
             return self._refused(incoming, refusal, route)
         except DataFileError as cause:
             return self._refused(incoming, not_kept(cause), route)
 
-    async def _carry_out(self, incoming: Incoming, place: Place, body: bytes) -> Outgoing:
+    async def _carry_out(self, incoming: Incoming, place: Place) -> Outgoing:
         endpoint = place.route.endpoint(incoming.method)
         shelf = self._state.shelves.get(place.workspace)
         if shelf is None:
@@ -253,22 +227,9 @@ class Service:
         form = require_body_type(incoming.headers, config, kind) if has_body else shown.form
         prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
         writer = Writer(config, incoming.base, prefix, *self._added.entrances)
-        call = Call(
-            self._state,
-            shelf,
-            place.ids,
-            incoming.path.removesuffix("/"),
-            incoming.query,
-            body,
-            writer,
-            query_text=incoming.query_text,
-            rewrite=incoming.course.read,
-            hidden=self._state.faults.hidden(config.clock()),
-            kind=kind,
-            form=form,
-            authorization=incoming.headers.get("authorization", ""),
-            own=self._added.forms,
-        )
+        hidden = self._state.faults.hidden(config.clock())
+        own = self._added.forms
+        call = Call(self._state, shelf, place.ids, incoming, writer, hidden, kind, form, own)
         answer = await _settled(endpoint(call))
         if incoming.course.lag_s and answer.location:
             self._state.faults.hide(
@@ -280,7 +241,7 @@ class Service:
             return Outgoing(answer.status, answer.text.encode(), shown.type, headers)
         if answer.document is None:
             return Outgoing(answer.status)
-        content = encoded(incoming.course.show(answer.document), kind, shown, config, self._added.forms)
+        content = encoded(incoming.course.show(answer.document), kind, shown, config, own)
         return Outgoing(answer.status, content, shown.type, headers)
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
@@ -294,14 +255,13 @@ class Service:
             if not (self._is_public(incoming) or auth.user_fits(self._config, incoming.headers)):
                 raise unauthorized()
             self._state.expire_resources()
-            found = await _settled(
+            return await _settled(
                 control.control(self._state, self._log, incoming.method, incoming.path, incoming.body or b"")
             )
         except Refusal as refusal:
             return self._refused(incoming, refusal, None)
         except DataFileError as cause:
             return self._refused(incoming, not_kept(cause), None)
-        return Outgoing(found.status, found.content, found.content_type)
 
     def _is_public(self, incoming: Incoming) -> bool:
         """Is it the content of a public resource? The real service shows everybody that too."""

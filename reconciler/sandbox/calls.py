@@ -1,39 +1,43 @@
-"""One request as the endpoints see it, and one answer as they give it.
+"""One request as the endpoints see it, and one answer as they give it, and as it is sent.
 
-Belongs here: the two values between the HTTP side (app.py) and the endpoints, and reading a body.
+Belongs here: the values between the HTTP side (app.py) and the endpoints, and reading a body.
 Not here: routing, rules.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
 from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.faults import Course, straight
+from reconciler.sandbox.keeping.records import Body, Device, Kept
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.paging import Page, page_document, read_page
 from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.xml.forms import Form, read_xml
 
-
-class Known(Protocol):
-    """A record with an id."""
-
-    @property
-    def id(self) -> str:
-        """As the service names it."""
-
-
-Record = TypeVar("Record", bound=Known)
+Record = TypeVar("Record", bound=Kept | Device)
 Item = TypeVar("Item")
+Headers = tuple[tuple[str, str], ...]
 
 
-def _as_written(body: Body) -> Body:
-    return body
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One request as it arrived; header names in lower case, the body None when it is over the limit."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    query: dict[str, str]
+    query_text: str
+    base: str
+    body: bytes | None
+    address: str = ""  # path and query as they were written
+    course: Course = straight
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +51,33 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One answer as it is sent."""
+
+    status: int
+    content: bytes = b""
+    content_type: str = "application/json"
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One accepted request: who it is is settled, its address is known, its media types fit."""
 
     state: State
     shelf: Shelf
     ids: tuple[str, ...]  # the ids in the path, without that of the workspace
-    path: str
-    query: Mapping[str, str]
-    raw_body: bytes
+    incoming: Incoming
     writer: Writer
-    query_text: str = ""  # the query as it came: names that stand in it more than once
-    rewrite: Callable[[Body], Body] = _as_written  # what a fault makes of a body
-    hidden: frozenset[str] = frozenset()  # ids that lists do not show yet, by a fault
-    kind: str = ""  # of the documents at this address
-    form: str = "json"  # of the body: json or xml
-    authorization: str = ""  # the header as it came
-    own: Mapping[str, Form] = field(default_factory=dict)  # the XML forms of kinds that are rows
+    hidden: frozenset[str]  # ids that lists do not show yet, by a fault
+    kind: str  # of the documents at this address
+    form: str  # of the body: json or xml
+    own: Mapping[str, Form]  # the XML forms of kinds that are rows
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The parameters of the query, of those that stand there twice the last."""
+        return self.incoming.query
 
     @property
     def config(self) -> SandboxConfig:
@@ -73,7 +87,7 @@ class Call:
     @property
     def address(self) -> str:
         """The absolute address that was asked for, without its query."""
-        return f"{self.writer.base}{self.path}"
+        return f"{self.writer.base}{self.incoming.path.removesuffix('/')}"
 
     @property
     def page(self) -> Page:
@@ -82,19 +96,9 @@ class Call:
 
     def body(self) -> Body:
         """The body as a JSON object, whatever it is written in; refuses (400) anything else."""
-        body = read_xml(self.kind, self.raw_body, self.own) if self.form == "xml" else self._json()
-        return self.rewrite(body)
-
-    def _json(self) -> Body:
-        try:
-            body = msgspec.json.decode(self.raw_body, type=dict[str, object])
-        except msgspec.ValidationError:
-            raise malformed("the body must be a JSON object") from None
-        except (msgspec.DecodeError, RecursionError, ValueError):
-            raise malformed("the body is not well-formed JSON") from None
-        if not _shallow(body, depth_max):
-            raise malformed(f"the body is nested more than {depth_max} levels deep")
-        return body
+        written = self.incoming.body or b""
+        body = read_xml(self.kind, written, self.own) if self.form == "xml" else _json(written)
+        return self.incoming.course.read(body)
 
     def listed(self, records: Iterable[Record]) -> list[Record]:
         """These records, as far as lists show them at this moment."""
@@ -115,6 +119,18 @@ class Call:
 
 no_content = Answer(204)
 depth_max = 64  # levels; what was once read can always be written again
+
+
+def _json(written: bytes) -> Body:
+    try:
+        body = msgspec.json.decode(written, type=dict[str, object])
+    except msgspec.ValidationError:
+        raise malformed("the body must be a JSON object") from None
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        raise malformed("the body is not well-formed JSON") from None
+    if not _shallow(body, depth_max):
+        raise malformed(f"the body is nested more than {depth_max} levels deep")
+    return body
 
 
 def _shallow(value: object, levels: int) -> bool:

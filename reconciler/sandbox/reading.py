@@ -4,9 +4,12 @@ Belongs here: the checks that every kind of document has, and their sentences. N
 """
 
 from collections.abc import Container, Iterable
+from typing import TypeVar
 
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.refusals import invalid
+
+Word = TypeVar("Word", bound=str)
 
 
 def present(body: Body, *, without: Container[str] = ()) -> Body:
@@ -35,3 +38,11 @@ def text(given: Body, name: str, characters_max: int | None = None) -> str:
     if characters_max is not None and len(value) > characters_max:
         raise invalid(f"{name} has {len(value)} characters; the limit is {characters_max}")
     return value
+
+
+def choice(given: Body, name: str, words: tuple[Word, ...], default: str = "") -> Word:
+    """The one of these words that stands under this name; refuses (422) any other."""
+    for word in words:
+        if given.get(name, default) == word:
+            return word
+    raise invalid(f"{name} must be {' or '.join(words)}")

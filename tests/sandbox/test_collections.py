@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import msgspec
 import pytest
 from sandbox.asking import Sandbox, last_segment, named, origin
 
@@ -255,6 +256,23 @@ def test_a_row_that_contradicts_the_service_or_itself_is_refused(change: dict[st
         serving(
             Collection(**{"name": "template", "plural": "templates", "fields": TEMPLATE.fields, **change})
         )
+
+
+def test_a_row_can_be_plain_data() -> None:
+    """So a file can hold it; one that contradicts itself is refused then too."""
+    fields = [
+        {"name": "name", "required": True},
+        {"name": "subject"},
+        {"name": "body", "required": True},
+        {"name": "type", "one_of": ["defaultNoReply", "defaultReply"]},
+    ]
+    data = {"name": "template", "plural": "templates", "fields": fields}
+
+    row = msgspec.convert({**data, "brief": ["name", "type"], "unique": ["name"]}, Collection)
+
+    assert row == TEMPLATE
+    with pytest.raises(msgspec.ValidationError, match=r"template: brief names age, which is no field"):
+        msgspec.convert({**data, "brief": ["age"]}, Collection)
 
 
 def names(sandbox: Sandbox, query: str) -> list[str]:

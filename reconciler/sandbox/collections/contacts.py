@@ -84,7 +84,7 @@ def created(
         status=written.status or "A",
         mri=_mri(written.fields, number, workspace_name),
         fields=written.fields,
-        locations=written.locations if written.locations is not None else [dict(_NOWHERE)],
+        locations=_or(written.locations, [dict(_NOWHERE)]),
         messagingoptions=written.messagingoptions or [],
         custom=written.custom,
         modified=whole_seconds(now),
@@ -96,22 +96,17 @@ def replaced(contact: Contact, written: Written, *, workspace_name: str, now: da
 
     Spared: status, messagingoptions, locations, devices, and the number within the mri. Lost: type.
     """
-    return Contact(
-        id=contact.id,
-        number=contact.number,
-        workspace=contact.workspace,
+    return structs.replace(
+        contact,
         type=None,
         status=written.status or contact.status,
         mri=_mri(written.fields, contact.number, workspace_name),
         fields=written.fields,
-        locations=contact.locations if written.locations is None else written.locations,
-        messagingoptions=contact.messagingoptions
-        if written.messagingoptions is None
-        else written.messagingoptions,
+        locations=_or(written.locations, contact.locations),
+        messagingoptions=_or(written.messagingoptions, contact.messagingoptions),
         custom=written.custom,
         modified=whole_seconds(now),
         zulu=True,
-        devices=contact.devices,
     )
 
 
@@ -121,15 +116,18 @@ def edited(contact: Contact, body: Body, *, now: datetime) -> Contact:
     fields = {**contact.fields, **written.fields}
     for name in [name for name, value in body.items() if value is None]:
         fields.pop(name, None)
-    options = written.messagingoptions
     return structs.replace(
         contact,
         fields=fields,
         status=written.status or contact.status,
-        messagingoptions=contact.messagingoptions if options is None else options,
+        messagingoptions=_or(written.messagingoptions, contact.messagingoptions),
         custom=written.custom if "customFields" in body else contact.custom,
         modified=whole_seconds(now),
     )
+
+
+def _or(written: list[Body] | None, otherwise: list[Body]) -> list[Body]:
+    return otherwise if written is None else written
 
 
 def whole_seconds(now: datetime) -> datetime:

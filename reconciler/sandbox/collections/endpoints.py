@@ -17,7 +17,7 @@ def get_company(call: Call) -> Answer:
 
 def create_token(call: Call) -> Answer:
     """A token for whoever came with user and password; a token is no way to another one (assumed)."""
-    if bearer_token(call.authorization) is not None:
+    if bearer_token(call.incoming.headers.get("authorization", "")) is not None:
         raise unauthorized()
     return Answer(200, call.writer.auth(new_token(call.config)))
 
@@ -26,7 +26,7 @@ def verify_token(call: Call) -> Answer:
     """The token that the request came with: it is good, or nobody would have got here."""
     if call.ids != ("verify",):
         raise not_found()
-    token = bearer_token(call.authorization)
+    token = bearer_token(call.incoming.headers.get("authorization", ""))
     if token is None:
         raise unauthorized()
     return Answer(200, call.writer.auth(token))

@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.sandbox.collections.fields import RESOURCE_FIELDS
 from reconciler.sandbox.keeping.records import Body, Resource
-from reconciler.sandbox.reading import require, require_texts
+from reconciler.sandbox.reading import choice, require, require_texts
 from reconciler.sandbox.refusals import invalid
 
 _line_breaks = {ord(character): None for character in "\r\n\t "}  # encoders break lines after 64 or 76 signs
@@ -26,9 +26,8 @@ def read_resource(
     """The resource that this body describes; refuses (422) a missing field, a wrong type, bad content."""
     require(body, RESOURCE_FIELDS)
     require_texts(body, RESOURCE_FIELDS)
-    name, scope, mime_type, encoded = (str(body[field]) for field in RESOURCE_FIELDS)
-    if scope not in ("private", "public"):
-        raise invalid("scope must be private or public")
+    name, _, mime_type, encoded = (str(body[field]) for field in RESOURCE_FIELDS)
+    scope = choice(body, "scope", ("private", "public"))
     if scope == "private" and mime_type not in PRIVATE_TYPES:
         raise invalid(f"mimeType of a private resource must be one of {', '.join(PRIVATE_TYPES)}")
     content = _decoded(encoded)

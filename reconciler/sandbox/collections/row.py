@@ -15,10 +15,10 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 import msgspec
 
-from reconciler.sandbox.calls import Answer, Call, Known, no_content
+from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.collections.search import NO_FILTERS
 from reconciler.sandbox.collections.wire import View
-from reconciler.sandbox.keeping.records import Body, Kept, Record
+from reconciler.sandbox.keeping.records import Body, Device, Kept, Record
 from reconciler.sandbox.paging import read_order
 from reconciler.sandbox.reading import present
 from reconciler.sandbox.refusals import invalid, not_found
@@ -26,7 +26,7 @@ from reconciler.sandbox.xml.forms import LINKS, Form
 from reconciler.sandbox.xml.rules import Flag, Many, Node, Number, XmlRule
 from reconciler.sandbox.xml.tree import frames
 
-Value = TypeVar("Value", bound=Known)
+Value = TypeVar("Value", bound=Kept | Device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,14 +178,13 @@ class Collection(Row[Record]):
 
     `brief`: the fields that a row of a list shows, () for all of them. `unique`: fields of which no two
     records of a workspace have the same value. `spares`: the fields that stay when a PUT leaves them out;
-    others are gone. `xml`: the rules of fields that are more than an element with a text.
+    others are gone.
     """
 
     fields: tuple[Field, ...]
     brief: tuple[str, ...] = ()
     unique: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
-    xml: Mapping[str, XmlRule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = {one.name for one in self.fields}
@@ -215,7 +214,7 @@ class Collection(Row[Record]):
     @property
     def form(self) -> Form:
         """Its documents in XML."""
-        entity = Node({"link": LINKS, **rules_of(self.fields), **self.xml})
+        entity = Node({"link": LINKS, **rules_of(self.fields)})
         return Form(self.name, entity, self.plural, Many(self.name, entity, space=frames))
 
     @property

@@ -9,8 +9,7 @@ import msgspec
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.keeping.records import Body, Workspace
 from reconciler.sandbox.paging import whole_document
-from reconciler.sandbox.reading import present, require, text
-from reconciler.sandbox.refusals import invalid
+from reconciler.sandbox.reading import choice, present, require, text
 
 STATUSES = ("A", "D")
 
@@ -46,12 +45,11 @@ def read_workspace(body: Body, *, wid: str) -> Workspace:
     """The workspace that this body describes; refuses (422) a missing or wrong field by name."""
     given = present(body)
     require(given, ("projectName", "status"))
-    if given["status"] not in STATUSES:
-        raise invalid("status must be A or D")
+    status = choice(given, "status", STATUSES)
     return Workspace(
         id=wid,
         name=text(given, "projectName"),
-        status=str(given["status"]),
+        status=status,
         number=text(given, "projectNumber") if "projectNumber" in given else None,
         cost_centre=text(given, "billingcostcentre") if "billingcostcentre" in given else None,
     )

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from reconciler.sandbox.calls import Outgoing
 from reconciler.sandbox.collections import contacts, devices
 from reconciler.sandbox.collections.contacts import whole_seconds
 from reconciler.sandbox.control import mailcontrol
@@ -88,18 +89,9 @@ def _shown(served: Served) -> Body:
     return {"method": served.method, "path": served.path, "query": query, "status": served.status}
 
 
-@dataclass(frozen=True, slots=True)
-class ControlAnswer:
-    """What goes back from a control address."""
-
-    status: int
-    content: bytes = b""
-    content_type: str = "application/json"
-
-
 def control(
     state: State, log: RequestLog, method: str, path: str, body: bytes
-) -> ControlAnswer | Awaitable[ControlAnswer]:
+) -> Outgoing | Awaitable[Outgoing]:
     """Carries out one control request; refuses (404, 405, 400, 422) as the service does."""
     match path.removeprefix(prefix).split("/"):
         case ["requests"]:
@@ -116,7 +108,7 @@ def control(
         case ["resources", resource_id, "content"]:
             _require(method, "GET")
             resource = _find(state, resource_id)
-            return ControlAnswer(200, resource.content, resource.mime_type)
+            return Outgoing(200, resource.content, resource.mime_type)
         case ["clock"] | ["messages", *_] | ["callbacks", *_] as parts:
             _require(method, "POST")
             return _mail(state, parts, _object(body))
@@ -126,7 +118,7 @@ def control(
             _require(method, "DELETE")
             if not state.faults.disarm(fault_id):
                 raise not_found()
-            return ControlAnswer(204)
+            return Outgoing(204)
         case _:
             raise not_found()
 
@@ -140,28 +132,28 @@ def is_public(state: State, path: str) -> bool:
             return False
 
 
-async def _mail(state: State, parts: list[str], body: Body) -> ControlAnswer:
+async def _mail(state: State, parts: list[str], body: Body) -> Outgoing:
     return _json(await mailcontrol.carry_out(state, parts, body))
 
 
-def _faults(faults: Faults, method: str, body: bytes) -> ControlAnswer:
+def _faults(faults: Faults, method: str, body: bytes) -> Outgoing:
     _require(method, "GET", "POST", "DELETE")
     if method == "GET":
         return _json(faults.document())
     if method == "DELETE":
         faults.disarm_all()
-        return ControlAnswer(204)
+        return Outgoing(204)
     try:
         rule = msgspec.convert(_object(body), Rule)
     except msgspec.ValidationError as cause:
         raise invalid(str(cause)) from None
-    return ControlAnswer(201, msgspec.json.encode(faults.arm(rule).document()))
+    return Outgoing(201, msgspec.json.encode(faults.arm(rule).document()))
 
 
-def _requests(log: RequestLog, method: str) -> ControlAnswer:
+def _requests(log: RequestLog, method: str) -> Outgoing:
     if method == "DELETE":
         log.clear()
-        return ControlAnswer(204)
+        return Outgoing(204)
     _require(method, "GET", "DELETE")
     return _json(log.document())
 
@@ -230,5 +222,5 @@ def _object(body: bytes) -> Body:
         raise malformed("the body must be a JSON object") from None
 
 
-def _json(document: Body) -> ControlAnswer:
-    return ControlAnswer(200, msgspec.json.encode(document))
+def _json(document: Body) -> Outgoing:
+    return Outgoing(200, msgspec.json.encode(document))

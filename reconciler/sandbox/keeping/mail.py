@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.keeping.records import Body, Kept
 
 AuthType = Literal["httpheader", "querystring", "queryparam", "basicauth", "bearertoken", ""]
 
@@ -43,15 +43,12 @@ class Recipient(msgspec.Struct, frozen=True):
     replies: tuple[Reply, ...] = ()
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(Kept, frozen=True, kw_only=True):
     """One accepted message. `executed` is None while it is queued; `location` is its address, absolute.
 
     `fields`: everything written that has no place of its own. `parameters`: as they were sent.
     """
 
-    id: str
-    number: int
-    workspace: str
     user: str
     location: str
     to: str
@@ -65,11 +62,9 @@ class Message(msgspec.Struct, frozen=True):
     scheduled: datetime | None = None  # not before this moment
 
 
-class Callback(msgspec.Struct, frozen=True):
+class Callback(Kept, frozen=True, kw_only=True):
     """One callback of the company; its name is the callbackId of messages. `key` is "" without auth."""
 
-    id: str
-    number: int
     name: str
     url: str
     auth_type: AuthType
@@ -80,17 +75,14 @@ class Callback(msgspec.Struct, frozen=True):
     email: str
     on_reply: bool
     on_undeliverable: bool
-    workspace: str = ""  # none has callbacks of its own
 
 
-class CallbackCall(msgspec.Struct, frozen=True):
+class CallbackCall(Kept, frozen=True, kw_only=True):
     """One event on its way to a callback: its payload, and how the last attempt ended ("" before the first).
 
     `due` is when it is tried next; None: never again.
     """
 
-    id: str
-    number: int
     callback: str
     message: str
     payload: Body

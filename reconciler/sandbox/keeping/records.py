@@ -4,10 +4,8 @@ Belongs here: what is remembered. Not here: the rules by which it changes (conta
 resources.py), where it is kept (state.py, storage.py), how it is written out (wire.py).
 """
 
-from collections.abc import Iterator
 from datetime import datetime
 from hashlib import blake2b
-from typing import Protocol
 
 import msgspec
 
@@ -40,16 +38,21 @@ class Device(msgspec.Struct, frozen=True):
     undelivered: int = 0
 
 
-class Contact(msgspec.Struct, frozen=True):
-    """One contact of one workspace ("" is the default one).
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A record with an id, in the order of creation; `workspace` is "" in the default one, or for all."""
+
+    id: str
+    number: int = 0
+    workspace: str = ""
+
+
+class Contact(Kept, frozen=True, kw_only=True):
+    """One contact of one workspace.
 
     `fields`: everything written that has no place of its own, the time zone already as it is shown.
     `zulu`: lastModifiedTime is shown with Z, which it is from the first PUT on.
     """
 
-    id: str
-    number: int
-    workspace: str
     type: str | None
     status: str
     mri: str
@@ -62,42 +65,20 @@ class Contact(msgspec.Struct, frozen=True):
     devices: tuple[Device, ...] = ()
 
 
-class Resource(msgspec.Struct, frozen=True):
+class Resource(Kept, frozen=True, kw_only=True):
     """One stored payload; `content` is decoded and is never shown by the service itself."""
 
-    id: str
-    workspace: str
     name: str
     scope: str
     mime_type: str
     content: bytes
-    number: int = 0
     modified: datetime | None = None  # None: kept by an older sandbox; it never vanishes by itself
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record(Kept, frozen=True, kw_only=True):
     """One record of a collection that is a row; `fields` holds what its owner wrote."""
 
-    id: str
-    number: int
-    workspace: str
     fields: Body
-
-
-class Kept(Protocol):
-    """A record that stands under its id in a workspace, "" where it belongs to the company."""
-
-    @property
-    def id(self) -> str:
-        """As the service names it."""
-
-    @property
-    def number(self) -> int:
-        """Its place in the order of creation."""
-
-    @property
-    def workspace(self) -> str:
-        """The id of the workspace."""
 
 
 class Workspace(msgspec.Struct, frozen=True):
@@ -123,16 +104,11 @@ def device_of(contact: Contact, device_id: str) -> Device | None:
 
 def with_device(contact: Contact, changed: Device) -> Contact:
     """The contact with this device in the place of the one with the same id, or behind the others."""
-    if device_of(contact, changed.id) is None:
-        return msgspec.structs.replace(contact, devices=(*contact.devices, changed))
-    devices = tuple(changed if device.id == changed.id else device for device in contact.devices)
-    return msgspec.structs.replace(contact, devices=devices)
+    devices = {device.id: device for device in contact.devices} | {changed.id: changed}
+    return msgspec.structs.replace(contact, devices=tuple(devices.values()))
 
 
 def without_device(contact: Contact, device_id: str) -> Contact:
     """The contact without that device."""
-    return msgspec.structs.replace(contact, devices=tuple(_others(contact, device_id)))
-
-
-def _others(contact: Contact, device_id: str) -> Iterator[Device]:
-    return (device for device in contact.devices if device.id != device_id)
+    others = tuple(device for device in contact.devices if device.id != device_id)
+    return msgspec.structs.replace(contact, devices=others)

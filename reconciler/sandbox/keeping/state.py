@@ -17,7 +17,7 @@ from reconciler.sandbox.keeping.records import Contact, Kept, Record, Resource, 
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.storage import DataFileError, Row, Storage
 
-VALUES: dict[str, type[Record | Resource | Callback]] = {"resource": Resource, "callback": Callback}
+VALUES: dict[str, type[Kept]] = {"resource": Resource, "callback": Callback}
 """Of the rows whose records are no plain ones."""
 
 
@@ -62,7 +62,7 @@ class State:
     def put_contacts(self, contacts: Iterable[Contact]) -> None:
         """All of these are kept, each in the place of its former value if there was one; or none is."""
         kept = list(contacts)
-        self._save(map(_contact_row, kept))
+        self._save(_row("contact", one) for one in kept)
         for contact in kept:
             self._place_contact(contact)
 
@@ -104,7 +104,7 @@ class State:
         """The workspace is kept: in its old place, or behind the others when it is new."""
         known = list(self.workspaces)
         place = known.index(workspace.id) if workspace.id in known else len(known)
-        self._save([_workspace_row(workspace, place + 1)])
+        self._save([("workspace", workspace.id, place + 1, msgspec.json.encode(workspace))])
         self._place_workspace(workspace)
 
     def put_message(self, message: Message, calls: Iterable[CallbackCall] = ()) -> None:
@@ -159,7 +159,7 @@ class State:
     def _invent(self, count: int) -> None:
         people = list(invented(count, after=self._number))
         self._number += count
-        self._save(map(_contact_row, people), counters={"invented": count})
+        self._save([_row("contact", one) for one in people], counters={"invented": count})
         for contact in people:
             self.shelves[""].put_contact(contact)
 
@@ -200,13 +200,5 @@ class State:
             self._storage.save(rows, counters={"number": self._number, **(counters or {})}, gone=gone)
 
 
-def _workspace_row(workspace: Workspace, place: int) -> Row:
-    return "workspace", workspace.id, place, msgspec.json.encode(workspace)
-
-
-def _contact_row(contact: Contact) -> Row:
-    return _row("contact", contact)
-
-
-def _row(kind: str, kept: Contact | Message | CallbackCall) -> Row:
+def _row(kind: str, kept: Kept) -> Row:
     return kind, kept.id, kept.number, msgspec.json.encode(kept)

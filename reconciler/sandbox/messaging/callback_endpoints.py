@@ -14,7 +14,8 @@ from reconciler.sandbox.keeping.mail import Callback
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging import mailwire, sending
 from reconciler.sandbox.messaging.callbacks import marked_failed, read_callback, require_free_name, settled
-from reconciler.sandbox.refusals import invalid, malformed, not_found
+from reconciler.sandbox.reading import choice
+from reconciler.sandbox.refusals import malformed, not_found
 
 attempted = ("SUCCESS", "FAILED")
 
@@ -80,9 +81,7 @@ def list_calls(call: Call) -> Answer:
 def put_calls(call: Call) -> Answer:
     """The calls that the query names are dealt with, and not tried again; or they count as failed."""
     callback = CALLBACKS.one(call)
-    status = call.body().get("status")
-    if status not in attempted:
-        raise invalid("status must be SUCCESS or FAILED")
+    status = choice(call.body(), "status", attempted)
     wanted = _named_calls(call)
     if not wanted:
         raise malformed("id: the query names no call")
@@ -96,4 +95,4 @@ def put_calls(call: Call) -> Answer:
 
 def _named_calls(call: Call) -> dict[str, None]:
     """The ids in the query, each once, in their order."""
-    return dict.fromkeys(value for name, value in parse_qsl(call.query_text) if name == "id")
+    return dict.fromkeys(value for name, value in parse_qsl(call.incoming.query_text) if name == "id")

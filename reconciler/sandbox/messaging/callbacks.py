@@ -8,7 +8,6 @@ Source: specification 2.6 and 6; docs/service.md, callbacks.
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,12 +17,13 @@ from reconciler.sandbox.keeping.mail import AuthType, Callback, CallbackCall, Me
 from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.mailwire import responder, short_time
 from reconciler.sandbox.messaging.replies import category, shown_channel
-from reconciler.sandbox.reading import present, require, text
+from reconciler.sandbox.reading import choice, present, require, text
 from reconciler.sandbox.refusals import invalid, malformed
 
 name_max, key_max, email_max = 50, 128, 64  # characters
 retrying = timedelta(hours=24)  # from the event on, for as long a call is tried again
 
+_ABLE = ("enabled", "disabled")
 AUTH_TYPES: dict[str, AuthType] = {
     "httpheader": "httpheader",
     "querystring": "querystring",
@@ -49,12 +49,12 @@ def read_callback(body: Body, *, callback_id: str, number: int) -> Callback:
         url=_url(given),
         auth_type=auth_type,
         key=key,
-        content_type=_content_type(given.get("contentType", "json")),
-        remove_html=_enabled(given, "removeHTML", default="disabled"),
+        content_type=choice(given, "contentType", ("json", "xml"), "json"),
+        remove_html=choice(given, "removeHTML", _ABLE, "disabled") == "enabled",
         retries=_flag(given.get("retriesEnabled", False)),
         email=text(given, "email", email_max),
-        on_reply=_enabled(events, "reply", default="enabled"),
-        on_undeliverable=_enabled(events, "undeliverable", default="enabled"),
+        on_reply=choice(events, "reply", _ABLE, "enabled") == "enabled",
+        on_undeliverable=choice(events, "undeliverable", _ABLE, "enabled") == "enabled",
     )
 
 
@@ -171,16 +171,6 @@ def _auth(given: object) -> tuple[AuthType, str]:
     return found, key
 
 
-def _content_type(given: object) -> Literal["json", "xml"]:
-    match given:
-        case "json":
-            return "json"
-        case "xml":
-            return "xml"
-        case _:
-            raise invalid("contentType must be json or xml")
-
-
 def _url(given: Body) -> str:
     url = text(given, "url", 2_000)
     try:
@@ -191,13 +181,6 @@ def _url(given: Body) -> str:
     if not good or not url.isascii() or not url.isprintable() or " " in url:
         raise invalid("url must be a whole http or https address")
     return url
-
-
-def _enabled(given: Body, name: str, *, default: str) -> bool:
-    value = given.get(name, default)
-    if value not in ("enabled", "disabled"):
-        raise invalid(f"{name} must be enabled or disabled")
-    return value == "enabled"
 
 
 def _flag(value: object) -> bool:

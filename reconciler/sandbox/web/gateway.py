@@ -9,20 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
+from reconciler.sandbox.calls import Outgoing
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.web.auth import key_fits
-
-Headers = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayRefusal:
-    """What the gateway answers itself."""
-
-    status: int
-    content: bytes
-    content_type: str
-    headers: Headers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +32,7 @@ class Gateway:
         self._config = config
         self._counts: dict[str, tuple[datetime, int]] = {}  # code -> start of its period, requests in it
 
-    def refusal(self, headers: Mapping[str, str], query: Mapping[str, str]) -> GatewayRefusal | None:
+    def refusal(self, headers: Mapping[str, str], query: Mapping[str, str]) -> Outgoing | None:
         """None lets the request through and counts it; a refused one is not counted."""
         if not key_fits(self._config, headers, query):
             return self._forbidden("Forbidden", "Developer Inactive")
@@ -68,20 +57,20 @@ class Gateway:
         start, count = self._counts.get(quota.code, (quota.start, 0))
         return count if start == quota.start else 0
 
-    def _over(self, quota: _Quota) -> GatewayRefusal:
+    def _over(self, quota: _Quota) -> Outgoing:
         code = f"ERR_403_DEVELOPER_{quota.code}"
         words = f"Developer {quota.words}"
         match self._config.throttle:
             case "429":
                 wait_s = max(1, ceil((quota.end - self._config.clock()).total_seconds()))
                 content = b'{"message":"Too Many Requests"}'
-                return GatewayRefusal(429, content, "application/json", (("retry-after", str(wait_s)),))
+                return Outgoing(429, content, "application/json", (("retry-after", str(wait_s)),))
             case "403-older":
                 return self._forbidden(words, words, ("x-mashery-error-code", code), ("retry-after", "1"))
             case _:
                 return self._forbidden(words, words, ("x-error-code", code), ("x-error-detail", words))
 
-    def _forbidden(self, message: str, page: str, *headers: tuple[str, str]) -> GatewayRefusal:
+    def _forbidden(self, message: str, page: str, *headers: tuple[str, str]) -> Outgoing:
         if self._config.forbidden == "html":
-            return GatewayRefusal(403, f"<h1>{page}</h1>".encode(), "text/html", headers)
-        return GatewayRefusal(403, f'{{"message":"{message}"}}'.encode(), "application/json", headers)
+            return Outgoing(403, f"<h1>{page}</h1>".encode(), "text/html", headers)
+        return Outgoing(403, f'{{"message":"{message}"}}'.encode(), "application/json", headers)

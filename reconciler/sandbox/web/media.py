@@ -21,8 +21,6 @@ from reconciler.sandbox.xml.forms import NO_FORMS, Form, write_xml
 Written = Literal["json", "xml"]
 BOTH: tuple[Written, ...] = ("json", "xml")
 
-plain_json = "application/json"
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:

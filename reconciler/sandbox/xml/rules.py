@@ -29,11 +29,13 @@ class XmlRule(Protocol):
 
     @property
     def space(self) -> str:
-        """The namespace of its elements."""
+        """The namespace of its elements, "" for none."""
+        return ""
 
     @property
     def tag(self) -> str:
         """The name of its elements, "" for that of the key."""
+        return ""
 
     def write(self, tag: str, value: object) -> list[Element] | None:
         """The elements of this value; None when the value is not of the rule's form."""
@@ -43,11 +45,8 @@ class XmlRule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class Open(XmlRule):
     """Whatever has no rule of its own."""
-
-    space: ClassVar[str] = ""
-    tag: ClassVar[str] = ""
 
     def write(self, tag: str, value: object) -> list[Element]:
         """Text, children, or one element for each item; nothing for null."""
@@ -73,11 +72,8 @@ OPEN = Open()
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(XmlRule):
     """A truth value: true or false."""
-
-    space: ClassVar[str] = ""
-    tag: ClassVar[str] = ""
 
     def write(self, tag: str, value: object) -> list[Element] | None:
         """One element for a boolean."""
@@ -90,11 +86,8 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(XmlRule):
     """A JSON number, written as in JSON."""
-
-    space: ClassVar[str] = ""
-    tag: ClassVar[str] = ""
 
     def write(self, tag: str, value: object) -> list[Element] | None:
         """One element for a number."""
@@ -112,11 +105,8 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(XmlRule):
     """Milliseconds since 1970 in JSON, ISO 8601 in UTC in XML."""
-
-    space: ClassVar[str] = ""
-    tag: ClassVar[str] = ""
 
     def write(self, tag: str, value: object) -> list[Element] | None:
         """One element for a number of milliseconds that is a date of a calendar."""
@@ -141,13 +131,11 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(XmlRule):
     """One object: rules for some of its keys; those in `attributes` stand at the element, not in it."""
 
     rules: Mapping[str, XmlRule] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
-    space: ClassVar[str] = ""
-    tag: ClassVar[str] = ""
 
     def write(self, tag: str, value: object) -> list[Element] | None:
         """One element for an object."""
@@ -189,7 +177,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
+class Many(XmlRule):
     """A list of objects: `item` elements within one of the key's name, or alone where `wrapped` is False."""
 
     item: str
@@ -223,11 +211,8 @@ class Many:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(XmlRule):
     """Free keys and values: an entry for each, holding key and value. The values are texts afterwards."""
-
-    space: ClassVar[str] = ""
-    tag: ClassVar[str] = ""
 
     def write(self, tag: str, value: object) -> list[Element] | None:
         """One frame with the entries."""
@@ -251,11 +236,10 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class Links(XmlRule):
     """Links: elements without content, everything in attributes. An empty list leaves no trace."""
 
     space: ClassVar[str] = frames
-    tag: ClassVar[str] = ""
 
     def write(self, tag: str, value: object) -> list[Element] | None:
         """One element for each link."""
