@@ -87,7 +87,7 @@ def test_every_option_of_the_sandbox_has_a_switch_on_the_command_line() -> None:
     options = {field.name for field in dataclasses.fields(SandboxConfig)}
 
     assert options - named == IN_PYTHON
-    assert named - options == {"port", "like"}
+    assert named - options == {"port", "like", "profile"}
 
 
 @pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
