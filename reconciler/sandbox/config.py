@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from reconciler.sandbox.faults import Rule
 from reconciler.sandbox.web.cache import Caching
@@ -58,23 +58,6 @@ class MovableClock:
 def workspace_id(name: str) -> str:
     """The id of a workspace for which none is given: 16 upper-case hexadecimal digits, made from its name."""
     return blake2b(name.encode(), digest_size=8).hexdigest().upper()
-
-
-_CHOICES: dict[str, tuple[object, object]] = {
-    "rows": ("brief", "full"),
-    "send_answer": ("document", "text"),
-    "prev_rel": ("prev", "previous"),
-    "limit_zero": ("20", "all"),
-    "device_status": ("written", "normalized"),
-    "default_form": ("json", "xml"),
-    "forbidden": ("json", "html"),
-    "resource_put": (204, 200),
-    "messages_end": ("No messages found", "No records found"),
-    "callback_targets": ("loopback", "any"),
-    "callback_location_key": ("location", "messagelocation"),
-    "callback_failure_key": ("acknowledged", "undeliverable"),
-}
-"""Option -> the two values that it may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +146,10 @@ class SandboxConfig:
         )
         _require(self.contacts >= 0, f"contacts: {self.contacts} is below 0")
         _require(self.latency_ms >= 0, f"latency_ms: {self.latency_ms} is below 0")
-        for name, (one, other) in _CHOICES.items():
-            chosen = getattr(self, name)
-            _require(chosen in (one, other), f"{name}: {chosen!r} is neither {one} nor {other}")
+        for name, hint in get_type_hints(SandboxConfig).items():
+            words, chosen = get_args(hint), getattr(self, name)
+            good = get_origin(hint) is not Literal or chosen in words
+            _require(good, f"{name}: {chosen!r} is neither {' nor '.join(map(str, words))}")
         _require(
             1 <= self.device_limit <= device_limit_max, f"device_limit: {self.device_limit} is not 1 to 10"
         )

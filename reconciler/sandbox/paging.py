@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 from urllib.parse import urlencode
 
 from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.reading import asked
 from reconciler.sandbox.refusals import malformed
 
 rows_max = 20  # rows of one page; more are given for limit=0 alone, and fewer only when asked for
@@ -44,13 +45,7 @@ def read_page(query: Mapping[str, str], *, zero: Literal["20", "all"]) -> Page:
 
 def read_order(query: Mapping[str, str]) -> Literal["asc", "desc"]:
     """The order that a query asks for, asc when it does not say; refuses (400) any other."""
-    match query.get("sortOrder", "asc").lower():
-        case "asc":
-            return "asc"
-        case "desc":
-            return "desc"
-        case _:
-            raise malformed("sortOrder must be asc or desc")
+    return asked(query, "sortOrder", ("asc", "desc"))
 
 
 def status_text(first: int, last: int, total: int) -> str:

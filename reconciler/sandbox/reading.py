@@ -3,11 +3,11 @@
 Belongs here: the checks that every kind of document has, and their sentences. Not here: the fields of any.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import TypeVar
 
 from reconciler.sandbox.keeping.records import Body
-from reconciler.sandbox.refusals import invalid
+from reconciler.sandbox.refusals import invalid, malformed
 
 Word = TypeVar("Word", bound=str)
 
@@ -46,3 +46,12 @@ def choice(given: Body, name: str, words: tuple[Word, ...], default: str = "") -
         if given.get(name, default) == word:
             return word
     raise invalid(f"{name} must be {' or '.join(words)}")
+
+
+def asked(query: Mapping[str, str], name: str, words: tuple[Word, ...]) -> Word:
+    """The one of these words that a query asks for in any letter case, or the first; refuses (400) others."""
+    wanted = query.get(name, words[0]).lower()
+    for word in words:
+        if wanted == word:
+            return word
+    raise malformed(f"{name} must be {' or '.join(words)}")

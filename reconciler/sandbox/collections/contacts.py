@@ -72,10 +72,13 @@ def require_name(body: Body) -> None:
 
 
 def created(
-    written: Written, *, contact_id: str, number: int, workspace: tuple[str, str], now: datetime
+    written: Written, *, known: tuple[str, int], workspace: tuple[str, str], now: datetime
 ) -> Contact:
-    """A new contact of `workspace` (id, name; both "" for the default one), with the service's defaults."""
-    wid, workspace_name = workspace
+    """A new contact with the service's defaults.
+
+    `known`: its id and its number; `workspace`: id and name, both "" for the default one.
+    """
+    (contact_id, number), (wid, workspace_name) = known, workspace
     return Contact(
         id=contact_id,
         number=number,

@@ -35,18 +35,16 @@ class Pushed:
 
 def created(body: Body, *, device_id: str, now: datetime, short_os: bool) -> Device:
     """A new device; refuses (422) a missing field by name. Without a status it is Active."""
-    written = _read({"status": active, **body}, short_os=short_os)
+    fields, status = _read({"status": active, **body}, short_os=short_os)
     today = f"{now:%Y-%m-%d}"
-    return Device(
-        id=device_id, fields=_kept(written), status=_status(written), registered=today, modified=today
-    )
+    return Device(id=device_id, fields=fields, status=status, registered=today, modified=today)
 
 
 def replaced(device: Device, body: Body, *, now: datetime, short_os: bool) -> Device:
     """The device after a PUT, its failures forgotten; refuses (422) when one of seven fields is missing."""
-    written = _read(body, short_os=short_os)
+    fields, status = _read(body, short_os=short_os)
     return msgspec.structs.replace(
-        device, fields=_kept(written), status=_status(written), modified=f"{now:%Y-%m-%d}", failures=0
+        device, fields=fields, status=status, modified=f"{now:%Y-%m-%d}", failures=0
     )
 
 
@@ -69,27 +67,19 @@ def require_room(contact: Contact, wanted: Device, *, limit: int) -> None:
         raise invalid(f"appId: the contact already has {limit} devices of this app, which is its limit")
 
 
-def _read(body: Body, *, short_os: bool) -> Body:
+def _read(body: Body, *, short_os: bool) -> tuple[Body, str]:
+    """The fields and the status as they were written; refuses (422) a missing or a wrong one."""
     given = present(body, without=DEVICE_SERVER_OWNED)
     require(given, DEVICE_FIELDS)
     require_texts(given, DEVICE_FIELDS)
     if short_os:
         given["deviceOS"] = str(given["deviceOS"]).split(" ")[0]
-    return given
+    status = str(given.pop("status"))
+    if status.lower() not in STATUSES:
+        raise invalid("status must be ACTIVE or DISABLED")
+    return given, status
 
 
 def state(device: Device) -> str:
     """The state that its status means, however its owner spelt it."""
     return STATUSES[device.status.lower()]
-
-
-def _status(written: Body) -> str:
-    """The status as it was written; refuses (422) a word that means none."""
-    status = str(written["status"])
-    if status.lower() not in STATUSES:
-        raise invalid("status must be ACTIVE or DISABLED")
-    return status
-
-
-def _kept(written: Body) -> Body:
-    return {name: value for name, value in written.items() if name != "status"}

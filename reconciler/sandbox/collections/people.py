@@ -43,8 +43,7 @@ def invented(count: int, *, after: int) -> Iterator[Contact]:
         number = after + place + 1
         yield created(
             read_contact(_body(place)),
-            contact_id=make_id("contact", number),
-            number=number,
+            known=(make_id("contact", number), number),
             workspace=("", ""),
             now=_beginning + timedelta(seconds=place),
         )

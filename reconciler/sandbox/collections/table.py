@@ -166,14 +166,8 @@ def _keep_devices(call: Call, contact: Contact) -> None:
 
 def new_contact(call: Call, written: contacts.Written) -> Contact:
     """A contact of this workspace that nobody keeps yet."""
-    contact_id, number = call.state.new_id("contact")
-    return contacts.created(
-        written,
-        contact_id=contact_id,
-        number=number,
-        workspace=(call.shelf.id, call.shelf.name),
-        now=call.config.clock(),
-    )
+    known, workspace = call.state.new_id("contact"), (call.shelf.id, call.shelf.name)
+    return contacts.created(written, known=known, workspace=workspace, now=call.config.clock())
 
 
 def require_free_username(call: Call, fields: Body, *, owner: str | None) -> None:

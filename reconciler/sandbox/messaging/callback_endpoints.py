@@ -25,8 +25,8 @@ class Callbacks(Row[Callback]):
 
     def read(self, call: Call, before: Callback | None) -> Callback:
         """A callback of a name that is free."""
-        callback_id, number = (before.id, before.number) if before else call.state.new_id("callback")
-        callback = read_callback(call.body(), callback_id=callback_id, number=number)
+        known = (before.id, before.number) if before else call.state.new_id("callback")
+        callback = read_callback(call.body(), known)
         require_free_name(callback.name, callback.id, self.records(call).values())
         return callback
 

@@ -34,8 +34,8 @@ AUTH_TYPES: dict[str, AuthType] = {
 """The ways of showing the key; that in the query has two names in the sources."""
 
 
-def read_callback(body: Body, *, callback_id: str, number: int) -> Callback:
-    """The callback that this body describes; refuses (422) a missing or wrong field, by name."""
+def read_callback(body: Body, known: tuple[str, int]) -> Callback:
+    """The callback of this id and number that the body describes; refuses (422) a wrong field, by name."""
     given = present(body)
     require(given, ("name", "url"))
     auth_type, key = _auth(given.get("auth"))
@@ -43,8 +43,8 @@ def read_callback(body: Body, *, callback_id: str, number: int) -> Callback:
     if not isinstance(events, dict):
         raise invalid("callbacks must be an object")
     return Callback(
-        id=callback_id,
-        number=number,
+        id=known[0],
+        number=known[1],
         name=text(given, "name", name_max),
         url=_url(given),
         auth_type=auth_type,

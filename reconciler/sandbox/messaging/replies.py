@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from reconciler.sandbox.keeping.mail import Message, Recipient, Reply
+from reconciler.sandbox.reading import asked
 from reconciler.sandbox.refusals import invalid, malformed
 
 Category = Literal["noresponse", "notmatched"]
@@ -62,13 +63,7 @@ def read_filter(query: Mapping[str, str]) -> tuple[Category, ...]:
 
 def read_view(query: Mapping[str, str]) -> Literal["summary", "detailed"]:
     """Which view a query asks for, summary when it does not say; refuses (400) any other."""
-    match query.get("view", "summary").lower():
-        case "summary":
-            return "summary"
-        case "detailed":
-            return "detailed"
-        case _:
-            raise malformed("view must be summary or detailed")
+    return asked(query, "view", ("summary", "detailed"))
 
 
 def shares(counts: Sequence[int], whole: int) -> list[int]:
