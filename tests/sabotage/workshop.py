@@ -51,6 +51,20 @@ class Workshop:
             check=False,
         )
 
+    def python(self, *words: str, path: Path | None = None) -> None:
+        """Run Python with these words in the copy; modules below `path` are found as well."""
+        environ = {**os.environ, "PYTHONPATH": str(path)} if path else None
+        done = subprocess.run(
+            [self._python, *words],
+            cwd=self.folder,
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=minutes_max * 60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+
     def module_file(self) -> Path:
         """Where a process finds the package that is started elsewhere, with nothing in its environment."""
         found = subprocess.run(
