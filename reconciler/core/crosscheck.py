@@ -18,7 +18,7 @@ from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Place
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import DEVICE, KINDS, RESOURCE
+from reconciler.model.kinds import DEVICE, KINDS
 
 # What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
@@ -246,7 +246,7 @@ def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
 def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """A private resource has one of the types that the service takes there."""
     for one in group.values():
-        fields = one.entity.fields
+        fields = one.entity.fields if KINDS[one.document.kind].content else {}
         media = fields.get("mimeType")
         if fields.get("scope") == "private" and media and media not in PRIVATE_TYPES:
             what = f"mimeType {media} is not possible with scope private."
@@ -256,7 +256,7 @@ def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
 def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """No resource has a name that belongs to the lock in the service."""
     for one in group.values():
-        if one.document.kind == RESOURCE.name and reserved(one.entity.fields.get("name")):
+        if KINDS[one.document.kind].tickets and reserved(one.entity.fields.get("name")):
             what = f"names that begin with {PREFIX} belong to the lock that runs keep in the service."
             yield one.problem("name", what, "give the resource another name")
 

@@ -91,10 +91,13 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     # No value is another spelling of none: once learnt, it would stand there for ever, in silence.
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
         return False
-    if KINDS[kind].type_of(path) == "zone":
+    type_ = KINDS[kind].type_of(path)
+    if type_ == "zone":
         return zones.shows(sent, shown)
-    if _PHONE_PATH.search(path) and "." not in path:
+    if type_ == "phone" or (_PHONE_PATH.search(path) and "." not in path):
         return _same_phone(sent, shown)
+    if type_ == "email":
+        return str(sent).casefold() == str(shown).casefold()
     return identity_key(path, sent) == identity_key(path, shown)
 
 
