@@ -14,7 +14,7 @@ from importlib import import_module
 import click
 
 from reconciler import __version__
-from reconciler.cli import mistakes, output
+from reconciler.cli import mistakes, output, streams
 from reconciler.cli.signals import interrupted, wants_json
 from reconciler.errors import Interrupted, ReconcilerError
 
@@ -127,7 +127,7 @@ def cli(ctx: click.Context) -> int:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
     as_json = wants_json(arguments)
-    output.conceal(None)
+    streams.conceal(None)
     try:
         code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -11,11 +11,12 @@ import re
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler.cli import signals
+from reconciler.cli.streams import Bars, LiveLines, hidden, is_terminal, wants_colour
 from reconciler.errors import (
     FileError,
     ReconcilerError,
@@ -29,13 +30,7 @@ if TYPE_CHECKING:
 
 _columns_min = 40  # a terminal that says less is none to read on
 
-_concealing: list[Callable[[str], str]] = []  # what hides our secrets, once they are known
 _unread: set[TextIO] = set()  # streams whose reader has gone: what is written there leads nowhere
-
-
-def conceal(hide: Callable[[str], str] | None) -> None:
-    """Let everything that is printed from now on pass `hide`; None: nothing is hidden, as at the start."""
-    _concealing[:] = [] if hide is None else [hide]
 
 
 def data(text: str) -> None:
@@ -106,13 +101,6 @@ def usage(sentence: str, hint: str, *, as_json: bool) -> None:
             note(f"{sentence}\n  next: {hint}")
 
 
-def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person looks at this stream: a terminal, not a CI log that pretends to be one."""
-    if stream is None or stream.closed or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
-        return False
-    return stream.isatty()
-
-
 def can_ask() -> bool:
     """Whether a question would reach a person and an answer could come back: never where `CI` is set."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
@@ -150,16 +138,6 @@ def _interruptible() -> Iterator[int]:
         os.close(filled)
 
 
-class Bars:
-    """Progress on stderr, one bar for each thing that advances. This one shows nothing: it is no terminal."""
-
-    def advance(self, what: str, done: int, total: int | None) -> None:
-        """Show that `done` of `total` are done; without a total the bar only shows that work goes on."""
-
-    def clear(self) -> None:
-        """Take all bars away, so that text or a question may follow. They may come again."""
-
-
 @contextmanager
 def progress() -> Iterator[Bars]:
     """Yield bars that are gone at the end, whatever happens."""
@@ -168,18 +146,6 @@ def progress() -> Iterator[Bars]:
         yield bars
     finally:
         bars.clear()
-
-
-class LiveLines:
-    """Lines on stderr that are shown in place of those before. Here `shown` is false: it is no terminal."""
-
-    shown = False
-
-    def update(self, rendered: "Sequence[Line]") -> None:
-        """Show these lines now."""
-
-    def clear(self) -> None:
-        """Take the lines away."""
 
 
 @contextmanager
@@ -196,15 +162,6 @@ def _terminal() -> "ModuleType":
     from reconciler.cli import terminal  # noqa: PLC0415 - 60 ms, only where colour or bars are shown
 
     return terminal
-
-
-def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
-    """NO_COLOR forbids, FORCE_COLOR demands, otherwise a terminal decides. Empty means unset."""
-    if environ.get("NO_COLOR"):
-        return False
-    if environ.get("FORCE_COLOR", "") not in ("", "0"):
-        return True
-    return is_terminal(stream)
 
 
 def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> bool:
@@ -264,13 +221,6 @@ def _send(stream: TextIO | None, text: str) -> bool:
             next="make room, or write to another place",
         ) from error
     return stream not in _unread
-
-
-def hidden(text: str) -> str:
-    """Return the text without our secrets, once they are known."""
-    for hide in _concealing:
-        text = hide(text)
-    return text
 
 
 def _encodable(stream: TextIO, text: str) -> str:

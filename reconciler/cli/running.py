@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from reconciler.apply.stop import StopFlag
-from reconciler.cli import output, signals
+from reconciler.cli import output, signals, streams
 from reconciler.cli.context import read_context
 from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
@@ -47,7 +47,7 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
     ).settings
     if service:
-        output.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_anywhere)
+        streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_anywhere)
     return settings
 
 

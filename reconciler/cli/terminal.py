@@ -14,7 +14,7 @@ from rich.live import Live as RichLive
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from reconciler.cli import output, signals
+from reconciler.cli import signals, streams
 from reconciler.report.inert import inert
 from reconciler.report.lines import Line
 
@@ -34,7 +34,7 @@ def console(stream: TextIO) -> Console:
     return Console(
         file=stream,
         force_terminal=True,
-        color_system="standard" if output.wants_colour(stream, os.environ) else None,
+        color_system="standard" if streams.wants_colour(stream, os.environ) else None,
         markup=False,
         emoji=False,
         highlight=False,
@@ -50,7 +50,7 @@ def coloured(stream: TextIO, rendered: Sequence[Line]) -> str:
     return captured.get()
 
 
-class TerminalBars(output.Bars):
+class TerminalBars(streams.Bars):
     """Progress on stderr, one bar for each thing that advances."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class TerminalBars(output.Bars):
         return bars
 
 
-class TerminalLines(output.LiveLines):
+class TerminalLines(streams.LiveLines):
     """Lines on stderr that are shown in place of those before."""
 
     shown = True
@@ -98,7 +98,7 @@ class TerminalLines(output.LiveLines):
             self._gone = signals.before_the_end(_give_cursor_back)
             self._display = RichLive(console=console(sys.stderr), auto_refresh=False, transient=True)
             self._display.start()
-        rows = (_text(spans, output.hidden) for spans in rendered)
+        rows = (_text(spans, streams.hidden) for spans in rendered)
         self._display.update(Text("\n").join(rows), refresh=True)
 
     def clear(self) -> None:

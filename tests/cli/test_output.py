@@ -175,7 +175,8 @@ def test_progress_is_for_terminals_alone() -> None:
 def test_what_is_shown_in_place_hides_our_secrets_too() -> None:
     """Answers to a message that is followed are shown so, and anybody may have written them."""
     program = (
-        "output.conceal(lambda text: text.replace('canary', '(secret)'))\n"
+        "from reconciler.cli import streams\n"
+        "streams.conceal(lambda text: text.replace('canary', '(secret)'))\n"
         "with output.live() as screen: screen.update([line('jane wrote: ', ('my canary', 'dim'))])"
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reconciler.apply.stop import StopFlag
-from reconciler.cli import output
+from reconciler.cli import output, streams
 from reconciler.errors import ServiceError
 from reconciler.model.messaging.messages import Response
 from reconciler.report.messages import heard_lines, progress_lines
@@ -70,7 +70,7 @@ def _ended(progress: Progress) -> End | None:
     return "undelivered" if 0 < waiting <= lost else None
 
 
-def _show(screen: output.LiveLines, before: Progress, now: Progress) -> None:
+def _show(screen: streams.LiveLines, before: Progress, now: Progress) -> None:
     if screen.shown:
         screen.update(progress_lines(now.statuses, now.counts, now.responses))
     else:

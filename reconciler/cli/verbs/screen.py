@@ -3,7 +3,7 @@
 Loaded when a run is about to begin. Not here: what is done (pipeline.py) and how it reads (report/).
 """
 
-from reconciler.cli import output
+from reconciler.cli import output, streams
 from reconciler.cli.running import Signals
 from reconciler.cli.verbs.plan import sizes
 from reconciler.core.recover import Unfinished
@@ -19,7 +19,7 @@ from reconciler.report.unfinished import beyond_lines, unfinished_lines
 class Screen:
     """What is shown, and asked, between the plan and the report."""
 
-    def __init__(self, bars: output.Bars, signals: Signals, *, ask: bool, full: bool, as_json: bool) -> None:
+    def __init__(self, bars: streams.Bars, signals: Signals, *, ask: bool, full: bool, as_json: bool) -> None:
         self._bars = bars
         self._signals = signals
         self._ask = ask

@@ -1,0 +1,64 @@
+"""What a stream is: whether a person looks at it, whether it is coloured, what no stream may show.
+
+And what stands in the place of bars and live lines where nobody looks. Both modules that print stand on this
+one: output.py, and terminal.py, which it imports where colour or a bar is shown.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from reconciler.report.lines import Line
+
+_concealing: list[Callable[[str], str]] = []  # what hides our secrets, once they are known
+
+
+def conceal(hide: Callable[[str], str] | None) -> None:
+    """Let everything that is printed from now on pass `hide`; None: nothing is hidden, as at the start."""
+    _concealing[:] = [] if hide is None else [hide]
+
+
+def hidden(text: str) -> str:
+    """Return the text without our secrets, once they are known."""
+    for hide in _concealing:
+        text = hide(text)
+    return text
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person looks at this stream: a terminal, not a CI log that pretends to be one."""
+    if stream is None or stream.closed or os.environ.get("CI") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
+    """NO_COLOR forbids, FORCE_COLOR demands, otherwise a terminal decides. Empty means unset."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR", "") not in ("", "0"):
+        return True
+    return is_terminal(stream)
+
+
+class Bars:
+    """Progress on stderr, one bar for each thing that advances. This one shows nothing: it is no terminal."""
+
+    def advance(self, what: str, done: int, total: int | None) -> None:
+        """Show that `done` of `total` are done; without a total the bar only shows that work goes on."""
+
+    def clear(self) -> None:
+        """Take all bars away, so that text or a question may follow. They may come again."""
+
+
+class LiveLines:
+    """Lines on stderr that are shown in place of those before. Here `shown` is false: it is no terminal."""
+
+    shown = False
+
+    def update(self, rendered: "Sequence[Line]") -> None:
+        """Show these lines now."""
+
+    def clear(self) -> None:
+        """Take the lines away."""
