@@ -374,3 +374,22 @@ def test_flags_numbers_groups_and_secrets_of_an_own_kind_come_back_as_sent(tmp_p
     with pytest.raises(UnsafePlan) as refused:
         world.apply(consent=Consent())
     assert "messages on their way are answered by it" in refused.value.reasons[0]
+
+
+def test_an_address_in_another_letter_case_is_the_same_one(tmp_path: Path) -> None:
+    """By its type and not by the name of the field: else it would be made a second time."""
+    profile = tmp_path / "desks.yaml"
+    profile.write_text(
+        "base: service\nkinds: {desk: {identity: [mail], fields: {mail: {type: email}, note: {}}}}\n"
+    )
+    service = {"profile": str(profile)}
+    world = World(tmp_path, SandboxConfig(), service=service, collections=rows_of(load_profile(str(profile))))
+
+    async def make(client: Any) -> None:
+        await client["desk"].create({"mail": "Desk@Example.com", "note": "by hand"})
+
+    world.behind_our_back(make)
+    world.write({"desks": {"one": {"mail": "desk@example.com", "note": "ours"}}})
+
+    (change,) = world.plan().plan.changes
+    assert isinstance(change, Update), change

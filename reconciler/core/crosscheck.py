@@ -128,7 +128,9 @@ def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     keys = {
         # The service takes two resources of one name; we do not, whatever the settings call the identity
         # (docs/service.md, resources).
-        name: dict.fromkeys((*rules.identity.of(name), *((path,) for path in kind.unique)))
+        name: dict.fromkeys(
+            (*rules.identity.of(name), *((kind.identity_path(path),) for path in kind.unique))
+        )
         for name, kind in KINDS.items()
     }
     seen: dict[tuple[object, ...], Declared] = {}

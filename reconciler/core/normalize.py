@@ -15,7 +15,7 @@ from typing import Any
 from reconciler.core.composed import normalized
 from reconciler.core.stretch import stretched
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind import FieldType, Kind
+from reconciler.model.kind import Caseless, FieldType, Kind
 from reconciler.model.kinds import KINDS
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
@@ -158,7 +158,8 @@ def identity_key(path: str, value: Scalar) -> str:
     """Return the text under which two values of an identity field are the same (planning rule M2)."""
     text = normalized("NFC", str(value)).strip()
     # M2: of e-mail addresses alone. Jane and JANE in a name field may be two people.
-    return text.casefold() if "EmailAddress" in path else text
+    # A field that no row knows is judged by its name.
+    return text.casefold() if isinstance(path, Caseless) or "EmailAddress" in path else text
 
 
 def trusted(modified: str, seen: str) -> str:

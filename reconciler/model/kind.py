@@ -21,6 +21,12 @@ FieldType = Literal[
 ]
 
 
+class Caseless(str):
+    """The path of an identity field whose values are the same in any letter case: an e-mail address."""
+
+    __slots__ = ()
+
+
 class Field(Struct, frozen=True):
     """One field of a kind: its name in manifests, what editors show of it, and how it behaves.
 
@@ -217,6 +223,10 @@ class Kind(Struct, frozen=True, dict=True):
     def beside(self, field: Field) -> tuple[str, ...]:
         """The paths of a field's group, or its own where it stands alone."""
         return tuple(one.name for one in self.groups.get(field.head, (field,)))
+
+    def identity_path(self, path: str) -> str:
+        """A path as a part of an identity: it says by itself how its values are compared."""
+        return Caseless(path) if self.type_of(path) == "email" else path
 
     def type_of(self, path: str) -> FieldType:
         """The type of the field that a path belongs to; of one that no row knows, text."""

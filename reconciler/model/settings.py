@@ -104,7 +104,7 @@ class Identity(Struct, frozen=True):
     def of(self, kind: str) -> tuple[tuple[str, ...], ...]:
         """The keys to try, in order; each is a tuple of paths that must all be equal."""
         row = KINDS[kind]
-        paths = self.fields.get(row.plural, row.identity)
+        paths = tuple(map(row.identity_path, self.fields.get(row.plural, row.identity)))
         return (paths,) if row.together else tuple((path,) for path in paths)
 
 
