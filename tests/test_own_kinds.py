@@ -218,6 +218,7 @@ A = "fields: {a: {}}"
         ("t: {identity: [a], fields: {a: {}, id: {}}}", "3:38", "every entity has id"),
         ("t: {identity: [a], fields: {a: {}, b.c: {}}}", "3:38", "b is no group"),
         ("t: {identity: [a], fields: {a: {pattern: '('}}}", "3:35", "no regular expression"),
+        ("t: {identity: [a], fields: {a: {pattern: 'a\\Z'}}}", "3:35", "cannot be used in a schema"),
         ("t: {identity: [a], fields: {a: {}, b: {wire: a}}}", "3:38", "the same name in bodies"),
         ("t: {identity: [a], fields: {a: {requird: true}}}", "3:35", "requird is not a field of a field"),
         (f"T: {{identity: [a], {A}}}", "3:3", "name of a kind"),

@@ -22,10 +22,10 @@ from reconciler.cli.settings.values import SECRETS, Layers, Value, refused
 from reconciler.cli.settings.variables import variable
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
-from reconciler.manifest.schema.check import check
+from reconciler.manifest.schema.check import check, is_pattern
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import BUILT_IN, CONTACT
-from reconciler.model.own_kinds import KindRow, contradictions
+from reconciler.model.own_kinds import Contradiction, KindRow, contradictions
 from reconciler.model.profile import Profile
 from reconciler.model.settings import (
     Auth,
@@ -154,9 +154,17 @@ def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
     yield from found
     if not found and "kinds" in tree.value:
         rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
-        for path, what, hint in contradictions(rows):
+        for path, what, hint in (*contradictions(rows), *_unfit_patterns(rows)):
             steps = tuple(int(step) if step.isdecimal() else step for step in path)
             yield tree.problem(("kinds", *steps), f"kinds.{'.'.join(path)}: {what}", hint)
+
+
+def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
+    for name, row in rows.items():
+        for key, field in row.fields.items():
+            if not is_pattern(field.pattern):
+                what = f"the pattern of {key} cannot be used in a schema."
+                yield Contradiction((name, "fields", key, "pattern"), what, "write it as in JSON Schema")
 
 
 def _store_problems(value: Value) -> Iterator[Problem]:
