@@ -1,4 +1,8 @@
-"""The rows of the sandbox for the kinds that a profile brings: it shares no table with the client."""
+"""The rows of the sandbox for the kinds that a profile brings.
+
+Of these the profile is the only specification: a mistake in a row is the same on both sides, as with no other
+collection of the sandbox.
+"""
 
 from collections.abc import Mapping
 from typing import Literal

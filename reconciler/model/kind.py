@@ -1,7 +1,8 @@
 """Kind and Field: what a row of the table of kinds can say. The rows themselves are in kinds.py.
 
-Everything that the program knows of one kind of entity is a column here. Whatever needs to know more asks
-for a column, never for the kind's name.
+Everything that the program knows of any kind of entity is a column here. Whatever needs to know more asks for
+a column, not for the kind's name. What only one kind has is a rule of its own, and names it: how many devices
+of an app and which push tokens there may be (core/crosscheck.py), what XML alone knows (xml/forms.py).
 """
 
 from collections.abc import Mapping

@@ -312,9 +312,10 @@ class Kinds(dict[str, Kind]):
     def bring(self, own: Iterable[Kind]) -> None:
         """Let a project's own kinds be known, and no others beside those above.
 
-        Called once, where settings are read, before anything is decided. The table is one for a process, and
-        not a value of each run: every address and every field is judged by it, in every thread, and a part
-        that was not given the rows would take records of them for damage, or for nothing at all.
+        Called before anything is decided: where settings are read, and a store or a client is opened
+        (service/profile.py, bring_kinds). The table is one for a process, and not a value of each run: every
+        address and every field is judged by it, in every thread, and a part that was not given the rows
+        would take records of them for damage, or for nothing at all.
         """
         rows = {**BUILT_IN, **{kind.name: kind for kind in own}}
         if rows != self:

@@ -1,7 +1,7 @@
 """Workspaces: list, get, create, replace.
 
 Belongs here: which call each of these is, and what its answer must look like. Not here: the aliases
-of the settings (live/), which workspace a call goes to (its argument says so).
+of the settings (core/workspaces.py), which workspace a call goes to (its argument says so).
 """
 
 from collections.abc import Mapping
