@@ -7,6 +7,7 @@ import msgspec
 from reconciler.model.address import Address, parse
 
 T = TypeVar("T")
+NOT_AN_ADDRESS = "not an address"  # what a refused value says where an address is due
 
 
 def encode(value: object, *, indent: int = 0) -> bytes:
@@ -31,4 +32,4 @@ def _value(kind: type[Any], value: object) -> object:
         address = parse(value)
         if address is not None:
             return address
-    raise ValueError("not an address")
+    raise ValueError(NOT_AN_ADDRESS)

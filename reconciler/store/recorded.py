@@ -60,13 +60,23 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
     together are not the rows that it wrote.
     """
     rows = connection.execute(sealed.rows(ENTITIES, owner).order_by(ENTITIES.c.address)).all()
-    found = {}
+    found, unknown = {}, None
     for row in rows:
-        entity = _entity(row)
+        try:
+            entity = _entity(row)
+        except KindUnknown as error:
+            unknown = error
+            continue
         if ids.get(entity.address.workspace) == row.workspace_id:
             found[entity.address] = entity
-    sealed.check(connection, ENTITIES, owner, rows)
+    sealed.check(connection, ENTITIES, owner, rows)  # first: a kind that nobody ever had is damage
+    if unknown is not None:
+        raise unknown
     return found
+
+
+class KindUnknown(StoreError):
+    """A record is of a kind that no profile brings any more: something live, and no damage."""
 
 
 def known(connection: Connection, table: Table, owner: Owner) -> Iterator[Address]:
@@ -158,14 +168,13 @@ def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
 def address_in(text: object, *, what: str = "it is not an address") -> Address:
     """Return the address that a column holds.
 
-    Raises CorruptRecord, or StoreError for one of a kind that no profile brings any more: that is a record of
-    something live, and the advice for damage would let it be made again.
+    Raises CorruptRecord, or KindUnknown: the advice for damage would let it be made again.
     """
     address = addresses.parse(text) if isinstance(text, str) else None
     if address is None:
         kind, slash, _ = str(text).partition("/")
         if slash and KIND_NAME.fullmatch(kind) and kind not in KINDS:
-            raise StoreError(
+            raise KindUnknown(
                 f"the store has a record of {text!s:.200}, and no kind {kind} is known here.",
                 next=f"name the profile that brings {kind} (service.profile); before a kind is taken out of "
                 "it, apply manifests in which its section is empty",

@@ -14,7 +14,7 @@ from reconciler.cli.files.private import read_file, write_private
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.seal import PlanFile, opened, sealed
 from reconciler.errors import InputError, StalePlan
-from reconciler.model.encoding import decode
+from reconciler.model.encoding import NOT_AN_ADDRESS, decode
 from reconciler.model.plans import PLAN_VERSION, Plan
 
 _AGAIN = "make one: reconciler plan -o FILE"
@@ -75,8 +75,10 @@ def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, 
 def _checked(path: Path, data: bytes) -> Plan:
     try:
         file = decode(data, PlanFile)
-    except (msgspec.DecodeError, ValueError, RecursionError):  # their texts may quote people's data
-        raise InputError(f"{path}: this is not a whole plan.", next=_AGAIN) from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:  # their texts may quote people's data
+        foreign = NOT_AN_ADDRESS in str(error)
+        hint = f"read it in the project whose profile brings its kinds, or {_AGAIN}" if foreign else _AGAIN
+        raise InputError(f"{path}: this is not a whole plan.", next=hint) from None
     plan = opened(file)
     if fingerprint(plan) != plan.fingerprint:
         raise InputError(

@@ -73,13 +73,14 @@ class Job:
 def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> Job:
     """Return what is to be done, from the options of the command line. Nothing is asked of the service."""
     recipients = recipients_of(given, "--undo FILE" if undo_file is None else "")
+    # Before the plan is read: an address of a kind that the profile brings would be none.
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
     saved = read_plan(Path(file), identity=given["identity"], environ=os.environ) if file else None
     if undo_file is not None:
         _require_undo(saved, Path(file) if file else None, recipients)
         check_place(Path(undo_file))
-    settings = patient(
-        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
-    )
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
     desired = Desired({}, frozenset()) if undoing else pipeline.validate(settings, os.environ)

@@ -1,11 +1,14 @@
 """`reconciler show` at work: a saved plan, as text or JSON."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from reconciler.cli import output
 from reconciler.cli.files.planfile import read_plan
+from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.core.guard import Consent, guard
+from reconciler.errors import SettingsError
 from reconciler.model.settings import GuardLimits
 from reconciler.report.json import plan_json
 from reconciler.report.text import plan_lines
@@ -13,6 +16,8 @@ from reconciler.report.text import plan_lines
 
 def show(*, file: str, identity: str | None, full: bool, as_json: bool) -> int:
     """Show the plan of a file, with the verdict of the guard's default limits."""
+    with suppress(SettingsError):  # a plan is shown without settings too, but for kinds of their profile
+        read_settings(config=None, environment=None, cwd=working_folder(), environ=os.environ, service=False)
     plan = read_plan(Path(file), identity=identity, environ=os.environ)
     verdict = guard(plan, GuardLimits(), Consent())
     if as_json:
