@@ -57,6 +57,7 @@ def test_version_imports_next_to_nothing() -> None:
         "reconciler.cli.mistakes",
         "reconciler.cli.output",
         "reconciler.cli.signals",
+        "reconciler.cli.streams",
         "reconciler.errors",
         "reconciler.report",
         "reconciler.report.inert",
