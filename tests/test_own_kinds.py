@@ -310,8 +310,10 @@ RULES = """\
 base: service
 kinds:
   rule:
-    plural: responserules
-    media: responserule
+    plural: rules
+    path: responserules
+    rows: responseRules
+    media: response-rule
     scope: account
     in_use: messages on their way are answered by it
     identity: [name]
@@ -351,7 +353,7 @@ def test_flags_numbers_groups_and_secrets_of_an_own_kind_come_back_as_sent(tmp_p
         changes={"variables": ("RULE_KEY",)},
         environ={"RULE_KEY": "a-key-that-nobody-sees-4712"},
     )
-    world.write({"responserules": {"night": NIGHT}})
+    world.write({"rules": {"night": NIGHT}})
 
     planned, run = world.apply()
     assert (actions(planned.plan), run.exit_code) == (["Create"], 0), run.outcomes
@@ -360,18 +362,19 @@ def test_flags_numbers_groups_and_secrets_of_an_own_kind_come_back_as_sent(tmp_p
     async def look(client: Any) -> Any:
         return await client["rule"].list()
 
+    assert ("POST", "/responserules") in world.wire.sent
     (found,) = world.behind_our_back(look)
     assert (found.body["ruleName"], found.body["active"], found.body["priority"]) == ("night", True, 5)
     assert found.body["reply"] == {"subject": "Away", "body": "Call the desk"}
 
-    world.write({"responserules": {"night": {**NIGHT, "priority": "6", "active": "false"}}})
+    world.write({"rules": {"night": {**NIGHT, "priority": "6", "active": "false"}}})
     planned, run = world.apply()
     (change,) = planned.plan.changes
     assert isinstance(change, Update)
     assert [field.path for field in change.fields] == ["active", "priority"]
     assert "a-key-that" not in repr(planned.plan) + repr(run)
 
-    world.write({"responserules": {}})
+    world.write({"rules": {}})
     with pytest.raises(UnsafePlan) as refused:
         world.apply(consent=Consent())
     assert "messages on their way are answered by it" in refused.value.reasons[0]

@@ -201,12 +201,12 @@ def _no_new_child(run: Session, change: Delete, found: Found) -> None:
     recorded = (run.records.get(address) for address in map(parse, change.cascades) if address)
     expected = set(change.cascades) | {record.remote_id for record in recorded if record}
     for kind in children(change.address.kind):
-        rows = found.body.get(kind.plural)
+        rows = found.body.get(kind.rows_key)
         for row in rows if isinstance(rows, list) else ():
             # A plan names one that nobody declared by the first field of its headline.
             if (
                 isinstance(row, dict)
-                and not {remote_id(row, kind.plural), row.get(kind.headline[0])} & expected
+                and not {remote_id(row, kind.segment), row.get(kind.headline[0])} & expected
             ):
                 raise conflict(f"it has a {kind.name} that the plan does not show; nothing was deleted.")
 

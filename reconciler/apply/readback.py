@@ -126,7 +126,7 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
         raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
     row = row_of_change(attempt.change, made, attempt.parent_id)
     keys = run.rules.keys(row.kind)
-    named = remote_id(made.body, KINDS[row.kind].plural) == made.remote_id
+    named = remote_id(made.body, KINDS[row.kind].segment) == made.remote_id
     found = taken.identity(row.kind, entity.fields, row.fields, keys)
     if found == "other":
         # Not even read: what it shows is somebody else's answer, whichever id it names.

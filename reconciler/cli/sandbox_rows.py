@@ -23,7 +23,8 @@ def _row(kind: Kind) -> row.Collection:
     known = {one.name: one for one in fields}
     return row.Collection(
         name=kind.name,
-        plural=kind.plural,
+        plural=kind.segment,
+        rows=kind.rows_key,
         media=kind.media,
         fields=tuple(_field(kind, one) for one in fields),
         in_workspaces=not kind.company,

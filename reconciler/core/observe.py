@@ -28,5 +28,5 @@ def observed(
         seen=seen,
         # A body without the list says nothing of devices. Read as "none", each would seem gone and be made
         # again.
-        devices_known=any(isinstance(body.get(child.plural), list) for child in children(kind)),
+        devices_known=any(isinstance(body.get(child.rows_key), list) for child in children(kind)),
     )

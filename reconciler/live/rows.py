@@ -34,9 +34,9 @@ async def together(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit:
 def inside(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
     """Yield the entities in a whole body that belong to it. Raises Malformed for one without an id."""
     for child in children(kind.name):
-        rows = whole.body.get(child.plural)
+        rows = whole.body.get(child.rows_key)
         for body in (row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ():
-            found = Found(remote_id(body, child.plural), body, whole.date)
+            found = Found(remote_id(body, child.segment), body, whole.date)
             if not found.remote_id:
                 what = f"the service shows a {child.name} without an id."
                 raise Malformed(f"{kind.name} {whole.remote_id}: {what}")

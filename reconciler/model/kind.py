@@ -86,17 +86,19 @@ class Listing(Struct, frozen=True):
 class Kind(Struct, frozen=True, dict=True):
     """One kind of entity.
 
-    `plural` is its key in manifests and its collection's last path segment; `media` the <kind> of the
+    `plural` is its key in manifests; `path` the last segment of its collection's path, and `rows` the key
+    under which a list has its rows, both the plural where they are empty; `media` the <kind> of the
     vendor's media type. `identity` are the default identity fields: each alone in order of preference, or
-    `together`. `unique` fields must differ whatever the settings call the identity. `parent` is the kind that
-    it belongs to, below whose entries it stands. `wave`: lower ones are written first, and deleted last.
-    `headline` is what a plan shows first. `telling`: a body with none of these is no entity of this kind.
-    `optional` are the actions that a deployment may lack (the profile says so). `marked`: a custom field may
-    carry our ownership mark. `brief`: lists show part of each entity, and `listing` which. `company`: it
-    belongs to no workspace, and stands in manifests of the workspace `default` alone. `in_use` says why a
-    delete of one always asks for consent. `rosters`: rows of a CSV file may declare it. `respelt`: a profile
-    may spell its fields in another way. `tickets`: the lock in the service keeps its tickets among them.
-    `title`, `about`, `listed` (of the section that holds them) and `example` are for editors.
+    `together`. `unique` fields must differ whatever the settings call the identity. `parent` is the kind
+    that it belongs to, below whose entries it stands. `wave`: lower ones are written first, and deleted
+    last. `headline` is what a plan shows first. `telling`: a body with none of these is no entity of this
+    kind. `optional` are the actions that a deployment may lack (the profile says so). `marked`: a custom
+    field may carry our ownership mark. `brief`: lists show part of each entity, and `listing` which.
+    `company`: it belongs to no workspace, and stands in manifests of the workspace `default` alone.
+    `in_use` says why a delete of one always asks for consent. `rosters`: rows of a CSV file may declare
+    it. `respelt`: a profile may spell its fields in another way. `tickets`: the lock in the service keeps
+    its tickets among them. `title`, `about`, `listed` (of the section that holds them) and `example` are
+    for editors.
     """
 
     name: str
@@ -112,6 +114,8 @@ class Kind(Struct, frozen=True, dict=True):
     listed: str = ""
     example: Mapping[str, object] = {}
     example_name: str = ""
+    path: str = ""
+    rows: str = ""
     parent: str = ""
     together: bool = False
     unique: tuple[str, ...] = ()
@@ -124,6 +128,16 @@ class Kind(Struct, frozen=True, dict=True):
     rosters: bool = False
     respelt: bool = False
     tickets: bool = False
+
+    @cached_property
+    def segment(self) -> str:
+        """The last segment of its collection's path."""
+        return self.path or self.plural
+
+    @cached_property
+    def rows_key(self) -> str:
+        """The key under which a list, or a parent, has its rows."""
+        return self.rows or self.plural
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:

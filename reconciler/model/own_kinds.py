@@ -50,13 +50,16 @@ class FieldRow(Struct, frozen=True, forbid_unknown_fields=True):
 class KindRow(Struct, frozen=True, forbid_unknown_fields=True):
     """One kind, as a profile writes it.
 
-    `plural` and `media` are the name with an s, and the name, where they are empty. `scope`: entities belong
-    to a workspace, or to the account. `listing`: lists show `whole` entities, or a `brief` part of each.
+    `plural` is the name with an s where it is empty, `path` and `rows` the plural, `media` the name.
+    `scope`: entities belong to a workspace, or to the account. `listing`: lists show `whole` entities, or
+    a `brief` part of each.
     """
 
     fields: Mapping[str, FieldRow]
     identity: tuple[str, ...]
     plural: str = ""
+    path: str = ""
+    rows: str = ""
     media: str = ""
     title: str = ""
     about: str = ""
@@ -85,6 +88,7 @@ def own_kinds(rows: Mapping[str, KindRow]) -> tuple[Kind, ...]:
 def contradictions(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
     """Yield what no form can see: names that are taken, and columns that name no field or a wrong one."""
     plurals = {kind.plural: kind.name for kind in BUILT_IN.values()}
+    paths = {kind.segment for kind in BUILT_IN.values()} | _SERVED
     media = {kind.media for kind in BUILT_IN.values()} | _FORMS
     for name, row in rows.items():
         plural, key = row.plural or f"{name}s", "plural" if row.plural else ""
@@ -93,10 +97,11 @@ def contradictions(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
         elif plural in plurals or plural in RESERVED:
             what = f"{plural} is a key of manifests already."
             yield Contradiction(tuple(filter(None, (name, key))), what, "give it another `plural`")
-        elif plural in _SERVED or (row.media or name) in media:
-            what = f"the service has {plural} of its own."
-            yield Contradiction((name,), what, "give it another name, `plural` or `media`")
+        elif (row.path or plural) in paths or (row.media or name) in media:
+            what = f"the service has /{row.path or plural}, or documents of this media type, already."
+            yield Contradiction((name,), what, "give it another `path` or `media`")
         plurals.setdefault(plural, name)
+        paths.add(row.path or plural)
         media.add(row.media or name)
         yield from (
             one._replace(path=(name, *one.path)) for one in chain(_of_fields(row), _of_columns(name, row))
@@ -162,6 +167,8 @@ def _kind(name: str, row: KindRow) -> Kind:
     return Kind(
         name=name,
         plural=plural,
+        path=row.path,
+        rows=row.rows,
         media=row.media or name,
         identity=row.identity,
         fields=(*fields, *(Field(one, server_owned=True) for one in ("id", "link"))),

@@ -56,7 +56,10 @@ class ReadCollection:
         # The order of `fields` is what may vary in the address of a list (docs/service.md, caches).
         call = Call("GET", self._path(workspace), self.kind.media, asked, "fields" if query.fields else "")
         page = await self._transport.call(
-            call, lambda answer: shapes.page(answer, self.kind.plural, offset, self._profile)
+            call,
+            lambda answer: shapes.page(
+                answer, self.kind.rows_key, offset, self._profile, segment=self.kind.segment
+            ),
         )
         return replace(page, rows=tuple(map(self._ours, page.rows)))
 
@@ -149,7 +152,7 @@ class Collection(ReadCollection):
         # The answer shows custom fields only when asked to; one call less than reading them afterwards.
         call = Call("POST", path, self.kind.media, with_custom(self.kind), body=self._encoded(body))
         with self._withholding(body):
-            found = await self._transport.call(call, lambda answer: shapes.created(answer, self.kind.plural))
+            found = await self._transport.call(call, lambda answer: shapes.created(answer, self.kind.segment))
         return self._ours(found)
 
     async def replace(

@@ -46,12 +46,16 @@ Fetch = Callable[[int, int], Coroutine[Any, Any, Page]]
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """What a page must be a page of: its collection key, where it was asked to begin, the service's date."""
+    """What a page must be a page of: its collection key, where it was asked to begin, the service's date.
+
+    `segment` stands before the id in a row's link to itself, where that is not the key.
+    """
 
     collection: str
     offset: int
     profile: Profile
     date: str = ""
+    segment: str = ""
 
 
 def read_page(document: dict[str, Any], asked: List) -> Page:
@@ -300,7 +304,7 @@ def _rows(document: Mapping[str, Any], asked: List) -> tuple[Found, ...] | str:
 def _row(item: object, asked: List) -> Found:
     if not isinstance(item, dict):
         raise BadBody(f"one of its {asked.collection} is no object")
-    found = remote_id(item, asked.collection)
+    found = remote_id(item, asked.segment or asked.collection)
     # What has no id can be neither looked at nor recorded (facts 1).
     if not found:
         raise BadBody(f"one of its {asked.collection} has neither an id nor a link to itself")

@@ -23,19 +23,20 @@ _created_statuses = (200, 201)  # facts 2 to 4: 201; 200 is read liberally. 202 
 def template(kind: Kind, *, named: bool, one: bool) -> str:
     """The path of a kind's collection, or of one entity in it, in a named workspace or the default one."""
     within = "/workspaces/{wid}" if named else ""
-    above = f"/{KINDS[kind.parent].plural}/{{parent}}" if kind.parent else ""
-    return f"{within}{above}/{kind.plural}{'/{id}' if one else ''}"
+    above = f"/{KINDS[kind.parent].segment}/{{parent}}" if kind.parent else ""
+    return f"{within}{above}/{kind.segment}{'/{id}' if one else ''}"
 
 
-def page(answer: Answer, collection: str, offset: int, profile: Profile) -> Page:
+def page(answer: Answer, collection: str, offset: int, profile: Profile, *, segment: str = "") -> Page:
     """One page of a list."""
-    return paging.read_page(decoded(answer), paging.List(collection, offset, profile, _date(answer)))
+    asked = paging.List(collection, offset, profile, _date(answer), segment)
+    return paging.read_page(decoded(answer), asked)
 
 
 def entity(answer: Answer, kind: Kind, asked: str) -> Found:
     """One entity, the one that was asked for."""
     return single(
-        answer, asked, kind.name, kind.plural, lambda body: not body.keys().isdisjoint(kind.telling)
+        answer, asked, kind.name, kind.segment, lambda body: not body.keys().isdisjoint(kind.telling)
     )
 
 
@@ -56,11 +57,11 @@ def single(
 def inside(answer: Answer, kind: Kind, parent: str) -> Page:
     """The entities of a kind in the document of what they belong to, all on one page."""
     found = entity(answer, KINDS[kind.parent], parent)
-    items = found.body.get(kind.plural)
+    items = found.body.get(kind.rows_key)
     # A body without the list says nothing. Read as none, each of them would be made again.
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise BadBody(f"it shows no list of {kind.plural}")
-    rows = tuple(Found(remote_id(item, kind.plural), item, found.date) for item in items)
+    rows = tuple(Found(remote_id(item, kind.segment), item, found.date) for item in items)
     if not all(row.remote_id for row in rows):
         raise BadBody(f"one of its {kind.plural} has no id")
     return Page(rows, len(rows), last=True)

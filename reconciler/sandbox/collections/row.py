@@ -33,16 +33,17 @@ Value = TypeVar("Value", bound=Kept | Device)
 class Row(ABC, Generic[Value]):
     """A collection of values. The columns say where it is and how it is described; the rest are hooks.
 
-    `name`: of one record; `plural`: its part of the address and the key of its rows; `media`: the word in
-    its media type, the name if "". `above`: the collections in whose records it stands. `order`: a list
-    begins with the oldest record, or with the one that was changed last. `filters`: what a list is asked for
-    beside its page, None for every field; `options`: what a create and a GET are asked for. `echoes_key`: do
-    links to other pages carry the key of the query? `says`: the sentence of an endpoint, by its verb, where
-    another than that of all rows (rows.py) describes it.
+    `name`: of one record; `plural`: its part of the address; `rows`: the key of its rows, the plural if
+    ""; `media`: the word in its media type, the name if "". `above`: the collections in whose records it
+    stands. `order`: a list begins with the oldest record, or with the one that was changed last.
+    `filters`: what a list is asked for beside its page, None for every field; `options`: what a create
+    and a GET are asked for. `echoes_key`: do links to other pages carry the key of the query? `says`: the
+    sentence of an endpoint, by its verb, where another than that of all rows (rows.py) describes it.
     """
 
     name: str
     plural: str
+    rows: str = ""
     media: str = ""
     above: tuple[str, ...] = ()
     in_workspaces: bool = True
@@ -56,6 +57,11 @@ class Row(ABC, Generic[Value]):
     def kind(self) -> str:
         """The word in its media type."""
         return self.media or self.name
+
+    @property
+    def key(self) -> str:
+        """The key under which a list has its rows."""
+        return self.rows or self.plural
 
     @property
     def noun(self) -> str:
@@ -215,7 +221,7 @@ class Collection(Row[Record]):
     def form(self) -> Form:
         """Its documents in XML."""
         entity = Node({"link": LINKS, **rules_of(self.fields)})
-        return Form(self.name, entity, self.plural, Many(self.name, entity, space=frames))
+        return Form(self.name, entity, self.key, Many(self.name, entity, space=frames))
 
     @property
     def entrance(self) -> tuple[str, str, str, str]:

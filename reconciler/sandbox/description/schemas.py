@@ -381,7 +381,7 @@ def _documents(row: Collection, fields: Body) -> dict[str, Body]:
     documents = {
         row.noun: closed(shown, dict(_others(answered, must))),
         f"{row.noun}Row": closed(row_must, dict(_others(brief, must))),
-        f"{row.noun}List": listing(row.plural, f"{row.noun}Row"),
+        f"{row.noun}List": listing(row.key, f"{row.noun}Row"),
         f"New{row.noun}": opened(must, may),
     }
     if row.spares:

@@ -203,12 +203,12 @@ def _kind_forms() -> Mapping[str, Form]:
 def form_of(kind: Kind) -> Form:
     """The form of a managed kind, as its row has it."""
     shape = _shape_of(kind)
-    return Form(_ROOTS.get(kind.name, kind.name), shape, kind.plural, ListForm(kind.name, shape, space=DAP))
+    return Form(_ROOTS.get(kind.name, kind.name), shape, kind.rows_key, ListForm(kind.name, shape, space=DAP))
 
 
 def _shape_of(kind: Kind) -> Shape:
     lists = {one.wire or one.name: _FIELDS[one.type] for one in kind.fields if one.type in _FIELDS}
-    lists |= {child.plural: ListForm(child.name, _shape_of(child)) for child in children(kind.name)}
+    lists |= {child.rows_key: ListForm(child.name, _shape_of(child)) for child in children(kind.name)}
     lists |= _UNDECLARED.get(kind.name, {})
     objects = {kind.wire.get(head, head): _texts(fields) for head, fields in kind.groups.items()}
     # By its fields somebody is recognized, and they decide what is sent: a second value must not hide one.
