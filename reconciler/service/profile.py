@@ -7,6 +7,7 @@ profile itself.
 
 import os
 import re
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,8 +17,8 @@ import msgspec
 
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.kinds import KINDS
-from reconciler.model.own_kinds import contradictions, own_kinds
-from reconciler.model.profile import Profile
+from reconciler.model.own_kinds import FieldRow, KindRow, contradictions, own_kinds
+from reconciler.model.profile import Capabilities, Profile, ProfileLimits, Retention
 from reconciler.parsing.paths import Path as Steps
 from reconciler.parsing.tree import read_tree
 
@@ -64,7 +65,7 @@ def parse_profile(content: bytes, shown: str) -> Profile:
     """
     tree = read_tree(content, shown, typed=True)
     if tree.problems:
-        raise _unusable(tree.problems[0])
+        raise _unusable(unquoting(tree.problems[0]))
     written: dict[str, Any] = dict(tree.value)
     if isinstance(base := written.pop("base", None), str):
         if base not in _known():
@@ -93,6 +94,25 @@ def _steps(said: str) -> Steps:
     steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]", written[1]) if written else []
     unknown = re.search(r"unknown field `([^`]*)`", said)
     return [*(name or int(index) for name, index in steps), *([unknown[1]] if unknown else [])]
+
+
+def unquoting(problem: Problem) -> Problem:
+    """The problem without what somebody wrote: settings may name the wrong file, and its text is anybody's.
+
+    Its first word is the path of a key, which is shown where all of it are keys of profiles.
+    """
+    path, space, rest = problem.what.partition(" It is '")[0].partition(" ")
+    steps = re.split(r"[.\[\]]+", path.rstrip("]"))
+    known = all(step in _KEYS or step.isdecimal() for step in steps)
+    stated = rest.startswith(("is null", "occurs twice"))
+    return replace(problem, what=f"{'a key here' if stated and not known else path}{space}{rest}")
+
+
+_KEYS = frozenset(
+    name
+    for struct in (Profile, Capabilities, ProfileLimits, Retention, KindRow, FieldRow)
+    for name in struct.__struct_fields__
+) | {"base"}
 
 
 def _unusable(problem: Problem) -> SettingsError:

@@ -173,6 +173,10 @@ def test_no_mistake_in_a_profile_quotes_its_text(project: Project) -> None:
         with pytest.raises(SettingsError) as refused:
             load_profile(str(path))
         assert not leaked(f"{refused.value} {refused.value.next}"), written
+        project.write("reconciler.yaml", "version: 1\nservice: {profile: ours.yaml}\n")
+        with pytest.raises(SettingsError) as refused:
+            read_settings(config=None, environment=None, cwd=project.root, environ=PLAIN, service=False)
+        assert not leaked(f"{refused.value} {refused.value.problems}"), written
 
 
 @pytest.mark.parametrize(

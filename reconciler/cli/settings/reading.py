@@ -42,7 +42,7 @@ from reconciler.model.settings import (
 )
 from reconciler.parsing.tree import read_tree
 from reconciler.service.http import urls as service_urls
-from reconciler.service.profile import bring_kinds, file_bytes_max, load_profile, parse_profile
+from reconciler.service.profile import bring_kinds, file_bytes_max, load_profile, parse_profile, unquoting
 from reconciler.store.engines import urls
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
     """Yield every mistake of a profile at its line: first those of its form, then those of its kinds."""
     tree = read_tree(content, name)
     found = (*tree.problems, *(() if tree.broken else check("profile", tree)))
-    yield from found
+    yield from map(unquoting, found)
     if not found and "kinds" in tree.value:
         rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
         for path, what, hint in (*contradictions(rows), *_unfit_patterns(rows)):
