@@ -19,6 +19,14 @@ def refusal(path: Path) -> str:
     return f"{caught.value}\n  next: {caught.value.next}"
 
 
+@pytest.fixture(params=["nameless", "named"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Not every system, and not every file system, has files without a name."""
+    if request.param == "named":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    return "nameless" if hasattr(os, "O_TMPFILE") else "named"
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_the_file_is_private_whatever_the_umask(umask: int, tmp_path: Path) -> None:
     """Plans hold people's data, and shared machines exist."""
@@ -67,6 +75,16 @@ def test_content_is_durable_before_it_gets_its_name(tmp_path: Path) -> None:
     write_private(tmp_path / "plan.json", b"data", sync=sync)
 
     assert synced == ["file", "folder"]
+
+
+def test_a_file_has_no_name_until_it_is_whole(way: str, tmp_path: Path) -> None:
+    """A process may be killed in any moment, and nobody would look for what a hidden name holds of people."""
+    seen: list[list[str]] = []
+
+    write_private(tmp_path / "plan.json", b"data", sync=lambda _descriptor: seen.append(names(tmp_path)))
+
+    assert (seen[0] == []) == (way == "nameless")
+    assert seen[1] == ["plan.json"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])

@@ -218,7 +218,7 @@ def service(name: str) -> Iterator[tuple[str, Failure]]:
 def leaks(command: str, sinks: Sinks) -> list[str]:
     """What a command told that it must not, and to whom; and files of ours that others may read."""
     found = [f"{name}: {secret}" for name, text in sinks.texts() for secret in canaries.secrets_in(text)]
-    private = {name for name in sinks.files if name.startswith((".reconciler", "plan.json"))}
+    private = {name for name in sinks.files if name.startswith((".reconciler", "plan.json", ".plan.json."))}
     showing = {"stdout"} if command in canaries.SHOWING else set()
     found += [
         f"{name}: {person}"

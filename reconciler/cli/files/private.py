@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import BinaryIO
 
 from reconciler.cli import signals
 from reconciler.errors import FileError
@@ -18,6 +19,7 @@ from reconciler.errors import FileError
 read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60 MB
 
 _chunk = 1024 * 1024  # bytes
+_descriptors = "/proc/self/fd"  # of Linux: what gives a file without a name its name (open(2), O_TMPFILE)
 
 _NEXT = {
     "ENOSPC": "make room on the disk; the file that was there before is untouched",
@@ -35,7 +37,8 @@ _NEXT = {
 def write_private(path: Path, data: bytes, *, sync: Callable[[int], None] = os.fsync) -> None:
     """`path` holds exactly `data`, durable, mode 0600; or FileError, and what was there is untouched.
 
-    A link at `path` is replaced, never followed. `sync` makes a descriptor's content durable.
+    A link at `path` is replaced, never followed. `sync` makes a descriptor's content durable. Where the
+    system can, the file has no name until it is whole: nothing stays of a process that is killed half-way.
     """
     _require_file(path)
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
@@ -68,11 +71,32 @@ def _require_file(path: Path) -> None:
 
 
 def _write_new(path: Path, data: bytes, sync: Callable[[int], None]) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        sync(file.fileno())
+    nameless = _nameless(path.parent)
+    if nameless is None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            _write_to(file, data, sync)
+        return
+    with os.fdopen(nameless, "wb") as file:
+        _write_to(file, data, sync)
+        # With a descriptor of a folder Python calls linkat(2), which follows the link to the file.
+        os.link(f"{_descriptors}/{nameless}", path, src_dir_fd=nameless, follow_symlinks=True)
+
+
+def _nameless(folder: Path) -> int | None:
+    """Return a new file without a name, or None where this system or this file system has none."""
+    if not hasattr(os, "O_TMPFILE") or not Path(_descriptors).exists():
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600)
+    except OSError:  # what is wrong with the folder itself is told by the next try
+        return None
+
+
+def _write_to(file: BinaryIO, data: bytes, sync: Callable[[int], None]) -> None:
+    file.write(data)
+    file.flush()
+    sync(file.fileno())
 
 
 def _sync_folder(folder: Path, sync: Callable[[int], None]) -> None:
