@@ -1,7 +1,9 @@
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
 
@@ -19,20 +21,26 @@ def refusal(path: Path) -> str:
     return f"{caught.value}\n  next: {caught.value.next}"
 
 
-@pytest.fixture(params=["nameless", "named"], autouse=True)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Not every system, and not every file system, has files without a name."""
-    if request.param == "named":
-        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    return "nameless" if hasattr(os, "O_TMPFILE") else "named"
+class Way(TypedDict, total=False):
+    """Arguments of `write_private`: how the file is there before it is whole."""
+
+    nameless: Callable[[Path], int | None]
+
+
+def no_nameless(_folder: Path) -> None:
+    """As on a system, or on a file system, that has no files without a name."""
+
+
+WAYS = pytest.mark.parametrize("way", [{}, {"nameless": no_nameless}], ids=["nameless", "named"])
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_the_file_is_private_whatever_the_umask(umask: int, tmp_path: Path) -> None:
+@WAYS
+def test_the_file_is_private_whatever_the_umask(umask: int, way: Way, tmp_path: Path) -> None:
     """Plans hold people's data, and shared machines exist."""
     before = os.umask(umask)
     try:
-        write_private(tmp_path / "plan.json", b"data")
+        write_private(tmp_path / "plan.json", b"data", **way)
     finally:
         os.umask(before)
 
@@ -40,31 +48,34 @@ def test_the_file_is_private_whatever_the_umask(umask: int, tmp_path: Path) -> N
     assert (tmp_path / "plan.json").read_bytes() == b"data"
 
 
-def test_an_open_file_that_was_there_becomes_private(tmp_path: Path) -> None:
+@WAYS
+def test_an_open_file_that_was_there_becomes_private(way: Way, tmp_path: Path) -> None:
     """The rights of the old file are not inherited."""
     path = tmp_path / "plan.json"
     path.write_text("old")
     path.chmod(0o644)
 
-    write_private(path, b"new")
+    write_private(path, b"new", **way)
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert names(tmp_path) == ["plan.json"]
 
 
-def test_a_link_in_the_way_is_replaced_and_not_followed(tmp_path: Path) -> None:
+@WAYS
+def test_a_link_in_the_way_is_replaced_and_not_followed(way: Way, tmp_path: Path) -> None:
     """Somebody may have planted it to have another file overwritten."""
     victim = tmp_path / "victim"
     victim.write_text("untouched")
     (tmp_path / "plan.json").symlink_to(victim)
 
-    write_private(tmp_path / "plan.json", b"new")
+    write_private(tmp_path / "plan.json", b"new", **way)
 
     assert victim.read_text() == "untouched"
     assert not (tmp_path / "plan.json").is_symlink()
 
 
-def test_content_is_durable_before_it_gets_its_name(tmp_path: Path) -> None:
+@WAYS
+def test_content_is_durable_before_it_gets_its_name(way: Way, tmp_path: Path) -> None:
     """File first, then the folder that holds the new name."""
     synced: list[str] = []
 
@@ -72,23 +83,28 @@ def test_content_is_durable_before_it_gets_its_name(tmp_path: Path) -> None:
         synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         os.fsync(descriptor)
 
-    write_private(tmp_path / "plan.json", b"data", sync=sync)
+    write_private(tmp_path / "plan.json", b"data", sync=sync, **way)
 
     assert synced == ["file", "folder"]
 
 
-def test_a_file_has_no_name_until_it_is_whole(way: str, tmp_path: Path) -> None:
+@WAYS
+def test_a_file_has_no_name_until_it_is_whole(way: Way, tmp_path: Path) -> None:
     """A process may be killed in any moment, and nobody would look for what a hidden name holds of people."""
     seen: list[list[str]] = []
 
-    write_private(tmp_path / "plan.json", b"data", sync=lambda _descriptor: seen.append(names(tmp_path)))
+    def sync(_descriptor: int) -> None:
+        seen.append(names(tmp_path))
 
-    assert (seen[0] == []) == (way == "nameless")
+    write_private(tmp_path / "plan.json", b"data", sync=sync, **way)
+
+    assert (seen[0] == []) == (not way)
     assert seen[1] == ["plan.json"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_full_disk_leaves_what_was_there(number: int, tmp_path: Path) -> None:
+@WAYS
+def test_a_full_disk_leaves_what_was_there(number: int, way: Way, tmp_path: Path) -> None:
     """A plan cut short must never stand where a good one stood."""
     path = tmp_path / "plan.json"
     path.write_text("old")
@@ -97,7 +113,7 @@ def test_a_full_disk_leaves_what_was_there(number: int, tmp_path: Path) -> None:
         raise OSError(number, os.strerror(number))
 
     with pytest.raises(FileError) as caught:
-        write_private(path, b"new", sync=full)
+        write_private(path, b"new", sync=full, **way)
 
     assert str(caught.value) == f"{path}: cannot be written: {os.strerror(number).lower()}."
     assert caught.value.next
@@ -105,14 +121,15 @@ def test_a_full_disk_leaves_what_was_there(number: int, tmp_path: Path) -> None:
     assert names(tmp_path) == ["plan.json"]
 
 
-def test_an_interrupted_write_leaves_nothing_behind(tmp_path: Path) -> None:
+@WAYS
+def test_an_interrupted_write_leaves_nothing_behind(way: Way, tmp_path: Path) -> None:
     """Ctrl-C comes at any moment."""
 
     def interrupted(_descriptor: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_private(tmp_path / "plan.json", b"new", sync=interrupted)
+        write_private(tmp_path / "plan.json", b"new", sync=interrupted, **way)
 
     assert names(tmp_path) == []
 

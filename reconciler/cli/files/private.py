@@ -34,17 +34,34 @@ _NEXT = {
 }
 
 
-def write_private(path: Path, data: bytes, *, sync: Callable[[int], None] = os.fsync) -> None:
+def _nameless(folder: Path) -> int | None:
+    """Return a new file without a name, or None where this system or this file system has none."""
+    if not hasattr(os, "O_TMPFILE") or not Path(_descriptors).exists():
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600)
+    except OSError:  # what is wrong with the folder itself is told by the next try
+        return None
+
+
+def write_private(
+    path: Path,
+    data: bytes,
+    *,
+    sync: Callable[[int], None] = os.fsync,
+    nameless: Callable[[Path], int | None] = _nameless,
+) -> None:
     """`path` holds exactly `data`, durable, mode 0600; or FileError, and what was there is untouched.
 
-    A link at `path` is replaced, never followed. `sync` makes a descriptor's content durable. Where the
-    system can, the file has no name until it is whole: nothing stays of a process that is killed half-way.
+    A link at `path` is replaced, never followed. `sync` makes a descriptor's content durable. The
+    file has no name until it is whole, where `nameless` has one for the folder: nothing stays of a process
+    that is killed half-way.
     """
     _require_file(path)
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
     is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
     try:
-        _write_new(temporary, data, sync)
+        _write_new(temporary, data, sync, nameless(path.parent))
         temporary.replace(path)
         _sync_folder(path.parent, sync)
     except OSError as error:
@@ -70,8 +87,7 @@ def _require_file(path: Path) -> None:
         raise _file_error(path, "written", "it is a device or a pipe, not a file", _NEXT["EISDIR"])
 
 
-def _write_new(path: Path, data: bytes, sync: Callable[[int], None]) -> None:
-    nameless = _nameless(path.parent)
+def _write_new(path: Path, data: bytes, sync: Callable[[int], None], nameless: int | None) -> None:
     if nameless is None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
@@ -81,16 +97,6 @@ def _write_new(path: Path, data: bytes, sync: Callable[[int], None]) -> None:
         _write_to(file, data, sync)
         # With a descriptor of a folder Python calls linkat(2), which follows the link to the file.
         os.link(f"{_descriptors}/{nameless}", path, src_dir_fd=nameless, follow_symlinks=True)
-
-
-def _nameless(folder: Path) -> int | None:
-    """Return a new file without a name, or None where this system or this file system has none."""
-    if not hasattr(os, "O_TMPFILE") or not Path(_descriptors).exists():
-        return None
-    try:
-        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600)
-    except OSError:  # what is wrong with the folder itself is told by the next try
-        return None
 
 
 def _write_to(file: BinaryIO, data: bytes, sync: Callable[[int], None]) -> None:
