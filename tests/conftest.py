@@ -57,6 +57,12 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["effort"] = node.config.option.effort
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Pass over what the proofs leave out: importing it took a worker ten seconds, each of them."""
+    is_module = config.option.effort == "proofs" and collection_path.name.startswith("test_")
+    return True if is_module and not effort.counts(collection_path) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the level leaves out, and shuffle where that is asked for: alike in every worker."""
     kept = effort.chosen(items)
