@@ -3,10 +3,11 @@
 Most of the time of a short test run goes into starting Python, pytest and the libraries. Here this happens
 once: the process collects the tests, forgets the modules of this project, and then forks for each trial. The
 child imports the project again, with the changed sources in the place of those on the disk, and runs the
-tests. No file is written.
+tests. No file is written: the changed sources are in memory, or stand in a copy of the project whose process
+it is.
 
 Belongs here: that process, and how it is asked. Not here: what is changed (defects.py,
-specification/mutants.py), and a copy of the project for tests that start it as a command (workshop.py).
+specification/mutants.py), and the copy for tests that start the project as a command (workshop.py).
 """
 
 import os
@@ -33,20 +34,20 @@ ROOT = TESTS.parent
 # of a part. One takes less than 2 on a machine that does nothing else; a part took more than 120 where six
 # workers had two slow cores.
 hang_s = 120
-_SERVING = "import sys; from sabotage.trial import serve; serve(int(sys.argv[1]), sys.argv[2:])"
+_SERVING = "import sys; from sabotage.trial import serve; serve(int(sys.argv[1]), sys.argv[2], sys.argv[3:])"
 _KEPT = frozenset(
     {__name__, "__main__", "conftest", "effort", "tally"}
 )  # the running process itself uses these
 _OPTIONS = ("-q", "--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
 
-Verdict = Literal["green", "red", "none"]
+Verdict = Literal["green", "red", "error", "none"]
 
 
 class Result(NamedTuple):
     """How one trial ended.
 
-    `verdict`: all tests passed, or one failed, or there was none: no test was found, a module could not be
-    imported, a fixture failed, or the time was over. `told`: the reason why there was none. `red`: the tests
+    `verdict`: all tests passed; or one failed; or a fixture did, or the sandbox; or there was none: no test
+    was found, a module could not be imported, or the time was over. `told`: the reason why. `red`: the tests
     that failed, named as they were asked for. `cpu_s`: processor seconds of the trial.
     """
 
@@ -70,8 +71,9 @@ class Job(NamedTuple):
 class Trials:
     """The process, as its user sees it."""
 
-    def __init__(self, ours: Connection) -> None:
+    def __init__(self, ours: Connection, folder: Path) -> None:
         self._ours = ours
+        self._folder = folder
 
     def run(self, tests: Sequence[str], planted: Mapping[str, str], *, all_red: bool = False) -> Result:
         """Run these tests (paths below tests/) with these texts in place of the project's files.
@@ -80,7 +82,7 @@ class Trials:
         """
         sources = {path.removesuffix(".py").replace("/", "."): text for path, text in planted.items()}
         try:
-            self._ours.send(Job(tuple(f"{TESTS}/{one}" for one in tests), sources, all_red))
+            self._ours.send(Job(tuple(f"{self._folder}/{one}" for one in tests), sources, all_red))
             result: Result = self._ours.recv()
         except (EOFError, OSError) as error:
             return Result("none", f"the process of the trials has ended: {error!r}")
@@ -88,16 +90,23 @@ class Trials:
 
 
 @contextmanager
-def trials(tests: Sequence[str]) -> Iterator[Trials]:
-    """A process that has imported whatever these test files (paths below tests/) need; ended afterwards."""
+def trials(
+    tests: Sequence[str], *, root: Path = ROOT, python: str = sys.executable, effort: str = ""
+) -> Iterator[Trials]:
+    """A process that has imported whatever these test files (paths below tests/) need; ended afterwards.
+
+    `root` is the project or a copy of it, and `python` an interpreter that finds its package. `effort` is one
+    of tests/effort.py.
+    """
     ours, theirs = Pipe()
-    command = [sys.executable, "-c", _SERVING, str(theirs.fileno()), *tests]
-    with ours, TemporaryDirectory() as folder:
+    folder = root / TESTS.name
+    command = [python, "-c", _SERVING, str(theirs.fileno()), effort, *tests]
+    with ours, TemporaryDirectory() as temporary:
         process = Popen(
             command,
-            cwd=ROOT,
+            cwd=root,
             # A fork ends without cleaning up, so pytest's own folders are removed here.
-            env={**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DEBUG_TEMPROOT": folder},
+            env={**os.environ, "PYTHONPATH": str(folder), "PYTEST_DEBUG_TEMPROOT": temporary},
             pass_fds=[theirs.fileno()],
             stdin=DEVNULL,
             stdout=DEVNULL,
@@ -105,14 +114,15 @@ def trials(tests: Sequence[str]) -> Iterator[Trials]:
         theirs.close()
         with process:
             try:
-                yield Trials(ours)
+                yield Trials(ours, folder)
             finally:
                 process.kill()
 
 
-def serve(number: int, tests: Sequence[str]) -> None:
+def serve(number: int, effort: str, tests: Sequence[str]) -> None:
     """Be the process: its end of the pipe has this number."""
-    sys.exit(pytest.main([*_OPTIONS, *(f"{TESTS}/{one}" for one in tests)], [_Server(Connection(number))]))
+    words = [*_OPTIONS, *(["--effort", effort] if effort else []), *(f"{TESTS}/{one}" for one in tests)]
+    sys.exit(pytest.main(words, [_Server(Connection(number))]))
 
 
 class _Server:
@@ -170,7 +180,7 @@ def _tried(session: pytest.Session, job: Job) -> Result:
         test = f"{item.path.relative_to(TESTS).as_posix()}::{item.name.partition('[')[0]}"
         for report in runtestprotocol(item, log=False, nextitem=None) if test not in red else ():
             if report.failed and (report.when != "call" or _crashed(report)):
-                return Result("none", f"{report.nodeid}: {report.longreprtext[-500:]}")
+                return Result("error", f"{report.nodeid}: {report.longreprtext[-500:]}")
             if report.failed:
                 red.add(test)
         if red and not job.all_red:

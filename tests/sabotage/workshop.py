@@ -1,6 +1,7 @@
-"""A copy of the project in which one defect at a time is planted, and the tests that must notice it.
+"""A copy of the project in which one defect at a time is planted, or a change is tried.
 
-Belongs here: the copy, planting, running. Not here: the defects (defects/), and their places (anchors.py).
+Belongs here: the copy, planting, running. Not here: the defects (defects/), their places (anchors.py), and
+the process that tries many of them (trial.py).
 """
 
 import os
@@ -21,9 +22,7 @@ ROOT = Path(__file__).parents[2]
 _COPIED = ("reconciler", "tests", "schemas", "examples", "docs", "README.md", "pyproject.toml")
 # No test needs a plugin, and looking for those that are installed takes longer than most tests here.
 _QUICKLY = ("--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
-THOROUGHLY = ("--effort", "full")  # the example that notices a defect may be one of the later ones
 minutes_max = 5  # a defect that makes a test hang is a row to be written otherwise
-_tests_failed = 1  # pytest's own exit code; everything above is not a verdict of a test
 
 
 class Workshop:
@@ -39,12 +38,12 @@ class Workshop:
             else:
                 shutil.copy2(source, target)
         self._package = Package(folder)
-        self._python = interpreter(folder)
+        self.python_path = interpreter(folder)
 
-    def run(self, tests: Sequence[str], *effort: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, tests: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         """Run these tests of the copy against the package of the copy."""
         return subprocess.run(
-            [self._python, "-m", "pytest", "-x", "-q", "--no-header", *_QUICKLY, *effort, *tests],
+            [self.python_path, "-m", "pytest", "-x", "-q", "--no-header", *_QUICKLY, *tests],
             cwd=self.folder,
             capture_output=True,
             text=True,
@@ -56,7 +55,7 @@ class Workshop:
         """Run Python with these words in the copy; modules below `path` are found as well."""
         environ = {**os.environ, "PYTHONPATH": str(path)} if path else None
         done = subprocess.run(
-            [self._python, *words],
+            [self.python_path, *words],
             cwd=self.folder,
             env=environ,
             capture_output=True,
@@ -69,7 +68,7 @@ class Workshop:
     def module_file(self) -> Path:
         """Where a process finds the package that is started elsewhere, with nothing in its environment."""
         found = subprocess.run(
-            [self._python, "-c", "import reconciler; print(reconciler.__file__)"],
+            [self.python_path, "-c", "import reconciler; print(reconciler.__file__)"],
             cwd=self.folder.parent,
             env={},
             capture_output=True,
@@ -112,10 +111,3 @@ def interpreter(folder: Path) -> str:
     found = [str(folder), *(path for path in sys.path if Path(path).name == "site-packages")]
     packages.joinpath("copy.pth").write_text("\n".join(found), encoding="utf-8")
     return str(context.env_exe)
-
-
-def caught(result: "subprocess.CompletedProcess[str]") -> bool:
-    """Whether a test failed; a run that came to no verdict is neither caught nor missed."""
-    red = result.returncode == _tests_failed and " failed" in result.stdout  # Python itself also ends with 1
-    assert red or result.returncode == 0, result.stdout[-2000:] + result.stderr[-2000:]
-    return red
