@@ -23,10 +23,12 @@ from reconciler.apply.context import Outside
 from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent
+from reconciler.core.listing import Inventory, listing, narrowed
 from reconciler.core.recover import Unfinished, remaining_changes
 from reconciler.core.resolve import resolve
 from reconciler.core.rules import rules_of
 from reconciler.core.seal import expired, outdated
+from reconciler.core.select import Selection
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.manifest.load import load
@@ -53,6 +55,7 @@ __all__ = [
     "Planned",
     "apply",
     "expiry_reason",
+    "list_entities",
     "outdated",
     "plan",
     "resume",
@@ -112,6 +115,26 @@ async def plan(
         planned = await plan_afresh(context, options, consent)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
+
+
+async def list_entities(
+    settings: Settings, desired: Desired, outside: Outside, *, selection: Selection, everyone: bool
+) -> Inventory:
+    """Return every selected entity of the scopes, and whose it is. Sends nothing but GET, and writes nothing.
+
+    With `everyone` also whom nobody declared. Raises UnknownAddress.
+    """
+    async with reading(settings, narrowed(desired, selection), outside) as context:
+        planned = await plan_afresh(context, Options(), Consent(), everyone=everyone)
+    return listing(
+        desired,
+        planned.live,
+        planned.recorded,
+        planned.plan,
+        rules=context.rules,
+        aliases=settings.workspaces,
+        selection=selection,
+    )
 
 
 async def apply(

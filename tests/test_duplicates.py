@@ -12,9 +12,10 @@ from world import World
 
 from reconciler.apply.opening import opened
 from reconciler.cli.verbs.plan import exit_code
+from reconciler.core.drifts import drifts
 from reconciler.model.changes import Delete
 from reconciler.model.plans import Options
-from reconciler.report.drift import drift_lines, drifts
+from reconciler.report.drift import drift_lines
 from reconciler.report.json import drift_json, plan_json, run_json
 from reconciler.report.text import plain, plan_lines, run_lines
 

@@ -11,10 +11,12 @@ import tally
 from test_resume import Killed, killed
 from world import World
 
+from reconciler import pipeline
 from reconciler.cli.sandbox_rows import rows_of
 from reconciler.cli.settings.reading import read_settings
 from reconciler.cli.verbs.schema import schema
 from reconciler.core.guard import Consent
+from reconciler.core.select import Selection
 from reconciler.errors import ManifestError, SettingsError, UnsafePlan
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model import address
@@ -90,6 +92,32 @@ def test_a_change_by_somebody_else_is_drift(tmp_path: Path, form: str) -> None:
 
     assert isinstance(change, Update)
     assert [(field.path, field.cause) for field in change.fields] == [("body", "drifted")]
+
+
+@FORMS
+def test_an_own_kind_is_listed_with_whose_it_is(tmp_path: Path, form: str) -> None:
+    world = world_of(tmp_path, form)
+    declare(world)
+    world.apply()
+
+    async def make(client: Any) -> None:
+        await client["template"].create({**HELLO, "name": "by hand"})
+
+    world.behind_our_back(make)
+    found = world.run(
+        pipeline.list_entities(
+            world.settings,
+            pipeline.validate(world.settings, {}),
+            world.outside,
+            selection=Selection(("kind:template",)),
+            everyone=True,
+        )
+    )
+
+    assert {(one.address, one.state, one.headline["name"]) for one in found.entities} == {
+        ("template/default/hello", "owned", "hello"),
+        ("", "unmanaged", "by hand"),
+    }
 
 
 @FORMS

@@ -56,6 +56,15 @@ def _consent(word: str, what: str) -> Decorator:
 
 
 format_option = _format("text", "Text for people, JSON for programs.")
+# `form`: text, json or csv.
+table_format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "csv")),
+    default="text",
+    show_default=True,
+    help="Text for people, JSON for programs, CSV for spreadsheets.",
+)
 replies_format_option = _format("json", "One JSON line a reply, or text for people.")
 
 # `config`: the settings file, or None; `environment`: the name of the section, or None.

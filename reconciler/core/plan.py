@@ -62,7 +62,7 @@ def scope_plans(across: Shared, desired: Desired, live: Live, recorded: Recorded
 
 def group_plans(across: Shared, group: Group) -> Iterator[ScopePlan]:
     """Yield the parts of a group's plan: each declared entity, what is declared no longer, and the counts."""
-    at = _matched(across, group)
+    at = matched(across, group)
     if at.matches.contested:
         yield ScopePlan(contested=at.matches.contested)
     for entity in group.entities.values():
@@ -73,7 +73,8 @@ def group_plans(across: Shared, group: Group) -> Iterator[ScopePlan]:
     yield from stray_devices(across, group, undeclared)
 
 
-def _matched(across: Shared, group: Group) -> Matched:
+def matched(across: Shared, group: Group) -> Matched:
+    """Return which live entities the declared ones of a group are, and which others are ours."""
     entities = tuple(group.entities.values())
     former = former_names(entities)
     keys = across.rules.keys(group.scope.kind)
@@ -171,14 +172,14 @@ def _absent(across: Shared, at: Matched, entity: Entity) -> ScopePlan:
 
 def _renamed(at: Matched, address: Address, hit: Recognized | None) -> tuple[tuple[Address, Address], ...]:
     """Return the rename that carries a record to this address, if any (rule M6)."""
-    old = _old_name(at, address, hit)
+    old = old_name(at, address, hit)
     # A device of a renamed contact has moved already: what counts is where it is recorded.
     was = at.group.moved.get(old, old) if old else None
     return ((was, address),) if was and was != address else ()
 
 
-def _old_name(at: Matched, address: Address, hit: Recognized | None) -> Address | None:
-    """Return the address whose record is the one of this entity."""
+def old_name(at: Matched, address: Address, hit: Recognized | None) -> Address | None:
+    """Return the address whose record is the one of this entity (rule M6)."""
     if hit:
         return hit.record
     former = at.former.get(address)
@@ -189,7 +190,7 @@ def _devices(
     across: Shared, at: Matched, contact: Entity, hit: Recognized | None, *, known: bool
 ) -> Iterator[ScopePlan]:
     """Plan the devices of a contact. `known`: it is certain which one it is, or that it will be created."""
-    old = _old_name(at, contact.address, hit) if known else None
+    old = old_name(at, contact.address, hit) if known else None
     row = hit.live if hit else None
     group = devices_of(at.group, contact.address, row, old)
     # Not selected, the contact keeps its old name in the records, and so do its devices (M6).

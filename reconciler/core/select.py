@@ -8,6 +8,7 @@ tag:team=sre              a tag of the declared entity, the file's tags included
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from itertools import takewhile
 
 from msgspec import Struct, structs
 
@@ -52,6 +53,28 @@ def check(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
                 f"{text!r} selects nothing that is declared or recorded.",
                 next=did_you_mean(text, _selectors(text, addresses), otherwise),
             )
+
+
+def concerns(selection: Selection, kind: str, workspace: str) -> bool:
+    """Whether anything of a kind and workspace may be selected; true where that is not certain."""
+    if any(one in (f"kind:{kind}", f"workspace:{workspace}") for one in selection.excluded):
+        return False
+    return not selection.only or any(_may_fit(text, kind, workspace) for text in selection.only)
+
+
+def _may_fit(text: str, kind: str, workspace: str) -> bool:
+    _, _, rest = text.partition(":")
+    match _form(text):
+        case "kind":
+            return rest == kind
+        case "workspace":
+            return rest == workspace
+        case "address":
+            # A glob reaches over slashes, so only names that are written out before one narrow anything.
+            plain = takewhile(lambda part: not set(part) & set("*?["), text.split("/"))
+            return all(part == name for part, name in zip(plain, (kind, workspace), strict=False))
+        case form:
+            return form == "tag"
 
 
 def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:

@@ -10,6 +10,8 @@ no more than names (docs/planning.md, T1).
 import asyncio
 from collections.abc import Mapping
 
+from msgspec import structs
+
 from reconciler.core.rules import Rules
 from reconciler.live.scopes import ScopeReader
 from reconciler.live.wanted import Wanted
@@ -26,21 +28,25 @@ async def read_live(
     workspaces: Mapping[str, str],
     rules: Rules,
     concurrency: int = 8,
+    everyone: bool = False,
 ) -> Live:
     """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
     `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
-    by side. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
+    by side. With `everyone` the rest of each list is read too (`others`); what a plan has to know is read
+    in the same way. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
     wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
+    wanted = [structs.replace(one, everyone=everyone) for one in wanted]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(ScopeReader(reader, one, concurrency).read()) for one in wanted]
     results = [task.result() for task in tasks]
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
-    for one, (rows, _) in zip(wanted, results, strict=True):
+    for one, (rows, _, _) in zip(wanted, results, strict=True):
         for kind in (one.scope.kind, *(child.name for child in children(one.scope.kind))):
             entities[Scope(kind, one.scope.workspace)] = tuple(row for row in rows if row.kind == kind)
-    return Live(entities, tuple(result for _, result in results))
+    others = {one.scope: tuple(rest) for one, (_, rest, _) in zip(wanted, results, strict=True) if rest}
+    return Live(entities, tuple(result for _, _, result in results), others)
 
 
 def _wanted(

@@ -42,6 +42,7 @@ class ScopeReader:
         self.calls = 0
         self.complete = True
         self.seen = -1  # rows of a scan
+        self.listed: dict[str, Found] = {}  # the rows of the whole list, where it was read
         self.tickets = 0  # rows of a scan that belong to the lock in the service, and are nobody's
         self.owners = {record.remote_id: address for address, record in wanted.records.items()}
         self.keys = wanted.rules.keys(self.kind.name)
@@ -56,8 +57,11 @@ class ScopeReader:
         self.paths = wanted.paths
         self.fields = list_fields(self.kind, self.paths) if self.kind.brief else ()
 
-    async def read(self) -> tuple[list[LiveEntity], Read]:
-        """Return the rows that matter, what belongs to them included, and how they were read."""
+    async def read(self) -> tuple[list[LiveEntity], list[LiveEntity], Read]:
+        """Return the rows that matter, what belongs to them included; the others; how they were read.
+
+        The others only where everyone is wanted.
+        """
         self.calls += 1
         first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
@@ -69,12 +73,13 @@ class ScopeReader:
         rows += hidden
         if direct or self._told(first.rows) == self.least:
             rows += await self._searched(rows, marks=direct)
+        others = await self._others(first, rows) if self.wanted.everyone else []
         total = self.seen if first.total is None else first.total
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
         naive = total + -(-total // size(first)) if total > 0 else 0
         how = "search" if direct else "scan"
         read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
-        return rows, read
+        return rows, others, read
 
     # Which way is cheaper: calls that each would still take, after the first page.
 
@@ -117,14 +122,26 @@ class ScopeReader:
 
     async def _scan(self, first: Page) -> list[LiveEntity]:
         """Read the whole list, then look at the rows that tell too little."""
-        found: dict[str, Found] = {row.remote_id: row for row in first.rows}
-        if not first.last:
-            async for page in self._pages({}, first):
-                found |= {row.remote_id: row for row in page.rows}
+        found = await self._list(first)
         self.seen = len(found)
         self.tickets = sum(map(self._is_ticket, found.values()))
         strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
         return await self._known(found.values(), self._told(first.rows), strangers=strangers)
+
+    async def _list(self, first: Page) -> dict[str, Found]:
+        """Read the whole list, once, and return its rows by id."""
+        if not self.listed:
+            self.listed = {row.remote_id: row for row in first.rows}
+            if not first.last:
+                async for page in self._pages({}, first):
+                    self.listed |= {row.remote_id: row for row in page.rows}
+        return self.listed
+
+    async def _others(self, first: Page, rows: Sequence[LiveEntity]) -> list[LiveEntity]:
+        """Return who else the list shows, as brief as it does: nobody is looked at for it."""
+        known, told = {row.remote_id for row in rows}, self._told(first.rows)
+        rest = [one for one in (await self._list(first)).values() if one.remote_id not in known]
+        return [structs.replace(self._entity(one), known=told) for one in rest if not self._is_ticket(one)]
 
     async def _recognized(self, first: Page) -> list[LiveEntity]:
         """Search by identity whoever is recorded: one call each, as by id, and a second one is seen too.

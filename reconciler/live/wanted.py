@@ -11,17 +11,22 @@ from reconciler.core.diff import paths
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import RecordedEntity, Scope
 
 
 class Wanted(Struct, frozen=True):
-    """What has to be known of one scope: what is declared, what is recorded, and under which rules."""
+    """What has to be known of one scope: what is declared, what is recorded, and under which rules.
+
+    With `everyone` also who else is there.
+    """
 
     scope: Scope
     workspace: str  # the service's id; empty: the default workspace
     entities: Mapping[Address, Entity]
     records: Mapping[Address, RecordedEntity]
     rules: Rules
+    everyone: bool = False
 
     @property
     def unrecorded(self) -> list[Entity]:
@@ -33,4 +38,9 @@ class Wanted(Struct, frozen=True):
         """Every path that a match or a comparison may look at."""
         identities = {path for key in self.rules.keys(self.scope.kind) for path in key}
         records = {str(address): record for address, record in self.records.items()}
-        return paths(self.entities.values(), records) | identities
+        return paths(self.entities.values(), records) | identities | self._shown
+
+    @property
+    def _shown(self) -> frozenset[str]:
+        """What a list of everybody shows of each, where a row may show it."""
+        return frozenset(KINDS[self.scope.kind].presented) if self.everyone else frozenset()

@@ -180,6 +180,11 @@ class Kind(Struct, frozen=True, dict=True):
         return self.secret & self.write_only
 
     @cached_property
+    def presented(self) -> tuple[str, ...]:
+        """What of its headline may stand in a list: no secret, and nothing that is never read back."""
+        return tuple(path for path in self.headline if path not in self.secret | self.write_only)
+
+    @cached_property
     def sticky(self) -> frozenset[str]:
         """What a full-replace PUT cannot clear by leaving it out."""
         return frozenset(field.name for field in self.fields if field.sticky)

@@ -75,10 +75,15 @@ class Read(Struct, frozen=True):
 
 
 class Live(Struct, frozen=True):
-    """What is: live entities by scope, in the service's order, and how they were read."""
+    """What is: live entities by scope, in the service's order, and how they were read.
+
+    `entities` are what a plan may have to know. `others` are the rest of each list, as brief as its rows are:
+    read only where somebody asked for it, and never planned.
+    """
 
     entities: Mapping[Scope, tuple[LiveEntity, ...]]
     reads: tuple[Read, ...] = ()
+    others: Mapping[Scope, tuple[LiveEntity, ...]] = {}
 
 
 UNKNOWN = "unknown"  # instead of a time: it is not recorded whether we made it

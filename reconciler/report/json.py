@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
+from reconciler.core.drifts import drifts
 from reconciler.core.recover import Standing
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import WORDS, Run
 from reconciler.model.plans import Plan, Verdict
-from reconciler.report.drift import drifts
 from reconciler.report.inert import is_hidden
 from reconciler.report.unfinished import standing_json
 

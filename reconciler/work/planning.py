@@ -52,8 +52,13 @@ class Planned:
     conflicts: tuple[Outcome, ...] = ()
 
 
-async def plan_afresh(context: ReadContext, options: Options, consent: Consent, *, salt: str = "") -> Planned:
-    """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing."""
+async def plan_afresh(
+    context: ReadContext, options: Options, consent: Consent, *, salt: str = "", everyone: bool = False
+) -> Planned:
+    """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing.
+
+    With `everyone`, `live` also holds whom the plan only counts; the plan is the same.
+    """
     desired, outside = context.desired, context.outside
     target = await target_of(context, desired)
     workspaces = target.workspaces
@@ -69,6 +74,7 @@ async def plan_afresh(context: ReadContext, options: Options, consent: Consent, 
             workspaces={one.alias: one.id for one in workspaces},
             rules=context.rules,
             concurrency=context.limits.concurrency,
+            everyone=everyone,
         )
     moment = moment_of(context, await context.ask(Store.now), salt or outside.token())
     planning = partial(

@@ -39,6 +39,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "apply": (("apply", "plan.json"), ("apply", "--yes", "--full"), ("apply", "--yes", *JSON)),
     "resume": (("resume",),),
     "drift": (("drift", "--full"), ("drift", *JSON)),
+    "list": (("list",), ("list", "--format", "csv"), ("list", "--owned", *JSON)),
     "history": (("history",), ("history", *JSON)),
     "lock": (("lock",),),
     "unlock": (("unlock", "--force", "0123456789ab"),),

@@ -14,13 +14,14 @@ from reconciler.cli import output
 from reconciler.cli.files.encryption import check_recipients, read_recipients
 from reconciler.cli.files.planfile import write_plan
 from reconciler.cli.running import finish, outside, settings_of
+from reconciler.core.drifts import drifts
 from reconciler.core.duplicates import ambiguous
 from reconciler.core.guard import Consent
 from reconciler.core.recover import Standing
 from reconciler.model.address import Address
 from reconciler.model.plans import Options
 from reconciler.pipeline import Planned
-from reconciler.report.drift import drift_lines, drifts
+from reconciler.report.drift import drift_lines
 from reconciler.report.json import drift_json, plan_json
 from reconciler.report.text import plan_lines
 from reconciler.report.unfinished import running_lines, unfinished_lines
