@@ -20,6 +20,7 @@ from reconciler.errors import Interrupted, ReconcilerError
 
 # Name, and the line in `reconciler --help`: shown without importing the module, so it is written here.
 COMMANDS = {
+    "init": "Start a project: settings, a manifest, CI.",
     "validate": "Check settings and manifests offline, all problems at once.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",

@@ -58,6 +58,12 @@ def read_checkout(root: Path) -> Checkout:
     return Checkout(commit, _dirty(root))
 
 
+def read_remotes(root: Path) -> tuple[str, ...]:
+    """Return the addresses of the remotes of the repository that `root` is in. They may hold a password."""
+    told = _git(root, "config", "--get-regexp", r"^remote\..*\.url$")
+    return tuple(line.partition(" ")[2] for line in told.splitlines())
+
+
 def _dirty(root: Path) -> bool:
     filters = [name for name, command in _filters(root) if command not in _TRUSTED]
     if any("=" in name for name in filters):

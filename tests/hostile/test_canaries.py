@@ -39,6 +39,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "apply": (("apply", "plan.json"), ("apply", "--yes", "--full"), ("apply", "--yes", *JSON)),
     "resume": (("resume",),),
     "drift": (("drift", "--full"), ("drift", *JSON)),
+    "init": (("init",), ("init", "below", *JSON)),
     "list": (("list",), ("list", "--format", "csv"), ("list", "--owned", *JSON)),
     "history": (("history",), ("history", *JSON)),
     "lock": (("lock",),),
@@ -67,6 +68,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "config": (("config",), ("config", *JSON)),
     "schema": (("schema",),),
 }
+FOR_GIT = (".gitignore", ".github/", "below/")  # what `init` writes: everybody may read it
 ELSEWHERE = {"sandbox": "a server of its own, without our credentials", "demo": "only the sandbox's own"}
 
 
@@ -227,7 +229,8 @@ def leaks(command: str, sinks: Sinks) -> list[str]:
         if name not in private | showing
         for person in canaries.people_in(text)
     ]
-    return found + [f"{name}: mode {mode:o}" for name, mode in sinks.modes.items() if mode & 0o077]
+    others = {name: 0o022 if name.startswith(FOR_GIT) else 0o077 for name in sinks.modes}
+    return found + [f"{name}: mode {mode:o}" for name, mode in sinks.modes.items() if mode & others[name]]
 
 
 @effort.sample(10)

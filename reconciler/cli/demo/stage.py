@@ -15,14 +15,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import reconciler
 from reconciler.cli import signals
-from reconciler.errors import FileError, ReconcilerError, Unavailable
+from reconciler.cli.files.examples import example
+from reconciler.errors import ReconcilerError, Unavailable
 from reconciler.model.kinds import CONTACT
 
 _CREDENTIALS = {"SVC_USER": "demo", "SVC_PASSWORD": "demo", "SVC_API_KEY": "demo-key"}  # the sandbox's own
@@ -133,19 +132,11 @@ def staged() -> Iterator[Stage]:
     try:
         with TemporaryDirectory(prefix="reconciler-demo-") as temporary:
             folder = Path(temporary) / "quickstart"
-            shutil.copytree(_example("quickstart"), folder, ignore=shutil.ignore_patterns(".reconciler"))
+            shutil.copytree(example("quickstart"), folder, ignore=shutil.ignore_patterns(".reconciler"))
             with _sandbox(folder, relay) as address:
                 yield Stage(address, folder, relay)
     finally:
         signals.react(signals.starting)
-
-
-def _example(name: str) -> Path:
-    packed = Path(str(files(reconciler) / "data" / "examples" / name))
-    found = packed if packed.is_dir() else Path(reconciler.__file__).parent.parent / "examples" / name
-    if not found.is_dir():
-        raise FileError(f"the example {name} is not installed.", next="install reconciler again")
-    return found
 
 
 @contextmanager

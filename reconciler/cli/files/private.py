@@ -1,7 +1,8 @@
-"""Private files: written whole or not at all, readable by their owner alone from the first byte.
+"""Files that are written whole or not at all; private ones are their owner's alone from the first byte.
 
 Plans hold people's data, so a moment at 0644 is already too long, and a plan cut short by a full
-disk must never stand where a good one stood. Only writing and reading of such files belongs here.
+disk must never stand where a good one stood. A file that git will hold may be read, and replaces nothing.
+Only writing and reading of such files belongs here.
 """
 
 import errno
@@ -34,12 +35,12 @@ _NEXT = {
 }
 
 
-def _nameless(folder: Path) -> int | None:
+def _nameless(folder: Path, mode: int = 0o600) -> int | None:
     """Return a new file without a name, or None where this system or this file system has none."""
     if not hasattr(os, "O_TMPFILE") or not Path(_descriptors).exists():
         return None
     try:
-        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, 0o600)
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE, mode)
     except OSError:  # what is wrong with the folder itself is told by the next try
         return None
 
@@ -75,6 +76,39 @@ def write_private(
         is_over()
 
 
+def write_new(path: Path, data: bytes, *, sync: Callable[[int], None] = os.fsync) -> bool:
+    """`path` holds exactly `data`, durable, for everybody to read as far as the umask allows; or FileError.
+
+    False where something has that name already, be it a link that leads nowhere: it stays as it is.
+    """
+    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
+    is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
+    try:
+        _write_new(temporary, data, sync, _nameless(path.parent, 0o644), 0o644)
+        os.link(temporary, path)  # unlike a rename, it never takes the place of a file
+        _sync_folder(path.parent, sync)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise _from(path, "written", error) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        is_over()
+    return True
+
+
+def make_folder(path: Path) -> None:
+    """`path` is a folder, made with those above it where it was not there. Raises FileError.
+
+    Whatever the umask, nobody else may write what is made here: settings in such a folder are not read.
+    """
+    try:
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _from(path, "made", error) from error
+
+
 def _require_file(path: Path) -> None:
     """Refuse to take the place of a folder, a device or a pipe: an administrator could do it by a slip."""
     try:
@@ -87,10 +121,12 @@ def _require_file(path: Path) -> None:
         raise _file_error(path, "written", "it is a device or a pipe, not a file", _NEXT["EISDIR"])
 
 
-def _write_new(path: Path, data: bytes, sync: Callable[[int], None], nameless: int | None) -> None:
+def _write_new(
+    path: Path, data: bytes, sync: Callable[[int], None], nameless: int | None, mode: int = 0o600
+) -> None:
     if nameless is None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+        with os.fdopen(os.open(path, flags, mode), "wb") as file:
             _write_to(file, data, sync)
         return
     with os.fdopen(nameless, "wb") as file:

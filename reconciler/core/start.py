@@ -1,0 +1,123 @@
+"""What a project begins with: its settings, a manifest, what git leaves alone, and a job that checks it.
+
+Belongs here: which files, and their text. Not here: looking at the folder, and writing (cli/verbs/init.py).
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.model.kinds import CONTACT
+
+Ci = Literal["github", "gitlab", "none"]
+
+SETTINGS = "reconciler.yaml"
+MANIFEST = "manifests/people.yaml"
+IGNORE = ".gitignore"
+
+SANDBOX = "http://127.0.0.1:8480"  # where `reconciler sandbox` listens by itself
+ALIAS = "main"  # of the workspace that an id was given for
+
+IGNORED = (".reconciler/", "plan*.json", "undo*.json", "*.age")
+
+# Where the templates below examples/ci go. All of them can run without a secret; those that need some are
+# named in docs/ci.md, and have to be edited first.
+TEMPLATES: Mapping[Ci, Mapping[str, str]] = {
+    "github": {
+        "github/validate.yml": ".github/workflows/validate.yml",
+        "github/actions/reconciler/action.yml": ".github/actions/reconciler/action.yml",
+    },
+    "gitlab": {"gitlab/.gitlab-ci.yml": ".gitlab-ci.yml"},
+    "none": {},
+}
+
+_stack_max = 64  # characters, as the schema of the settings has it
+_HOST = re.compile(r"(?:@|//)([A-Za-z0-9.-]+)[:/]")
+_SERVICES: tuple[Ci, ...] = ("github", "gitlab")
+
+
+class Start(Struct, frozen=True):
+    """What is known of a project: the name of its folder, the address of the service and a workspace's id."""
+
+    folder: str
+    base_url: str = ""
+    workspace_id: str = ""
+
+
+def texts(start: Start) -> dict[str, str]:
+    """Return the files that are made for a project, by path: settings, a manifest, and what git ignores."""
+    return {SETTINGS: _settings(start), MANIFEST: _manifest(start), IGNORE: _ignore()}
+
+
+def stack_of(folder: str) -> str:
+    """Return a name for the stack from that of a folder; `default` where nothing of it fits."""
+    plain = re.sub(r"[^a-z0-9._-]+", "-", folder.lower())
+    return plain.strip("._-")[:_stack_max].strip("._-") or "default"
+
+
+def ci_of(remotes: tuple[str, ...], environ: Mapping[str, str], present: frozenset[str]) -> Ci:
+    """Return whose jobs a project has: as its remotes, its files or the build system say, else GitHub's.
+
+    `present` are those of the names `.github` and `.gitlab-ci.yml` that are there.
+    """
+    hosts = " ".join(found[1].lower() for one in remotes if (found := _HOST.search(one)))
+    for service in _SERVICES:
+        if service in hosts:
+            return service
+    if ".gitlab-ci.yml" in present or (environ.get("GITLAB_CI") and ".github" not in present):
+        return "gitlab"
+    return "github"
+
+
+def not_ignored(text: str) -> tuple[str, ...]:
+    """Return what a project's own list for git lacks of what should not be committed."""
+    lines = {line.strip().lstrip("/") for line in text.splitlines()}
+    return tuple(one for one in IGNORED if one not in lines and one.rstrip("/") not in lines)
+
+
+def _settings(start: Start) -> str:
+    address = start.base_url or SANDBOX
+    about = "" if start.base_url else " # edit: a sandbox on this machine, until you name your service"
+    named = f"\n  {ALIAS}: {{id: {_quoted(start.workspace_id)}}}" if start.workspace_id else ""
+    return f"""\
+# `reconciler config` shows every setting, its value and where it comes from.
+version: 1
+stack: {_quoted(stack_of(start.folder))} # who we are: what one stack owns, no other touches
+manifests: [manifests/]
+service:
+  base_url: {_quoted(address)}{about}
+  # Secrets come from the environment, a file or a command; a plain value here is refused.
+  auth: {{username: {{env: SVC_USER}}, password: {{env: SVC_PASSWORD}}, api_key: {{env: SVC_API_KEY}}}}
+workspaces:
+  default: {{}}{named}
+"""
+
+
+def _manifest(start: Start) -> str:
+    example = "".join(f"#     {name}: {value}\n" for name, value in CONTACT.example.items())
+    return f"""\
+# Who should be in this workspace. Whoever stands here is created, or adopted where they are there already,
+# and kept as written. Who is there and does not stand here is left alone. `reconciler plan` shows it first.
+version: 1
+workspace: {ALIAS if start.workspace_id else "default"}
+
+# Write people in place of the braces:
+#
+#   {CONTACT.example_name}:
+{example}{CONTACT.plural}: {{}}
+"""
+
+
+def _ignore() -> str:
+    about = (
+        "# What reconciler keeps on this machine: its store, plans, undo files. They hold people's data.\n"
+    )
+    return about + "".join(f"{one}\n" for one in IGNORED)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML reads it back, also where it would be a number or a word without quotes."""
+    return json.dumps(text)
