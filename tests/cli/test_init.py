@@ -1,5 +1,6 @@
 """init as a process: what is written, what is kept, what is refused; and that the result works at once."""
 
+import errno
 import json
 import os
 import shutil
@@ -267,6 +268,17 @@ def test_an_address_that_no_command_would_take_is_not_written(tmp_path: Path, ad
     assert ended.returncode == 3
     assert "pass@" not in ended.stderr
     assert contents(tmp_path) == {}
+
+
+def test_a_file_system_without_second_names_is_written_to_as_well(tmp_path: Path) -> None:
+    def refuses(_temporary: Path, _path: Path) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    (tmp_path / "there").write_text("mine")
+
+    assert private.write_new(tmp_path / "new", b"text", link=refuses)
+    assert not private.write_new(tmp_path / "there", b"text", link=refuses)
+    assert contents(tmp_path) == {"new": b"text", "there": b"mine"}
 
 
 def test_nobody_else_may_write_what_was_made_whatever_the_umask(tmp_path: Path) -> None:

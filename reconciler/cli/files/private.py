@@ -22,6 +22,8 @@ read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60
 _chunk = 1024 * 1024  # bytes
 _descriptors = "/proc/self/fd"  # of Linux: what gives a file without a name its name (open(2), O_TMPFILE)
 
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}  # what file systems without hard links say
+
 _NEXT = {
     "ENOSPC": "make room on the disk; the file that was there before is untouched",
     "EDQUOT": "make room in your quota; the file that was there before is untouched",
@@ -76,16 +78,23 @@ def write_private(
         is_over()
 
 
-def write_new(path: Path, data: bytes, *, sync: Callable[[int], None] = os.fsync) -> bool:
+def write_new(
+    path: Path,
+    data: bytes,
+    *,
+    sync: Callable[[int], None] = os.fsync,
+    link: Callable[[Path, Path], None] = os.link,
+) -> bool:
     """`path` holds exactly `data`, durable, for everybody to read as far as the umask allows; or FileError.
 
-    False where something has that name already, be it a link that leads nowhere: it stays as it is.
+    False where something has that name already, be it a link that leads nowhere: it stays as it is. `link`
+    gives a file a second name, where there is none of it yet.
     """
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
     is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
     try:
         _write_new(temporary, data, sync, _nameless(path.parent, 0o644), 0o644)
-        os.link(temporary, path)  # unlike a rename, it never takes the place of a file
+        _name(temporary, path, link)
         _sync_folder(path.parent, sync)
     except FileExistsError:
         return False
@@ -96,6 +105,18 @@ def write_new(path: Path, data: bytes, *, sync: Callable[[int], None] = os.fsync
             temporary.unlink(missing_ok=True)
         is_over()
     return True
+
+
+def _name(temporary: Path, path: Path, link: Callable[[Path, Path], None]) -> None:
+    """Give a file its name. Raises FileExistsError where something has it, OSError."""
+    try:
+        link(temporary, path)  # unlike a rename, it never takes the place of a file
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "file exists") from error
+        temporary.rename(path)
 
 
 def make_folder(path: Path) -> None:

@@ -79,7 +79,7 @@ def _nothing_found(reach: tuple[Path, ...], above: tuple[Path, ...]) -> Settings
     elif beyond is not None:
         hint = f"if {beyond} is meant, name it: --config {os.path.relpath(beyond, folder)}"
     else:
-        hint = "write one (docs/settings.md), or name it with --config FILE"
+        hint = "reconciler init   (writes one; or name it with --config FILE)"
     return SettingsError(f"no {FILE} in {where}.", next=hint)
 
 
