@@ -15,6 +15,7 @@ from reconciler.apply.attempt import Attempt
 from reconciler.apply.context import RunContext, utc_text
 from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt
+from reconciler.core.leaving import unmarking
 from reconciler.core.proofs import texts
 from reconciler.core.records import traced
 from reconciler.core.rules import Rules
@@ -78,6 +79,7 @@ class Session:
     remote_ids: dict[Address, str] = field(init=False)  # of everything that the plan found
     devices: dict[Address, tuple[Address, ...]] = field(init=False)  # contacts -> their recorded devices
     adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
+    leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
 
     def __post_init__(self) -> None:
         context, workspaces = self.context, self.plan.target.workspaces
@@ -88,15 +90,26 @@ class Session:
         self.devices = _by_parent(self.records)
         updates = (one for one in self.plan.changes if isinstance(one, Update))
         self.adopting = frozenset(one.address for one in updates if one.adopts)
+        self.leaving = unmarking(self.plan)
 
     def keep(self, record: RecordedEntity, row: LiveEntity | None = None) -> Batch:
         """Return what a write that is done leaves in the store, and remember `row`, what was seen of it."""
         if row is not None:
             self.shown[record.address] = row
+        if record.address in self.leaving:
+            return self._let_go(record.address, row)
         if record.address in self.plan.gone:  # an undo ends our ownership
             return Batch(forget=(record.address,))
         adopted = self.plan.created_at if record.address in self.adopting else ""
         return Batch(remember=(traced(record, self.records.get(record.address), adopted=adopted),))
+
+    def _let_go(self, address: Address, row: LiveEntity | None) -> Batch:
+        """Return what is kept of what loses our mark: nothing, once the mark is seen to be gone (X7)."""
+        mark = str(row.fields.get(self.rules.mark_of(address.kind), "")) if row is not None else ""
+        if row is None or mark.startswith(self.rules.mark_text("")):
+            return Batch()
+        known = tuple(one for one in (address, *self.devices.get(address, ())) if one in self.records)
+        return Batch(forget=known, left=known)
 
     def id_conflict(self, address: Address, remote_id: str) -> str:
         """Why what was just made for `address` cannot have this id; "" where it can."""

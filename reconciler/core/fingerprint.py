@@ -28,7 +28,8 @@ def manifest_digest(desired: Desired, salt: str) -> str:
     }
     # A scope counts though it is empty: `contacts: {}` and no `contacts:` are two wishes (S1). Sorted: a set
     # has another order in the next process (law 3).
-    return _digest((salt, entities, sorted(str(scope) for scope in desired.scopes)))
+    scopes = sorted(str(scope) for scope in desired.scopes)
+    return _digest((salt, entities, scopes, sorted(desired.removed)))
 
 
 def fingerprint(plan: Plan) -> str:

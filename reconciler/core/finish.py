@@ -12,6 +12,7 @@ from reconciler.core.scopes import Moment, Shared
 from reconciler.errors import ManifestError
 from reconciler.model.address import Address, parse
 from reconciler.model.changes import Change, Delete
+from reconciler.model.documents import Content
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan, Target
 from reconciler.model.snapshots import Desired, Live, Recorded, Scope
@@ -79,9 +80,15 @@ def _owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:
 def _contents(changes: Iterable[Change], desired: Desired) -> Iterator[tuple[Address, str]]:
     """Yield the file of each content that is sent, so that a reviewer sees what becomes public."""
     for change in changes:
-        content = None if isinstance(change, Delete) else desired.entities[change.address].content
+        content = None if isinstance(change, Delete) else _content(change.address, desired)
         if content and content.path:
             yield change.address, content.path
+
+
+def _content(address: Address, desired: Desired) -> Content | None:
+    # What only loses our mark is not declared (rule X7), and nothing else of it is sent.
+    entity = desired.entities.get(address)
+    return entity.content if entity else None
 
 
 def _selected(across: Shared, notices: Iterable[Notice], desired: Desired) -> Iterator[Notice]:

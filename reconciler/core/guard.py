@@ -91,8 +91,8 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
     for scope in _scopes(plan):
         count, owned = _deletes_of(plan, scope), plan.owned.get(str(scope), 0)
         percent = limits.deletes_max_percent
-        # What is gone already does not count as left.
-        left = owned - sum(1 for address in plan.gone if Scope.of(address) == scope)
+        # What is gone already, or forgotten, does not count as left.
+        left = owned - sum(1 for address in (*plan.gone, *plan.forgotten) if Scope.of(address) == scope)
         where = f"the plan deletes {count} of {owned} {scope}"
         if count and owned > 1 and count >= left:
             yield Reason("G1", str(scope), count, left - 1, f"{where}: none would be left.", step)

@@ -1,4 +1,4 @@
-"""What is ours and no longer declared: deleted, left alone for a reason, or only forgotten.
+"""What is ours and no longer declared: deleted, left alone for a reason, or only forgotten (X7: leaving.py).
 
 Ours is what a record points at, or what carries our mark (planning rules X1 to X5). Whatever is not
 certain is left alone and said.
@@ -7,6 +7,7 @@ certain is left alone and said.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from reconciler.core.leaving import leave
 from reconciler.core.normalize import masked
 from reconciler.core.parts import NOTHING, ScopePlan
 from reconciler.core.scopes import Group, Matched, Shared
@@ -28,7 +29,10 @@ def orphans(across: Shared, at: Matched) -> Iterator[ScopePlan]:
     # What is no longer declared has no tags, so a tag never selects a delete.
     for address in sorted(one for one in undeclared if across.selection.selects(one, {})):
         candidates = _candidates(at, address, by_id, carried)
-        if not candidates or candidates[0].remote_id in taken:
+        if address in across.removed:
+            live = [row for row in candidates if row.remote_id not in taken]
+            yield leave(across, at, address, live, _records(group, address, carried), uncertain=uncertain)
+        elif not candidates or candidates[0].remote_id in taken:
             yield _gone(across, at, address)
         elif len(candidates) > 1 or candidates[0].remote_id in uncertain:
             yield ScopePlan(skips=(_not_certain(address, candidates),))

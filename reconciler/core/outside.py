@@ -9,25 +9,31 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import structs
 
+from reconciler.core.leaving import forgotten
 from reconciler.core.parts import ScopePlan
 from reconciler.core.scopes import Group, Shared
 from reconciler.model.address import Address
+from reconciler.model.changes import Delete
 from reconciler.model.entities import Entity
 from reconciler.model.notices import Notice
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity, Scope
 
 
-def outside(desired: Desired, recorded: Recorded) -> dict[str, int]:
-    """Count, by scope, what is recorded where no manifest speaks of its kind; devices go by contacts."""
-    scopes = (Scope.of(one) for one in recorded.entities if Scope.of(one.above or one) not in desired.scopes)
-    return dict(Counter(map(str, scopes)))
+def outside(across: Shared, desired: Desired, recorded: Recorded) -> dict[str, int]:
+    """Count, by scope, what is recorded where no manifest speaks of its kind; devices go by contacts.
+
+    What leaves is not among it: that is said of each by itself (leaving.py).
+    """
+    unread = (one for one in recorded.entities if Scope.of(one.above or one) not in desired.scopes)
+    return dict(Counter(str(Scope.of(one)) for one in unread if not across.lets_go(one)))
 
 
 def unlisted_devices(across: Shared, contact: Entity, records: Mapping[Address, RecordedEntity]) -> ScopePlan:
-    """Return a notice for each recorded device of a contact whose entry has no `devices:`."""
+    """Return a notice for each recorded device of a contact without `devices:` that does not leave."""
     why = f"the entry of {contact.address} has no `devices:`."
-    notices = (_left_behind(across, *one, contact.address, why) for one in records.items())
-    return ScopePlan(notices=tuple(structs.replace(one, place=str(contact.place)) for one in notices))
+    plan = _left(across, records, contact.address, why)
+    placed = tuple(structs.replace(one, place=str(contact.place)) for one in plan.notices)
+    return structs.replace(plan, notices=placed)
 
 
 def stray_devices(across: Shared, group: Group, undeclared: Iterable[ScopePlan]) -> Iterator[ScopePlan]:
@@ -35,12 +41,20 @@ def stray_devices(across: Shared, group: Group, undeclared: Iterable[ScopePlan])
 
     Not where the contact is deleted for its mark, which `undeclared` says: its devices go with it.
     """
-    leaving = {one.address for plan in undeclared for one in plan.changes}
+    leaving = {one.address for plan in undeclared for one in plan.changes if isinstance(one, Delete)}
     for contact, records in group.below.records.items():
         if contact in group.entities or contact in group.records or contact in leaving:
             continue
         why = f"{contact} is neither declared nor recorded."
-        yield ScopePlan(notices=tuple(_left_behind(across, *one, contact, why) for one in records.items()))
+        yield _left(across, records, contact, why)
+
+
+def _left(
+    across: Shared, records: Mapping[Address, RecordedEntity], contact: Address | None, why: str
+) -> ScopePlan:
+    staying = {one: record for one, record in records.items() if not across.lets_go(one)}
+    notices = tuple(_left_behind(across, *one, contact, why) for one in staying.items())
+    return ScopePlan(notices=notices, records=forgotten(records.keys() - staying.keys()))
 
 
 def _left_behind(

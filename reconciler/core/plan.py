@@ -14,6 +14,7 @@ from msgspec import structs
 from reconciler.core.diff import diff
 from reconciler.core.duplicates import duplicates, keep_oldest
 from reconciler.core.finish import finished
+from reconciler.core.leaving import outside_leaving, unknown_names
 from reconciler.core.match import Recognized, former_names, match
 from reconciler.core.normalize import declared, masked
 from reconciler.core.orphans import orphans
@@ -57,7 +58,8 @@ def scope_plans(across: Shared, desired: Desired, live: Live, recorded: Recorded
     """Yield the plan of each scope. The three may be those of some scopes; `across` is of all."""
     for group in split(desired, live, recorded):
         yield merge(group_plans(across, group))
-    yield ScopePlan(notices=desired.notices, outside=outside(desired, recorded))
+    yield ScopePlan(notices=desired.notices, outside=outside(across, desired, recorded))
+    yield from outside_leaving(across, desired, recorded)
 
 
 def group_plans(across: Shared, group: Group) -> Iterator[ScopePlan]:
@@ -71,6 +73,7 @@ def group_plans(across: Shared, group: Group) -> Iterator[ScopePlan]:
     yield from (*undeclared, *doubled)
     yield _counts(across, at, duplicates=sum(len(one.changes) for one in doubled))
     yield from stray_devices(across, group, undeclared)
+    yield from unknown_names(across, at, undeclared)
 
 
 def matched(across: Shared, group: Group) -> Matched:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, structs
 
 from reconciler.core.crosscheck import CHECKS, Declared, DeclaredEntities, address_of
+from reconciler.core.removed import contradictions, removed
 from reconciler.core.rules import Rules
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.values.check import check_values
@@ -49,9 +50,11 @@ def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     )
     for check in CHECKS:
         problems.extend(check(group, rules))
+    leaving = removed(ordered)
+    problems.extend(contradictions(group, leaving))
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
-    return Resolved(Desired(entities, scopes, values.notices), _sorted(problems))
+    return Resolved(Desired(entities, scopes, values.notices, leaving), _sorted(problems))
 
 
 def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]) -> Iterator[Problem]:

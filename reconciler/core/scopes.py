@@ -17,6 +17,7 @@ from reconciler.core.normalize import identity_key, mask
 from reconciler.core.rules import Rules
 from reconciler.core.select import Selection
 from reconciler.model.address import NAME, Address, of
+from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS, children
 from reconciler.model.plans import Options
@@ -44,6 +45,13 @@ class Shared(Struct, frozen=True):
     doubts: Mapping[Address, str]
     under_way: frozenset[Address]
     tokens: Mapping[object, Address]
+    removed: Mapping[Address, Place] = {}  # what leaves while what is live stays (rule X7)
+
+    def lets_go(self, address: Address) -> bool:
+        """Whether an address leaves, or what it belongs to does, and the run is about it."""
+        named = next((one for one in (address, address.above) if one in self.removed), None)
+        # What is no longer declared has no tags, so a tag selects nothing of it.
+        return named is not None and self.selection.selects(named, {})
 
     def selects(self, entity: Entity) -> bool:
         """Whether the run is about this entity."""
@@ -110,6 +118,8 @@ def shared(
         recorded.doubts,
         recorded.under_way,
         _tokens(desired, recorded.salt),
+        # Who is declared stays, whatever else is said of it (M5): forgotten, it would be adopted again.
+        {one: place for one, place in desired.removed.items() if one not in desired.entities},
     )
 
 

@@ -96,10 +96,11 @@ def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[D
 
 
 def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:
-    """Return every address that is declared or recorded, with its tags (none once it left the manifest)."""
+    """Return every address that is declared, removed or recorded; with its tags where it is declared."""
     nothing: Tags = {}
     # No tags for what left the manifest, so that a tag never selects a delete (docs/planning.md, Selection).
     return {
+        **dict.fromkeys(desired.removed, nothing),  # known to the author, whether this store knows it or not
         **dict.fromkeys(recorded.entities, nothing),
         **{address: entity.controls.tags for address, entity in desired.entities.items()},
     }

@@ -103,6 +103,7 @@ def _owned(plan: Plan, done: Iterable[Change]) -> dict[str, int]:
     """Return what is owned after the run, by scope: the guard measures against it where the undo is shown."""
     owned = Counter(plan.owned)
     owned.update(str(Scope.of(one.address)) for one in plan.adoptions)
+    owned.subtract(str(Scope.of(one)) for one in plan.forgotten)
     for change in done:
         made = isinstance(change, Create) or (isinstance(change, Update) and change.adopts)
         # A duplicate counted as owned, too.
@@ -115,11 +116,16 @@ def _undone(
 ) -> ScopePlan:
     """Return an applied change turned round: a change the other way, or skips; an update may be both.
 
+    What was forgotten is not ours again: its mark alone would make it so, and prune it (rule X7).
+
     `row` is what the service showed after the write, `record` what was recorded before it.
     """
     match change:
         case Create():
             return _uncreate(change, row, salt)
+        case Update() if any(field.cause == "forgotten" for field in change.fields):
+            what = "was forgotten; it is not ours again by an undo."
+            return ScopePlan(skips=(_left(change.address, what, "declare it again, and it is adopted"),))
         case Update():
             return _unupdate(change, row, None if change.adopts else record, place)
         case Delete():

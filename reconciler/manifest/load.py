@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.errors import Problem
-from reconciler.manifest.entries import Steps, entries, entry_subject, sections
+from reconciler.manifest.entries import Steps, by_plural, entries, entry_subject, sections
 from reconciler.manifest.files import FileId, Unreadable, ids_of, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
@@ -24,7 +24,7 @@ from reconciler.manifest.schema.check import mistakes
 from reconciler.manifest.sources import ManifestFile, find, named, read
 from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
 from reconciler.manifest.variables import Unset, Variables, substitute
-from reconciler.model.documents import Content, Document, Manifest
+from reconciler.model.documents import Content, Document, Manifest, Removed
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT
 from reconciler.parsing.tree import Tree, read_tree
@@ -162,6 +162,7 @@ class _Loader:
             tags=value.get("tags", {}),
             default_places=flattener.default_places(),
             hidden=tree.hidden,
+            removed=tuple(_removed(tree)),
         )
 
     def _workspace(self, written: str) -> str:
@@ -237,6 +238,14 @@ class _Loader:
         if key:
             self.payloads[key] = found
         return found
+
+
+def _removed(tree: Tree) -> Iterator[Removed]:
+    """Yield every name under `removed:`; of what stands below another one it is `parent/name`."""
+    for plural, names in tree.value.get("removed", {}).items():
+        for index, text in enumerate(names):
+            parent, _, name = text.rpartition("/")
+            yield Removed(by_plural()[plural].name, name, tree.place(["removed", plural, index]), parent)
 
 
 def _place_of(unset: Unset) -> tuple[str, int, int, str]:

@@ -23,6 +23,7 @@ Cause = Literal[
     "gone",  # we made it, and it is not there any more
     "reactivated",  # asked for with meta.reactivate or --reactivate
     "undone",  # set back to what it was before a run that is undone
+    "forgotten",  # our mark on what leaves the manifests and stays at the service
     "given back",  # the same, where that run was the first to declare it: not ours afterwards
 ]
 

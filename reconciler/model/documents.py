@@ -99,6 +99,15 @@ class Document(Struct, frozen=True):
         )
 
 
+class Removed(Struct, frozen=True, gc=False):
+    """A name under `removed:`: its entry leaves the manifests, and what is live stays (planning rule X7)."""
+
+    kind: str
+    name: str
+    place: Place
+    parent: str = ""
+
+
 class Manifest(Struct, frozen=True):
     """One manifest file, its rosters included.
 
@@ -116,3 +125,4 @@ class Manifest(Struct, frozen=True):
     tags: Mapping[str, str] = {}
     default_places: Mapping[str, Mapping[str, Place]] = {}
     hidden: frozenset[Place] = frozenset()
+    removed: tuple[Removed, ...] = ()

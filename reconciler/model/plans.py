@@ -35,13 +35,15 @@ class Target(Struct, frozen=True):
 class Options(Struct, frozen=True):
     """What the caller asked for that changes which plan is made; part of the fingerprint.
 
-    `undo_of` is the run whose inverse a plan is, else "". `undo_proof` says, in a digest keyed by the
-    store, that this store's run made it: no manifest says what such a plan should be (core/undo.py).
+    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. `undo_of` is the
+    run whose inverse a plan is, else "". `undo_proof` says, in a digest keyed by the store, that this store's
+    run made it: no manifest says what such a plan should be (core/undo.py).
     """
 
     only: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     reactivate: tuple[str, ...] = ()
+    forget: tuple[str, ...] = ()
     undo_of: str = ""
     undo_proof: str = ""
 
@@ -59,6 +61,7 @@ Kept = Literal[
     "protected",  # the entry says `protect: true` now
     "no longer protected",
     "fields",  # declared and live alike: they become ours, or leave the record
+    "forgotten",  # it leaves the manifests and stays at the service: ours no longer
 ]
 
 
@@ -78,6 +81,7 @@ SkipReason = Literal[
     "disabled",
     "taken over",
     "not adopted",
+    "still marked",  # it was to be forgotten, and our mark cannot be taken off it
     "not restored",  # only in an undo: what it was is not known, or cannot be sent
 ]
 
@@ -139,6 +143,11 @@ class Plan(Struct, frozen=True):
         """Whether it says how it was read and who else is there; a plan from a file says neither."""
         nothing_read = not self.reads and not self.options.undo_of
         return nothing_read or any(read.how for read in self.reads)
+
+    @property
+    def forgotten(self) -> tuple[Address, ...]:
+        """The recorded addresses that leave the manifests while what is live stays (rule X7)."""
+        return tuple(one.address for one in self.records if one.what == "forgotten")
 
     def scoped(self, scope: Scope) -> Iterator[Change]:
         """Yield the changes of one kind in one workspace."""

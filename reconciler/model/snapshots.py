@@ -6,7 +6,7 @@ from typing import Self
 from msgspec import Struct
 
 from reconciler.model.address import Address
-from reconciler.model.documents import Fields
+from reconciler.model.documents import Fields, Place
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
@@ -31,12 +31,14 @@ class Scope(Struct, frozen=True, order=True, gc=False):
 class Desired(Struct, frozen=True):
     """What should be. `scopes` are the kinds and workspaces that some manifest has (rule S1).
 
-    `notices` are warnings about what is declared; the plan shows them.
+    `notices` are warnings about what is declared; the plan shows them. `removed` are names that leave while
+    what is live stays, with the place that says so (rule X7); none of them brings a kind into scope.
     """
 
     entities: Mapping[Address, Entity]
     scopes: frozenset[Scope]
     notices: tuple[Notice, ...] = ()
+    removed: Mapping[Address, Place] = {}
 
 
 class LiveEntity(Struct, frozen=True, gc=False):

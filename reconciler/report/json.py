@@ -58,7 +58,7 @@ def _counts(plan: Plan) -> dict[str, int]:
         "unchanged": sum(plan.unchanged.values()),
         "adopted": len(plan.adoptions),
         "renamed": len(plan.renames),
-        "forgotten": len(plan.gone),
+        "forgotten": len(plan.gone) + len(plan.forgotten),
         "skipped": len(plan.skips),
         "notices": len(plan.notices),
         "records": plan.to_keep,

@@ -108,8 +108,8 @@ def _counts(plan: Plan) -> list[Line]:
         (sum(plan.unchanged.values()), "unchanged", ""),
         (len(plan.adoptions), "adopted", ""),
         (len(plan.renames), "renamed", ""),
-        (len(plan.gone), "forgotten", ""),
-        (len(plan.records), "recorded anew", ""),
+        (len(plan.gone) + len(plan.forgotten), "forgotten", ""),
+        (len(plan.records) - len(plan.forgotten), "recorded anew", ""),
         (skipped.pop("protected", 0), "protected", ""),
         *((number, reason, "warn") for reason, number in sorted(skipped.items())),
         (len(plan.notices), "notice" if len(plan.notices) == 1 else "notices", "warn"),
@@ -211,6 +211,8 @@ def _kept(change: RecordChange) -> str:
         case "fields":
             more = f" and {len(change.fields) - _paths_max} more" if len(change.fields) > _paths_max else ""
             return f"recorded anew: {', '.join(change.fields[:_paths_max])}{more}"
+        case "forgotten":
+            return "removed from the manifests; ours no longer, and what is live stays"
     assert_never(change.what)
 
 

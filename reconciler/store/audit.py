@@ -75,6 +75,10 @@ class Author(Struct, frozen=True):
         entry = self.entry("changed", at, outcome=change.result)
         return self._about(entry, change.address, change.action)
 
+    def left(self, at: str, address: Address) -> AuditEntry:
+        """Return the entry about what is ours no longer and stays at the service."""
+        return self._about(self.entry("changed", at, outcome="applied"), address, "forget")
+
     def settled(self, at: str, known: JournalEntry) -> AuditEntry:
         """Return the entry about what became of an intent of an earlier run."""
         entry = self.entry("settled", at, run=known.run, outcome=known.ending)

@@ -169,6 +169,7 @@ class Store:
         journal.write(seals, run, batches, counter=lock.counter if lock is not None else 0)
         settled = journal.settle(seals, run, batches)
         lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
+        lines += [self._author.left(at, address) for batch in batches for address in batch.left]
         audit.append(seals, lines + [self._author.settled(at, entry) for entry in settled])
 
     def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
@@ -178,6 +179,11 @@ class Store:
     def forget(self, addresses: Iterable[Address], workspaces: Workspaces) -> None:
         """Own these no longer."""
         self.record([Batch(forget=tuple(addresses))], workspaces)
+
+    def leave(self, addresses: Iterable[Address], workspaces: Workspaces) -> None:
+        """Own these no longer, though they are live, because they leave the manifests; the audit says so."""
+        known = tuple(addresses)
+        self.record([Batch(forget=known, left=known)], workspaces)
 
     def rename(self, names: Iterable[tuple[Address, Address]], workspaces: Workspaces) -> None:
         """Carry each record from its old address to its new one, replacing what was there."""

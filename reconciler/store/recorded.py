@@ -40,7 +40,8 @@ class Batch(msgspec.Struct, frozen=True):
     `renames` carry a record from its old address to its new one, replacing what was there. `intents` are
     what may be sent from now on, `ended` how changes of this run ended: one in doubt leaves its intent
     open. `found` and `absent` are addresses that *other* runs left open and that were looked for since;
-    `left_by` is the one that did, where only its intents are meant.
+    `left_by` is the one that did, where only its intents are meant. `left` are those of `forget` that leave
+    the manifests while what is live stays: the audit tells of them.
     """
 
     renames: tuple[tuple[Address, Address], ...] = ()
@@ -51,6 +52,7 @@ class Batch(msgspec.Struct, frozen=True):
     found: tuple[Address, ...] = ()
     absent: tuple[Address, ...] = ()
     left_by: str = ""
+    left: tuple[Address, ...] = ()
 
 
 def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, RecordedEntity]:

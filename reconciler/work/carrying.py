@@ -16,6 +16,7 @@ from reconciler.apply import engine
 from reconciler.apply.context import RunContext, utc_text
 from reconciler.apply.exits import INTERRUPTED, cut_short, with_settled
 from reconciler.core.guard import Consent
+from reconciler.core.leaving import forgotten_at_once, with_leaving
 from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished
 from reconciler.core.undo import inverse
@@ -75,7 +76,7 @@ async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run 
     live = chain.from_iterable(planned.live.entities.values())
     try:
         run, shown = await engine.apply(
-            context, plan, planned.desired, planned.recorded, on_outcome=ended, live=live
+            context, plan, with_leaving(plan, planned.desired), planned.recorded, on_outcome=ended, live=live
         )
     except BaseException:
         now = utc_text(context.now())
@@ -123,4 +124,5 @@ def _keep_records(store: Store, planned: Planned) -> None:
     plan, workspaces = planned.plan, planned.plan.target.workspaces
     store.rename(plan.renames.items(), workspaces)
     store.forget(plan.gone, workspaces)
+    store.leave(forgotten_at_once(plan), workspaces)
     store.remember(refreshed(plan, planned.desired, planned.live, planned.recorded), workspaces)

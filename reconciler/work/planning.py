@@ -19,6 +19,7 @@ from reconciler.core import proofs, select
 from reconciler.core.guard import Consent, guard
 from reconciler.core.plan import make_plan
 from reconciler.core.recover import Unfinished, doubtful
+from reconciler.core.removed import with_forgotten
 from reconciler.core.scopes import Moment
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
@@ -59,7 +60,7 @@ async def plan_afresh(
 
     With `everyone`, `live` also holds whom the plan only counts; the plan is the same.
     """
-    desired, outside = context.desired, context.outside
+    desired, outside = with_forgotten(context.desired, options), context.outside
     target = await target_of(context, desired)
     workspaces = target.workspaces
     recorded = await context.ask(lambda store: store.recorded(workspaces))

@@ -14,7 +14,9 @@ from reconciler.service.http.urls import origin
 async def target_of(context: ReadContext, desired: Desired) -> Target:
     """Return the service, the stack, and the workspaces that these entities are in (planning rule S4)."""
     settings = context.settings
-    aliases = sorted({scope.workspace for scope in desired.scopes})
+    # What leaves may be all that is said of a workspace: its records are looked at, and nothing live.
+    leaving = {one.workspace for one in desired.removed} & {*settings.workspaces, "default"}
+    aliases = sorted({scope.workspace for scope in desired.scopes} | leaving)
     named = [alias for alias in aliases if alias != "default"]
     live = await context.client.workspaces.list() if named else ()
     found = [Workspace("default", "")] if "default" in aliases else []

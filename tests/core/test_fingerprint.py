@@ -24,6 +24,7 @@ from core.build import (
 from msgspec import structs
 
 from reconciler.core.fingerprint import fingerprint, manifest_digest
+from reconciler.core.leaving import forgotten
 from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.documents import Controls, Place
 from reconciler.model.entities import Entity
@@ -67,6 +68,10 @@ DIFFERENT: Mapping[str, Callable[[], Plan]] = {
     "only": lambda: structs.replace(PLAN, options=structs.replace(PLAN.options, only=())),
     "except": lambda: structs.replace(PLAN, options=structs.replace(PLAN.options, excluded=())),
     "reactivate": lambda: structs.replace(PLAN, options=structs.replace(PLAN.options, reactivate=())),
+    "forget": lambda: structs.replace(
+        PLAN, options=structs.replace(PLAN.options, forget=("contact/ops/sam",))
+    ),
+    "forgotten": lambda: structs.replace(PLAN, records=forgotten([at("contact/ops/sam")])),
     "only moved to except": lambda: structs.replace(PLAN, options=Options((), ("kind:contact",))),
     "manifest": lambda: structs.replace(PLAN, manifest_digest="other"),
     "salt": lambda: structs.replace(PLAN, salt="other"),
@@ -227,3 +232,11 @@ def test_the_order_of_a_set_never_changes_the_digest() -> None:
     }
 
     assert len(digests) == 1
+
+
+def test_a_removed_name_is_part_of_what_the_manifests_say() -> None:
+    """Whoever takes it out again asks for another plan: the entity would be pruned (X7)."""
+    nothing = Desired({}, frozenset())
+    removed = structs.replace(nothing, removed={at("contact/ops/jane"): Place("f", 1, 1)})
+
+    assert manifest_digest(nothing, PLAN_SALT) != manifest_digest(removed, PLAN_SALT)

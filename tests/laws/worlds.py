@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from reconciler.core.crosscheck import Declared, DeclaredEntities, renames, unique
+from reconciler.core.leaving import forgotten_at_once
 from reconciler.core.merge import create_body, update_body
 from reconciler.core.observe import observed
 from reconciler.core.plan import make_plan
 from reconciler.core.records import record_of, refreshed
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete
+from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.documents import Controls, Document, Place, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kinds import KINDS
@@ -124,7 +125,7 @@ class World:
         """Record what the plan found, as apply does before its first write."""
         for old, new in plan.renames.items():
             self.records[new] = structs.replace(self.records.pop(old), address=new)
-        for address in plan.gone:
+        for address in (*plan.gone, *forgotten_at_once(plan)):
             self.records.pop(address, None)
         renamed = self.recorded
         for kept in [*refreshed(plan, self.desired, self.live, renamed)]:
@@ -135,6 +136,9 @@ class World:
         for change in changes:
             if isinstance(change, Delete):
                 self._delete(change)
+                continue
+            if isinstance(change, Update) and any(field.cause == "forgotten" for field in change.fields):
+                self._unmark(change)
                 continue
             entity = self.desired.entities[change.address]
             created = isinstance(change, Create)
@@ -159,6 +163,13 @@ class World:
         body = answered(address.kind, create_body(entity), {})
         self.rows[remote_id] = Row(address.kind, address.workspace, parent, body)
         return remote_id
+
+    def _unmark(self, change: Update) -> None:
+        entity = Entity(change.address, {field.path: "" for field in change.fields}, Place(""))
+        there = self.rows[change.remote_id]
+        there.body = answered(there.kind, update_body(there.body, entity, change), there.body)
+        for address in [one for one in self.records if change.address in (one, one.above)]:
+            del self.records[address]
 
     def _delete(self, change: Delete) -> None:
         del self.rows[change.remote_id]
@@ -325,7 +336,10 @@ def worlds(draw: st.DrawFn) -> World:
     scopes = {Scope(one.kind, one.workspace) for one in declared if one.kind != "device"}
     scopes |= draw(st.sets(st.sampled_from(kinds)))
     rows = draw(service())
-    return World(Desired(declared, frozenset(scopes)), rows, draw(history(rows)), rules)
+    records = draw(history(rows))
+    leaving = draw(st.sets(st.sampled_from(sorted(records)), max_size=2)) if records else set()
+    removed = {one: Place("ops.yaml", 9, 3) for one in sorted(leaving - declared.keys())}
+    return World(Desired(declared, frozenset(scopes), removed=removed), rows, records, rules)
 
 
 STAFF = structs.replace(RULES, identity=Identity({"contacts": ("custom.employeeId", "workEmailAddress1")}))

@@ -42,7 +42,21 @@ def _manifest(schema: Schema) -> Schema:
     definitions["defaults"]["properties"] = {
         kind.plural: {"$ref": f"#/$defs/{definition_of(kind)}Defaults"} for kind in KINDS.values()
     }
+    definitions["removed"]["properties"] = {kind.plural: _removed(kind) for kind in KINDS.values()}
     return schema
+
+
+def _removed(kind: Kind) -> Schema:
+    above = f"{KINDS[kind.parent].example_name}/" if kind.parent else ""
+    path = f", each behind the name of its {kind.parent} and a slash" if kind.parent else ""
+    name = "#/$defs/nameBelow" if kind.parent else "#/$defs/name"
+    return {
+        "type": "array",
+        "title": f"{kind.title}s that leave",
+        "description": f"Our names for {kind.plural}{path}. What is live stays as it is.",
+        "items": {"$ref": name},
+        "examples": [[f"{above}{kind.example_name}"]],
+    }
 
 
 def _section(kind: Kind) -> Schema:
