@@ -340,9 +340,9 @@ def test_the_command_line_says_the_same_for_once(tmp_path: Path) -> None:
 
 
 def test_what_is_declared_is_not_forgotten_whatever_the_options_say(tmp_path: Path) -> None:
-    """It would be adopted again at once."""
+    """It would be adopted again at once; nor do the devices of which its entry says nothing."""
     world = built(tmp_path, {})
-    world.write({"contacts": PEOPLE})
+    world.write({"contacts": {**WITHOUT_JANE, "jane": person("jane")}})
 
     plan = world.plan(options=Options(forget=("contact/default/jane",))).plan
 

@@ -44,10 +44,7 @@ def contradictions(group: DeclaredEntities, names: Mapping[Address, Place]) -> I
 
 
 def with_forgotten(desired: Desired, options: Options) -> Desired:
-    """Return what is desired, with the addresses of `forget` among those that leave.
-
-    What is declared does not leave, whatever the options say: it would be adopted again at once.
-    """
+    """Return what is desired, with the addresses of `forget` among those that leave."""
     named = (parse(text) for text in options.forget)
-    more = {one: _COMMAND_LINE for one in named if one is not None and one not in desired.entities}
+    more = {one: _COMMAND_LINE for one in named if one is not None}
     return structs.replace(desired, removed={**more, **desired.removed}) if more else desired

@@ -131,11 +131,12 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
         case "changed":
             sign, style = ACTIONS.get(entry.action, ("·", ""))
             what = _entity(entry, addresses)
+            word = "forgotten" if entry.action == "forget" else entry.outcome
             return line(
                 "  ",
                 (f"{sign} {what}", style),
                 "   ",
-                (entry.outcome, "dim" if entry.outcome == "applied" else "warn"),
+                (word, "dim" if entry.outcome == "applied" else "warn"),
             )
         case "settled":
             about = f"  {_entity(entry, addresses)}" if entry.entity else ""

@@ -37,6 +37,7 @@ ACTIONS: Mapping[str, tuple[str, Style]] = {
     "create": ("+", "create"),
     "update": ("~", "update"),
     "delete": ("-", "delete"),
+    "forget": ("=", "dim"),  # in a history: ours no longer, and live as it was
 }
 
 _PIECES = re.compile(r" +|[^ ]+")

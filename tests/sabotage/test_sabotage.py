@@ -25,6 +25,7 @@ COMMANDS = (
     "tests/cli/test_doctor.py",
     "tests/cli/test_messages.py",
     "tests/cli/test_output.py",
+    "tests/cli/test_owning.py",
     "tests/cli/test_process.py",
     "tests/cli/test_resume.py",
     "tests/cli/test_sending.py",

@@ -45,7 +45,7 @@ def apply(
     job = _job(file, undo_file, given)
     undo = Undo(job.undo, job.recipients)
     try:
-        run = _carry_out(job, undo, ask=ask, full=full, as_json=as_json)
+        run = carry_out(job, undo, ask=ask, full=full, as_json=as_json)
         code = report(run, full=full, as_json=as_json)
         if job.options.undo_of and run.count("applied"):
             output.note(_STILL_IN_GIT)
@@ -155,13 +155,15 @@ class Undo:
         return True
 
 
-def _carry_out(job: Job, undo: Undo, *, ask: bool, full: bool, as_json: bool) -> Run:
-    """Return the finished run. Raises Refused where the person said no."""
+def carry_out(
+    job: Job, undo: Undo, *, ask: bool, full: bool, as_json: bool, screen: type[Screen] = Screen
+) -> Run:
+    """Return the finished run, seen and agreed to on `screen`. Raises Refused where the person said no."""
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
         run = finish(
             lambda signals: _verb(
-                job, undo, signals, Screen(bars, signals, ask=ask, full=full, as_json=as_json)
+                job, undo, signals, screen(bars, signals, ask=ask, full=full, as_json=as_json)
             )
         )
     if run is None:

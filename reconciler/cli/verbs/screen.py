@@ -68,11 +68,16 @@ class Screen:
 
     def agrees(self, planned: Planned) -> bool:
         """Ask where that is wanted, and say whether to go on."""
-        if self._ask and planned.plan.changes and not output.confirm("Carry out this plan?"):
+        question = self.question(planned)
+        if self._ask and question and not output.confirm(question):
             return False
         self._signals.apply_begins()
         self._total = len(planned.plan.changes)
         return True
+
+    def question(self, planned: Planned) -> str:
+        """Return what has to be agreed to, or "" where nothing is written to the service."""
+        return "Carry out this plan?" if planned.plan.changes else ""
 
     def ended(self, _outcome: Outcome) -> None:
         """Count one more change."""

@@ -1,0 +1,68 @@
+"""forget as a process: what is ours no longer, and what is refused before anything is sent."""
+
+import json
+
+import pytest
+from cli.hands import Project, Service
+
+SAM = "contact/default/sam-lee"
+
+
+def applied_without_sam(project: Project, service: Service) -> None:
+    """Three people are ours, and the entry of one of them is gone."""
+    assert project.run(service, "apply", "--yes").returncode == 0
+    text = project.manifest.read_text()
+    begin, end = text.index("  sam-lee:"), text.index("  ada-king:")
+    project.manifest.write_text(text[:begin] + text[end:])
+
+
+def test_forget_leaves_what_is_live_and_prunes_nobody(project: Project, service: Service) -> None:
+    """The next plan would have deleted him; afterwards he is counted as not ours."""
+    applied_without_sam(project, service)
+    before = service.writes()
+
+    done = project.run(service, "forget", "--yes", SAM)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "removed from the manifests; ours no longer, and what is live stays" in done.stdout
+    assert "Nothing had to be written; 1 record kept." in done.stdout
+    assert service.writes() == before
+    counts = json.loads(project.run(service, "plan", "--format", "json").stdout)["counts"]
+    assert (counts["deletes"], counts["unmanaged"]) == (0, 1)
+    assert "= contact in default" in (told := project.run(service, "history").stdout)
+    assert told.count("   forgotten\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("contact/default/jane-doe", "contact/default/jane-doe is still declared, manifests/team.yaml:"),
+        ("contact/default/sam-leo", "is not ours: nothing is recorded under this address."),
+        ("contact/nowhere/sam-lee", "the workspace nowhere is not in the settings."),
+        ("sam-lee", "'sam-lee' is not an address."),
+        (f"{SAM}@9A07", "is not an address."),
+        ("contact/default/*", "is not an address."),
+    ],
+)
+def test_forget_refuses_what_it_cannot_mean(
+    project: Project, service: Service, address: str, what: str
+) -> None:
+    """One wrong address among several: none is forgotten."""
+    applied_without_sam(project, service)
+
+    done = project.run(service, "forget", "--yes", SAM, address)
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert what in done.stderr
+    assert "\n  next: " in done.stderr
+    plan = json.loads(project.run(service, "plan", "--format", "json").stdout)
+    assert plan["counts"]["deletes"] == 1
+
+
+def test_forget_asks(project: Project, service: Service) -> None:
+    """Where nobody can answer it says which option stands for the answer."""
+    done = project.run(service, "forget", SAM)
+
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "nobody can be asked here: give --yes." in done.stderr
+    assert service.requests() == []
