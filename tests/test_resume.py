@@ -156,14 +156,14 @@ def built(folder: Path, *, concurrency: int = 2, **limits: Any) -> World:
     return world
 
 
-def killed(world: World, at: int, *, resume: bool = False) -> Killed:
+def killed(world: World, at: int, *, resume: bool = False, options: Options | None = None) -> Killed:
     """Apply, or resume, and be killed at this effect."""
     wire = Killed(world, at)
     try:
         if resume:
             world.resume()
         else:
-            world.apply()
+            world.apply(options=options)
     except Exception:
         assert wire.dead, "only a killed process may end so"
         if not wire.dead:

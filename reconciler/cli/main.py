@@ -24,6 +24,7 @@ COMMANDS = {
     "validate": "Check settings and manifests offline, all problems at once.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
+    "adopt": "Begin to own what is declared and live, as it is.",
     "forget": "Stop owning entities; what is live stays.",
     "resume": "Continue a run that did not finish.",
     "drift": "Show what others changed since the last apply.",

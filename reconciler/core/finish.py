@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
+from reconciler.core.adopting import only_adoptions, postponed
 from reconciler.core.fingerprint import fingerprint, manifest_digest
 from reconciler.core.order import ordered
 from reconciler.core.parts import Counts, ScopePlan
@@ -32,6 +33,9 @@ def finished(
     # One live entity behind two names: each would undo what is written for the other, in every run.
     if total.contested:
         raise _declared_twice(total, desired)
+    left = postponed(total) if across.options.adopt else {}
+    if across.options.adopt:
+        total = only_adoptions(total)
     # Sorted here and nowhere before: parts come in any order (law 10), and the bytes of the plan must not
     # show which (law 3).
     changes = ordered(total.changes)
@@ -45,6 +49,7 @@ def finished(
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
         gone=tuple(sorted(total.gone)),
         records=tuple(sorted(total.records, key=structs.astuple)),
+        postponed=left,
         renames=dict(sorted(total.renames)),
         unchanged=dict(sorted(total.unchanged.items())),
         outside=dict(sorted(total.outside.items())),

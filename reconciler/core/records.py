@@ -120,6 +120,8 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
     selection = Selection(plan.options.only, plan.options.excluded)
     for address, entity in desired.entities.items():
         # A change that was not selected is still to be made: its record must not say that it was sent.
+        if plan.options.adopt and address not in adopted:
+            continue
         if address in settled or not selection.selects(address, entity.controls.tags):
             continue
         before = held.get(address)
@@ -127,6 +129,9 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
         row = rows.get((address.kind, address.workspace, remote_id))
         if row is not None:
             record = record_of(entity, row, salt=recorded.salt, before=before)
+            if plan.options.adopt:
+                # What differs was not sent by us: the next plan has to show it as declared (D2).
+                record = proven(record, before)
             record = traced(record, before, adopted=plan.created_at)
             # Or the second apply would write to the store, if not to the service (D5).
             if record != before:

@@ -35,7 +35,8 @@ class Target(Struct, frozen=True):
 class Options(Struct, frozen=True):
     """What the caller asked for that changes which plan is made; part of the fingerprint.
 
-    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. `undo_of` is the
+    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. With
+    `adopt` the plan holds adoptions and nothing else. `undo_of` is the
     run whose inverse a plan is, else "". `undo_proof` says, in a digest keyed by the store, that this store's
     run made it: no manifest says what such a plan should be (core/undo.py).
     """
@@ -44,6 +45,7 @@ class Options(Struct, frozen=True):
     excluded: tuple[str, ...] = ()
     reactivate: tuple[str, ...] = ()
     forget: tuple[str, ...] = ()
+    adopt: bool = False
     undo_of: str = ""
     undo_proof: str = ""
 
@@ -114,6 +116,7 @@ class Plan(Struct, frozen=True):
     # Recorded, no longer declared, and not there any more: only forgotten. In an undo, what its run adopted.
     gone: tuple[Address, ...] = ()
     records: tuple[RecordChange, ...] = ()  # what else has to be written down, and nowhere else
+    postponed: Mapping[str, int] = {}  # of `adopt`: by action, the changes that it leaves for an apply
     renames: Mapping[Address, Address] = {}  # recorded under the first, found again under the second
     unchanged: Mapping[str, int] = {}  # scope as text -> entities
     outside: Mapping[

@@ -107,6 +107,7 @@ def _counts(plan: Plan) -> list[Line]:
         (plan.count("create"), "create", "create"),
         (sum(plan.unchanged.values()), "unchanged", ""),
         (len(plan.adoptions), "adopted", ""),
+        *((number, f"{word} left for an apply", "") for word, number in plan.postponed.items()),
         (len(plan.renames), "renamed", ""),
         (len(plan.gone) + len(plan.forgotten), "forgotten", ""),
         (len(plan.records) - len(plan.forgotten), "recorded anew", ""),

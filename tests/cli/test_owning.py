@@ -1,9 +1,11 @@
-"""forget as a process: what is ours no longer, and what is refused before anything is sent."""
+"""adopt and forget as processes: what is ours from now on or no longer, and what is refused."""
 
 import json
+import shutil
 
 import pytest
 from cli.hands import Project, Service
+from cli.keeping import store_file
 
 SAM = "contact/default/sam-lee"
 
@@ -65,4 +67,48 @@ def test_forget_asks(project: Project, service: Service) -> None:
 
     assert (done.returncode, done.stdout) == (64, "")
     assert "nobody can be asked here: give --yes." in done.stderr
+    assert service.requests() == []
+
+
+def test_adopt_changes_nothing_and_says_what_is_left(project: Project, service: Service) -> None:
+    """A lost store: everything that is declared is live, and nobody's."""
+    assert project.run(service, "apply", "--yes").returncode == 0
+    shutil.rmtree(store_file(project).parent)
+    project.edit("firstName: Sam", "firstName: Samuel")
+    before = service.writes()
+
+    done = project.run(service, "adopt", "--yes", "--all")
+
+    assert done.returncode == 0, done.stderr
+    assert "adopted" in done.stdout
+    assert "left for an apply" in done.stdout
+    assert service.writes() == before
+    plan = json.loads(project.run(service, "plan", "--format", "json").stdout)
+    assert plan["plan"]["adoptions"] == []
+    assert all(one["action"] == "update" and not one["adopts"] for one in plan["plan"]["changes"])
+    assert SAM in [one["address"] for one in plan["plan"]["changes"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "what"),
+    [
+        ((), 64, "give addresses, or --all"),
+        (("--all", SAM), 64, "give addresses, or --all"),
+        ((SAM,), 64, "nobody can be asked here: give --yes."),
+        (
+            ("--yes", "contact/default/sam-leo"),
+            3,
+            "is not declared, and only what is declared can be adopted.",
+        ),
+        (("--yes", "sam-lee"), 3, "is not declared"),
+    ],
+)
+def test_adopt_refuses_what_it_cannot_mean(
+    project: Project, service: Service, words: tuple[str, ...], code: int, what: str
+) -> None:
+    """Before anything is asked of the service."""
+    done = project.run(service, "adopt", *words)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert what in done.stderr
     assert service.requests() == []

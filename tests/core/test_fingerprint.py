@@ -71,6 +71,7 @@ DIFFERENT: Mapping[str, Callable[[], Plan]] = {
     "forget": lambda: structs.replace(
         PLAN, options=structs.replace(PLAN.options, forget=("contact/ops/sam",))
     ),
+    "adopt": lambda: structs.replace(PLAN, options=structs.replace(PLAN.options, adopt=True)),
     "forgotten": lambda: structs.replace(PLAN, records=forgotten([at("contact/ops/sam")])),
     "only moved to except": lambda: structs.replace(PLAN, options=Options((), ("kind:contact",))),
     "manifest": lambda: structs.replace(PLAN, manifest_digest="other"),

@@ -37,6 +37,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "plan": (("plan", "-o", "plan.json", "--full"), ("plan", *JSON)),
     "show": (("show", "plan.json", "--full"), ("show", "plan.json", *JSON)),
     "apply": (("apply", "plan.json"), ("apply", "--yes", "--full"), ("apply", "--yes", *JSON)),
+    "adopt": (("adopt", "--yes", "--all", "--full"),),
     "forget": (("forget", "--yes", "contact/default/nobody"),),
     "resume": (("resume",),),
     "drift": (("drift", "--full"), ("drift", *JSON)),

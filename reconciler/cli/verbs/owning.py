@@ -1,4 +1,4 @@
-"""`reconciler forget` at work: what the store knows of some entities goes, and what is live stays.
+"""`reconciler adopt` and `forget` at work: what is ours changes, and what is live stays as it is.
 
 A plan and an apply like any other, with options that let nothing else into the plan.
 """
@@ -35,18 +35,53 @@ def forget(*, addresses: Sequence[str], yes: bool, full: bool, as_json: bool, **
     )
     desired = pipeline.validate(settings, os.environ)
     named = _named(addresses, settings, desired)
+    options = Options(only=named, forget=named)
     # Whoever names an address has agreed to the one write that it may take.
-    job = _job(settings, desired, Options(only=named, forget=named), Consent(updates=len(named)), given)
+    consent = Consent(updates=len(named))
+    job = _job(settings, desired, options, consent, _again("forget", named, given))
     run = carry_out(job, Undo(None, ()), ask=not yes, full=full, as_json=as_json, screen=Forgetting)
     return report(run, full=full, as_json=as_json)
 
 
-def _job(
-    settings: Settings, desired: Desired, options: Options, consent: Consent, given: Mapping[str, Any]
-) -> Job:
-    words = ["reconciler", "forget", *options.forget]
-    for name in ("config", "environment"):
-        words += [f"--{name}", str(given[name])] if given[name] else []
+def adopt(
+    *, addresses: Sequence[str], everything: bool, yes: bool, full: bool, as_json: bool, **given: Any
+) -> int:
+    """Own these from now on, as they are, where somebody agrees; return the exit code."""
+    if everything == bool(addresses):
+        raise click.UsageError("give addresses, or --all for everything that is declared.")
+    if not yes and (as_json or not output.can_ask()):
+        raise click.UsageError("nobody can be asked here: give --yes.")
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
+    desired = pipeline.validate(settings, os.environ)
+    options = Options(only=_declared(addresses, desired), adopt=True)
+    words = ("--all",) if everything else tuple(addresses)
+    job = _job(settings, desired, options, Consent(), _again("adopt", words, given))
+    run = carry_out(job, Undo(None, ()), ask=not yes, full=full, as_json=as_json, screen=Adopting)
+    return report(run, full=full, as_json=as_json)
+
+
+def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
+    """Return the addresses and those declared below them. Raises UnknownAddress for what is not declared."""
+    for text in texts:
+        if text not in desired.entities:
+            known = map(str, desired.entities)
+            raise UnknownAddress(
+                f"{text!r} is not declared, and only what is declared can be adopted.",
+                next=did_you_mean(text, known, "declare it first; reconciler plan --full shows addresses"),
+            )
+    below = (str(one) for one in desired.entities if one.above is not None and one.above in texts)
+    return tuple(dict.fromkeys((*texts, *below)))
+
+
+def _again(verb: str, words: Sequence[str], given: Mapping[str, Any]) -> str:
+    """Return the command line that asks once more."""
+    chosen = [f"--{name}={given[name]}" for name in ("config", "environment") if given[name]]
+    return shlex.join(["reconciler", verb, *words, *chosen])
+
+
+def _job(settings: Settings, desired: Desired, options: Options, consent: Consent, again: str) -> Job:
     return Job(
         settings=settings,
         desired=desired,
@@ -54,7 +89,7 @@ def _job(
         options=options,
         consent=consent,
         saved=None,
-        again=shlex.join(words),
+        again=again,
         undo=None,
         recipients=(),
         fail_fast=False,
@@ -80,6 +115,15 @@ def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[
                 next="take its entry out of the manifest first",
             )
     return tuple(dict.fromkeys(texts))
+
+
+class Adopting(Screen):
+    """Asks though nothing is written to the service: from now on the manifest decides."""
+
+    def question(self, planned: Planned) -> str:
+        """Return what is asked: the number is what is adopted."""
+        number = len(planned.plan.adoptions)
+        return f"Adopt {number} as they are?" if number else ""
 
 
 class Forgetting(Screen):
