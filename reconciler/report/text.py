@@ -107,7 +107,7 @@ def _counts(plan: Plan) -> list[Line]:
         (plan.count("create"), "create", "create"),
         (sum(plan.unchanged.values()), "unchanged", ""),
         (len(plan.adoptions), "adopted", ""),
-        *((number, f"{word} left for an apply", "") for word, number in plan.postponed.items()),
+        *((number, _left(word, number), "") for word, number in plan.postponed.items()),
         (len(plan.renames), "renamed", ""),
         (len(plan.gone) + len(plan.forgotten), "forgotten", ""),
         (len(plan.records) - len(plan.forgotten), "recorded anew", ""),
@@ -191,7 +191,8 @@ def _creates(plan: Plan, *, full: bool, sizes: Mapping[Address, int]) -> list[Li
 
 def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
     """What changes in our records and nowhere else."""
-    about = [(one.address, _adopted(one)) for one in plan.adoptions]
+    state = "as it is; adopted" if plan.options.adopt else "is there as declared; adopted"
+    about = [(one.address, _adopted(one, state)) for one in plan.adoptions]
     about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
     about += [(one.address, _kept(one)) for one in plan.records]
     forgotten = "gone and no longer declared; forgotten"
@@ -217,10 +218,12 @@ def _kept(change: RecordChange) -> str:
     assert_never(change.what)
 
 
-def _adopted(adoption: Adoption) -> str:
-    return (
-        f"is there as declared; adopted by {adoption.by}" if adoption.by else "is there as declared; adopted"
-    )
+def _adopted(adoption: Adoption, state: str) -> str:
+    return f"{state} by {adoption.by}" if adoption.by else state
+
+
+def _left(word: str, number: int) -> str:
+    return f"{word}{'' if number == 1 else 's'} left for an apply"
 
 
 def _skips(skips: Sequence[Skip], *, full: bool) -> list[Line]:

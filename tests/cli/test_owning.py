@@ -80,8 +80,9 @@ def test_adopt_changes_nothing_and_says_what_is_left(project: Project, service: 
     done = project.run(service, "adopt", "--yes", "--all")
 
     assert done.returncode == 0, done.stderr
-    assert "adopted" in done.stdout
-    assert "left for an apply" in done.stdout
+    assert SAM in done.stdout
+    assert "as it is; adopted by workEmailAddress1" in done.stdout
+    assert "updates left for an apply" in done.stdout
     assert service.writes() == before
     plan = json.loads(project.run(service, "plan", "--format", "json").stdout)
     assert plan["plan"]["adoptions"] == []
