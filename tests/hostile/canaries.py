@@ -70,7 +70,20 @@ contacts:
 """
 
 # Where people's data may stand: what a person asked to see, and files of ours, private ones.
-SHOWING = ("list", "plan", "apply", "resume", "drift", "show", "contacts", "messages", "callbacks", "history")
+SHOWING = (
+    "list",
+    "plan",
+    "apply",
+    "adopt",
+    "forget",
+    "resume",
+    "drift",
+    "show",
+    "contacts",
+    "messages",
+    "callbacks",
+    "history",
+)
 
 
 def spellings(secret: str) -> tuple[str, ...]:
