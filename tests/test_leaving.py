@@ -14,12 +14,12 @@ from world import Counting, World
 from reconciler.apply.opening import opened
 from reconciler.cli.sandbox_rows import rows_of
 from reconciler.cli.verbs.plan import exit_code
+from reconciler.core.drifts import drifts
 from reconciler.core.guard import Consent
 from reconciler.errors import ManifestError, StalePlan
 from reconciler.model.changes import Delete, Update
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options
-from reconciler.report.drift import drifts
 from reconciler.report.text import plain, plan_lines
 from reconciler.service.profile import load_profile
 
