@@ -32,6 +32,7 @@ from reconciler.core.select import Selection
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.manifest.load import load
+from reconciler.manifest.sources import find
 from reconciler.manifest.variables import Unset
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
@@ -39,11 +40,12 @@ from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired, Recorded
+from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.carrying import KeepUndo, Task, carry_out
+from reconciler.work.exporting import Exported, ExportWishes, exported
 from reconciler.work.held import Observer, reading, take_service_lock, writing
 from reconciler.work.planning import Planned, judged, plan_afresh
 from reconciler.work.settling import settle
@@ -54,7 +56,9 @@ __all__ = [
     "Outside",
     "Planned",
     "apply",
+    "declared_so_far",
     "expiry_reason",
+    "export",
     "list_entities",
     "outdated",
     "plan",
@@ -217,6 +221,38 @@ async def resume(
         settled = (*settled, *planned.conflicts)
         task = Task("resume", planned, last.consent, unfinished, left=left, settled=settled)
         return await carry_out(context, task, observer)
+
+
+def declared_so_far(settings: Settings, environ: Mapping[str, str]) -> Desired:
+    """Return what is declared already: there may be no manifest yet, and no variable has to be set."""
+    bring_kinds(settings.service.profile)
+    root = Path(settings.root).resolve()
+    there = [one for one in settings.manifests if _holds_manifests(root / one, root)]
+    if not there:
+        return Desired({}, frozenset())
+    return validate(structs.replace(settings, manifests=tuple(there)), environ, all_values=False)
+
+
+def _holds_manifests(path: Path, root: Path) -> bool:
+    """Whether a source is to be read: an empty folder, and one that is not there yet, hold nothing."""
+    empty = not path.exists() or (path.is_dir() and not path.is_symlink() and not any(path.iterdir()))
+    return not empty or bool(find([path], root)[0])
+
+
+async def export(
+    settings: Settings,
+    declared: Desired,
+    outside: Outside,
+    *,
+    scopes: Collection[Scope],
+    wishes: ExportWishes,
+) -> Exported:
+    """Return what is live in these scopes as entries of manifests, without what is declared. Only GETs.
+
+    Raises ServiceError where anything could not be read completely: then nothing is exported.
+    """
+    async with reading(settings, declared, outside) as context:
+        return await exported(context, scopes, wishes)
 
 
 def _ended(last: Unfinished, settled: tuple[Outcome, ...]) -> set[Address]:

@@ -83,7 +83,7 @@ class _Loader:
     ) -> None:
         self.root = root
         self.variables = variables
-        self.extras = dict.fromkeys(_DEFINITIONS, extra) if extra else {}
+        self.extras = extras_of(extra)
         self.private = private
         self.problems: list[Problem] = []
         self.unset: list[Unset] = []
@@ -246,6 +246,11 @@ def _removed(tree: Tree) -> Iterator[Removed]:
         for index, text in enumerate(names):
             parent, _, name = text.rpartition("/")
             yield Removed(by_plural()[plural].name, name, tree.place(["removed", plural, index]), parent)
+
+
+def extras_of(extra: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the fields of a deployment as the schemas want them: by the definitions that they extend."""
+    return dict.fromkeys(_DEFINITIONS, tuple(extra)) if extra else {}
 
 
 def _place_of(unset: Unset) -> tuple[str, int, int, str]:

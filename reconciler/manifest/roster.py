@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from reconciler.core.normalize import is_flag
+from reconciler.core.slug import slug
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import controls
 from reconciler.manifest.places import Places
 from reconciler.manifest.table import Row, Table
-from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled, slug
+from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled
 from reconciler.model.address import NAME
 from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
 from reconciler.model.kinds import CONTACT

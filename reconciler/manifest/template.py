@@ -5,14 +5,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from reconciler.core.composed import normalized
 from reconciler.core.suggest import did_you_mean
 from reconciler.parsing.build import shown
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-# Letters that NFKD does not take apart, as their own languages write them in ASCII.
-_LETTERS = str.maketrans({"ß": "ss", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "œ": "oe"})
-_OTHERS = re.compile(r"[^a-z0-9]+")
 
 
 class Template(Struct, frozen=True):
@@ -99,9 +95,3 @@ def _joined(pieces: list[str | int]) -> tuple[str | int, ...]:
         elif piece != "":
             joined.append(piece)
     return tuple(joined) or ("",)
-
-
-def slug(text: str) -> str:
-    """Return `text` as a name: ASCII, lower case, a hyphen for everything else; "" where nothing is left."""
-    plain = normalized("NFKD", text.lower().translate(_LETTERS))
-    return _OTHERS.sub("-", plain.encode("ascii", "ignore").decode().lower()).strip("-")

@@ -35,6 +35,7 @@ JSON = ("--format", "json")
 LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "validate": (("validate",), ("validate", *JSON)),
     "plan": (("plan", "-o", "plan.json", "--full"), ("plan", *JSON)),
+    "export": (("export", "--into", "exported", "--devices"), ("export", "--into", "again", "--full", *JSON)),
     "show": (("show", "plan.json", "--full"), ("show", "plan.json", *JSON)),
     "apply": (("apply", "plan.json"), ("apply", "--yes", "--full"), ("apply", "--yes", *JSON)),
     "adopt": (("adopt", "--yes", "--all", "--full"),),

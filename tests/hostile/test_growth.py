@@ -17,11 +17,12 @@ from reconciler.core.normalize import instant, live, scalar_of
 from reconciler.core.resolve import resolve
 from reconciler.core.retry import retry_after_s
 from reconciler.core.rules import Rules
+from reconciler.core.slug import slug
 from reconciler.core.suggest import nearest
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.manifest.load import load
 from reconciler.manifest.signs import private_kind
-from reconciler.manifest.template import compiled, slug
+from reconciler.manifest.template import compiled
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import parse
 from reconciler.parsing.tree import read_tree

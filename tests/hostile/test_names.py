@@ -6,7 +6,7 @@ from hostile import corpora
 from hostile.corpora import Case
 
 from reconciler.core.normalize import identity_key, scalar_of
-from reconciler.manifest.template import slug
+from reconciler.core.slug import slug
 from reconciler.model.address import NAME
 
 PATHS = ("workEmailAddress1", "workMobilePhone1", "firstName")

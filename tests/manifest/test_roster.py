@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from manifest.project import Project
 
 from reconciler.core.rules import Rules
+from reconciler.core.slug import slug
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.sources import ManifestFile
-from reconciler.manifest.template import Template, UnknownColumn, compiled, slug
+from reconciler.manifest.template import Template, UnknownColumn, compiled
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import NAME
 from reconciler.model.documents import Place

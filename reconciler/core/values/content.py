@@ -82,6 +82,17 @@ def check_content(media: str, data: bytes) -> Finding | None:
     return reader(media, text.removeprefix("\ufeff"))
 
 
+def placeholder(media: str, sentence: str) -> bytes:
+    """Return bytes that pass for this type and say `sentence`, where it can hold one."""
+    marks = [mark + sentence.encode() for mark, _ in _MARKS]
+    forms = (f"{sentence}\n", json.dumps({"placeholder": sentence}), f"<placeholder>{sentence}</placeholder>")
+    for data in (*(form.encode() for form in forms), *marks):
+        finding = check_content(media, data)
+        if finding is None or not finding.impossible:
+            return data
+    raise AssertionError(media)  # the first form passes for every type without a check
+
+
 def _seen(mark: str) -> str:
     return f"it begins as {mark} does" if mark else "it does not begin as that does"
 

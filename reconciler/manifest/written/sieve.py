@@ -1,0 +1,168 @@
+"""What the manifest language refuses of an export is taken out, until the rest passes every check.
+
+The checks are those that `validate` makes: the same reader, schema, variables and rules judge the text that
+will be written. So no rule stands here a second time. Nobody is called, and no value is told.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from msgspec import Struct, structs
+
+from reconciler.core.composed import normalized
+from reconciler.core.export import Exported, Left
+from reconciler.core.resolve import resolve
+from reconciler.core.rules import Rules
+from reconciler.errors import Problem
+from reconciler.manifest.entries import Steps, entry_subject, kind_at, sections
+from reconciler.manifest.flatten import Flattener
+from reconciler.manifest.schema.check import mistakes
+from reconciler.manifest.schema.schemas import Extras
+from reconciler.manifest.variables import Variables, substitute
+from reconciler.manifest.written.files import content_data, head, parts, section
+from reconciler.model import address
+from reconciler.model.address import Address
+from reconciler.model.documents import Content, Manifest
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import Scope
+from reconciler.parsing.characters import UNFIT
+from reconciler.parsing.tree import Tree, read_tree
+
+_KEY_MAX = 100  # characters of the name of a custom field; the schema says so too, but YAML stops before
+_TURNS_MAX = 20  # what is taken out may leave something that needed it; each turn takes out at least one
+
+Wrong = set[tuple[Address, str]]  # an address and a path; "" for the whole entry
+
+
+class Sieved(Struct, frozen=True):
+    """The entries that pass every check, and what was taken out."""
+
+    entries: tuple[Exported, ...]
+    left: tuple[Left, ...]
+
+
+def sieved(scope: Scope, entries: Iterable[Exported], rules: Rules, extras: Extras) -> Sieved:
+    """Return the entries of a scope, with what belongs to them, that `validate` has nothing to say about."""
+    work = {one.address: one for one in entries}
+    left: list[Left] = []
+    _take_out(work, {(one.address, path) for one in work.values() for path in _unfit(one)}, left)
+    for _ in range(_TURNS_MAX):
+        wrong = _Judge(scope, work, rules, extras).wrong()
+        if not wrong:
+            return Sieved(tuple(work.values()), tuple(left))
+        _take_out(work, wrong, left)
+    raise AssertionError(scope)  # the checks and the writer do not agree
+
+
+def _unfit(one: Exported) -> Iterator[str]:
+    """Yield the paths that no file can hold: characters that the reader refuses, in a value or a name."""
+    for path, value in one.fields.items():
+        bad = UNFIT.search(path) or (isinstance(value, str) and UNFIT.search(value))
+        if bad or len(path) > _KEY_MAX or normalized("NFC", path) != path:
+            yield path
+
+
+def _take_out(work: dict[Address, Exported], wrong: Wrong, left: list[Left]) -> None:
+    for one, path in sorted(wrong):
+        entry = work.get(one)
+        if entry is None:
+            continue
+        rest = {
+            at: value for at, value in entry.fields.items() if at != path and not at.startswith(f"{path}.")
+        }
+        if path and len(rest) < len(entry.fields) and path not in KINDS[one.kind].required:
+            work[one] = structs.replace(entry, fields=rest)
+            left.append(Left("field", str(one), path))
+            continue
+        for gone in [at for at in work if one in (at, at.above)]:
+            about = f"{gone.kind} in {gone.workspace}, id {work.pop(gone).remote_id}"
+            left.append(Left("refused", about, path if gone == one else ""))
+
+
+class _Judge:
+    """One turn: the text as it would be written, read back and judged."""
+
+    def __init__(self, scope: Scope, work: Mapping[Address, Exported], rules: Rules, extras: Extras) -> None:
+        self._scope = scope
+        self._work = work
+        self._rules = rules
+        self._extras = extras
+
+    def wrong(self) -> Wrong:
+        """Return what the checks refuse; empty where they refuse nothing."""
+        values = {
+            name: str(one.values[path]) for one in self._work.values() for path, name in one.variables.items()
+        }
+        trees = []
+        wrong: Wrong = set()
+        for number, part in enumerate(parts(self._work.values())):
+            text = head(self._scope) + section(part)
+            tree = read_tree(text.encode(), f"{number}.yaml", subject=entry_subject)
+            assert not tree.problems, tree.problems[0].what  # noqa: S101 - the writer writes what can be read
+            filled = substitute(tree, Variables(values, ["*"]))
+            wrong |= set(self._at(tree, filled.problems))
+            found = mistakes("manifest", tree, extras=self._extras, subject=entry_subject)
+            wrong |= {self._meant(one.path) for one in found}
+            trees.append(replace(tree, hidden=filled.hidden))
+        if wrong:
+            return wrong
+        resolved = resolve(map(self._manifest, trees), self._rules)
+        for tree in trees:
+            wrong |= set(self._at(tree, (one for one in resolved.problems if one.file == tree.file)))
+        return wrong
+
+    def _manifest(self, tree: Tree) -> Manifest:
+        flattener = Flattener(tree)
+        documents = [
+            document
+            for kind in sections().values()
+            for document in flattener.documents(kind, dict(self._payloads()))
+        ]
+        return Manifest(
+            file=tree.file,
+            workspace=self._scope.workspace,
+            workspace_place=tree.place(["workspace"]),
+            kinds=frozenset({self._scope.kind}),
+            documents=tuple(documents),
+            hidden=tree.hidden,
+        )
+
+    def _payloads(self) -> Iterator[tuple[Steps, Content]]:
+        for one in self._work.values():
+            if one.content:
+                data = content_data(one)
+                digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+                yield (KINDS[one.address.kind].plural, one.address.name), Content(data, digest)
+
+    def _at(self, tree: Tree, problems: Iterable[Problem]) -> Iterator[tuple[Address, str]]:
+        known: dict[tuple[int, int], Steps] = {}
+        for problem in problems:
+            known = known or dict(_positions(tree))
+            yield self._meant(known[problem.line, problem.column])
+
+    def _meant(self, path: Steps) -> tuple[Address, str]:
+        """Return the address and the field that a path in a manifest leads to."""
+        found = kind_at(path)
+        assert found is not None, path[:1]  # noqa: S101 - nothing is written but entries
+        kind, depth = found
+        names = [str(step) for step in path[1:depth:2]]
+        one = address.of(kind.name, self._scope.workspace, names[-1], parent="".join(names[:-1]))
+        field = ".".join(map(str, path[depth:]))
+        return one, field
+
+
+def _positions(tree: Tree) -> Iterator[tuple[tuple[int, int], Steps]]:
+    """Yield every position of a tree with the path that leads there; of two at one, the outer one."""
+    found: dict[tuple[int, int], Steps] = {}
+    waiting: deque[tuple[Steps, Any]] = deque([((), tree.value)])
+    while waiting:
+        path, node = waiting.popleft()
+        keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+        if isinstance(node, dict | list):
+            for key, place in zip(keys, tree.places(node), strict=True):
+                found.setdefault((place.line, place.column), (*path, key))
+                waiting.append(((*path, key), node[key]))
+    yield from found.items()

@@ -1,0 +1,125 @@
+"""An export: as lines, and as JSON. What was written, what was left out and why, and what to set.
+
+Addresses, ids and names of fields, and no value of the service. Not here: what is left out (core/export.py).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from reconciler.core.export import REASONS, WHOLE, Exported, Left
+from reconciler.model.kinds import KINDS, children
+from reconciler.model.snapshots import Scope
+from reconciler.report.lines import Line, count, fold, line
+
+
+class Summary(Struct, frozen=True):
+    """What an export did. `added` are the new files and `grown` those that were added to, below `folder`.
+
+    `declared` entities were in manifests already. `untold` are scopes, each with the number of entities that
+    were not looked at. `allowed` are the globs of variables that manifests may read.
+    """
+
+    folder: str
+    entries: Sequence[Exported]
+    left: Sequence[Left]
+    declared: int
+    untold: Sequence[tuple[Scope, int]]
+    calls: int
+    added: Sequence[str] = ()
+    grown: Sequence[str] = ()
+    allowed: Sequence[str] = ()
+
+    def variables(self) -> Iterator[tuple[str, Exported, str]]:
+        """Yield the name of each variable that is to be set, and the entry and field it stands in."""
+        for one in self.entries:
+            for path, name in sorted(one.variables.items()):
+                yield name, one, path
+
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the variables that manifests may not read yet."""
+        return tuple(
+            name
+            for name, _, _ in self.variables()
+            if not any(fnmatchcase(name, glob) for glob in self.allowed)
+        )
+
+
+def export_lines(about: Summary, *, full: bool) -> list[Line]:
+    """Return what was written; then what was left out, by reason; then what is to be set."""
+    files = len(about.added) + len(about.grown)
+    kinds = Counter(one.address.kind for one in about.entries)
+    what = ", ".join(count(kinds[kind], kind) for kind in KINDS if kinds[kind])
+    where = f" into {about.folder} ({count(files, 'file')})" if about.entries else ""
+    lines = [line(f"exported {what or 'nothing new'}{where}, in {count(about.calls, 'call')}.")]
+    if about.declared:
+        lines.append(
+            line(f"{count(about.declared, 'entity', 'entities')} declared already: left as they are.")
+        )
+    for reason, (says, next_step) in REASONS.items():
+        found = [one for one in about.left if one.reason == reason]
+        if found:
+            lines += _reason_lines(
+                found, f"{count(len(found), *_noun(reason))}: {says}.", next_step, full=full
+            )
+    for scope, number in about.untold:
+        below = " and ".join(child.plural for child in children(scope.kind))
+        lines.append(line(("! ", "warn"), f"{below} of {number:,} {scope} were not looked for."))
+        lines.append(line("  next: --devices looks, with a call for each"))
+    return [*lines, *_variable_lines(about, full=full)]
+
+
+def _noun(reason: str) -> tuple[str, str]:
+    return ("live entity", "live entities") if reason in WHOLE else ("field", "fields")
+
+
+def _reason_lines(found: Sequence[Left], says: str, next_step: str, *, full: bool) -> list[Line]:
+    listed, rest = fold(found, full=full)
+    items = [line(f"    {one.subject}{f': {one.field}' if one.field else ''}") for one in listed]
+    return [line(("! ", "warn"), says), *items, *rest, line(f"  next: {next_step}")]
+
+
+def _variable_lines(about: Summary, *, full: bool) -> list[Line]:
+    names = [name for name, _, _ in about.variables()]
+    if not names:
+        return []
+    listed, rest = fold(names, full=full)
+    lines = [line(("! ", "warn"), f"set {count(len(names), 'variable')} before you plan:")]
+    lines += [*(line(f"    {name}") for name in listed), *rest]
+    if unreadable := about.unreadable():
+        globs = ", ".join(sorted({f"{name.partition('_')[0]}_*" for name in unreadable}))
+        lines.append(line(f"  next: allow them in the settings: variables: [{globs}]"))
+    return lines
+
+
+def export_values(about: Summary) -> dict[str, object]:
+    """Return the same for the JSON form, all of it."""
+    readable = set(about.unreadable())
+    return {
+        "folder": about.folder,
+        "added": list(about.added),
+        "grown": list(about.grown),
+        "entries": [{"address": one.address, "id": one.remote_id} for one in about.entries],
+        "declared": about.declared,
+        "left": [
+            {
+                "reason": one.reason,
+                "subject": one.subject,
+                "field": one.field or None,
+                "what": REASONS[one.reason][0],
+                "next": REASONS[one.reason][1],
+            }
+            for one in about.left
+        ],
+        "variables": [
+            {"name": name, "address": one.address, "field": path, "allowed": name not in readable}
+            for name, one, path in about.variables()
+        ],
+        "untold": [
+            {"kind": scope.kind, "workspace": scope.workspace, "entities": number}
+            for scope, number in about.untold
+        ],
+        "calls": about.calls,
+    }
