@@ -1,21 +1,27 @@
 """Export, then validate and plan: nothing to do, whatever is live."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from world import World
 
 from reconciler import pipeline
-from reconciler.core.export import WHOLE
+from reconciler.cli.sandbox_rows import rows_of
+from reconciler.core.export import WHOLE, Exported
 from reconciler.errors import Rejected
-from reconciler.manifest.written.files import files_of
+from reconciler.manifest.written.files import files_of, names_of
+from reconciler.manifest.written.merging import appended
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.work.exporting import Exported, ExportWishes
+from reconciler.service.profile import load_profile
+from reconciler.work.exporting import Exported as Outcome
+from reconciler.work.exporting import ExportWishes
 
 texts = st.one_of(
     st.sampled_from(
@@ -44,6 +50,7 @@ resources = st.fixed_dictionaries(
         "derefUri": st.just("YSxiCg=="),
     }
 )
+RESOURCE = {"name": "rota.csv", "scope": "private", "mimeType": "text/csv", "derefUri": "YSxiCg=="}
 DEVICE = {
     "deviceName": "Phone",
     "appId": "com.example.oncall",
@@ -75,7 +82,7 @@ def make(world: World, rows: Mapping[str, list[dict[str, Any]]], phones_of: int 
     return count
 
 
-def export(world: World, *, kinds: tuple[str, ...] = ("contact", "resource"), look: bool = True) -> Exported:
+def export(world: World, *, kinds: tuple[str, ...] = ("contact", "resource"), look: bool = True) -> Outcome:
     """Export these kinds of the workspace default into the folder of manifests, beside what is there."""
     before = len(world.wire.sent)
     declared = pipeline.declared_so_far(world.settings, world.environ)
@@ -89,7 +96,8 @@ def export(world: World, *, kinds: tuple[str, ...] = ("contact", "resource"), lo
     folder = world.root / "manifests"
     there = [one.name for one in folder.iterdir()] if folder.exists() else []
     for scope, entries in found.entries:
-        for file in files_of(scope, entries, there):
+        grown = grow(folder, scope, entries, there)
+        for file in () if grown else files_of(scope, entries, there):
             (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
             (folder / file.name).write_bytes(file.data)
     world.environ = {
@@ -101,11 +109,22 @@ def export(world: World, *, kinds: tuple[str, ...] = ("contact", "resource"), lo
     return found
 
 
+def grow(folder: Path, scope: Scope, entries: Sequence[Exported], there: list[str]) -> bool:
+    """Add the entries to a file of an earlier export, where they belong there."""
+    for name in names_of(scope, there) if entries else ():
+        data = (folder / name).read_bytes()
+        after = appended(data, scope, entries)
+        if after is not None:
+            (folder / name).write_bytes(after)
+            return True
+    return False
+
+
 def contents(world: World) -> dict[str, bytes]:
     return {str(one): one.read_bytes() for one in sorted(world.root.rglob("*")) if one.is_file()}
 
 
-def entries_of(found: Exported) -> int:
+def entries_of(found: Outcome) -> int:
     return sum(len(entries) for _, entries in found.entries)
 
 
@@ -123,3 +142,92 @@ def test_a_plan_of_an_export_is_empty(
         assert entries_of(found) + whole == made
         if entries_of(found):
             assert world.plan().plan.changes == ()
+
+
+@settings(max_examples=15)
+@given(st.lists(contacts, min_size=1, max_size=5), st.lists(contacts, max_size=4), st.integers(0, 2))
+def test_an_export_adds_what_is_new_and_changes_nothing_that_stands_there(
+    people: list[dict[str, Any]], later: list[dict[str, Any]], phones_of: int
+) -> None:
+    """Edited files keep every byte, new people are there, and the plan says what was edited and no more."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder), SandboxConfig(), changes={"variables": ("*",)})
+        make(world, {"contact": people}, phones_of)
+        first = export(world, kinds=("contact",))
+        before = contents(world)
+        environ = dict(world.environ)
+        make(world, {"contact": later})
+        second = export(world, kinds=("contact",))
+        world.environ = {**environ, **world.environ}
+        after = contents(world)
+        assert all(after[name].startswith(data) for name, data in before.items() if ".db" not in name)
+        # Whoever came later with somebody's identity makes that declared one ambiguous, which the plan tells.
+        told = {one.reason for one in second.left} & {"twice", "declared"}
+        if entries_of(first) + entries_of(second) and not told:
+            assert world.plan().plan.changes == ()
+
+
+def test_two_exports_of_one_service_are_the_same_bytes(tmp_path: Path) -> None:
+    """A diff between two exports is what has changed."""
+    people = [{"firstName": "Ann", "workEmailAddress1": f"{n}@example.com"} for n in range(30)]
+    worlds = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        world = World(tmp_path / name, SandboxConfig())
+        make(world, {"contact": people if name == "one" else people[::-1]})
+        export(world)
+        worlds.append({path.rpartition("/")[2]: data for path, data in contents(world).items()})
+    assert worlds[0] == worlds[1]
+    assert b"  ann-30:\n" in worlds[0]["default-contacts.yaml"]
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_kinds_of_the_account_and_of_a_project_are_exported(tmp_path: Path, form: str) -> None:
+    """Nothing about a kind stands outside its row; a key that cannot be read back is sent to nobody."""
+    profile = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
+    world = World(
+        tmp_path,
+        SandboxConfig(callback_targets="any"),
+        service={"format": form, "profile": str(profile)},
+        changes={"variables": ("*",)},
+        collections=rows_of(load_profile(str(profile))),
+    )
+    try:
+        hello = {"name": "hello", "subject": "A word", "body": "=1+1 ${env:HOME}", "type": "defaultReply"}
+        assert make(world, {"template": [hello], "resource": [RESOURCE]}) == 2
+        found = export(world, kinds=("template", "resource", "callback"))
+        assert entries_of(found) == 2
+        assert world.plan().plan.changes == ()
+        assert not world.apply()[0].plan.changes
+    finally:
+        KINDS.bring(())
+
+
+CELLS = ("Ann", "=1+1", "+61491570156", "-x", "a, b", 'say "a"', "{x}", "a;b", "${env:HOME}", "@x", "a\nb")
+
+
+def test_many_people_are_a_roster_that_plans_empty(tmp_path: Path) -> None:
+    """An empty cell is a field that is absent; what a spreadsheet would take for a formula stays in YAML."""
+    people = [
+        {"firstName": text, "jobTitle": title, "workEmailAddress1": f"{index}.{number}@example.com"}
+        for index, text in enumerate(CELLS)
+        for number, title in enumerate(CELLS)
+    ]
+    people += [
+        {"firstName": "Bea", "workEmailAddress1": f"bea.{number}@example.com"} for number in range(210)
+    ]
+    world = World(tmp_path, SandboxConfig(), changes={"variables": ("*",)})
+    assert make(world, {"contact": people}, phones_of=2) == len(people) + 2
+    assert entries_of(export(world)) == len(people) + 2
+    environ = world.environ
+    table = (tmp_path / "manifests" / "default-contacts.csv").read_text()
+    assert not [text for text in ("=1+1", "-x", "@x") if text in table]
+    assert table.count("\n") > 200
+    assert world.plan().plan.changes == ()
+    before = contents(world)
+    make(world, {"contact": [{"firstName": "Cas", "workEmailAddress1": "cas@example.com"}]})
+    assert entries_of(export(world, kinds=("contact",))) == 1
+    world.environ = environ
+    after = contents(world)
+    assert all(after[name].startswith(data) for name, data in before.items())
+    assert world.plan().plan.changes == ()

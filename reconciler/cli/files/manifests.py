@@ -11,6 +11,7 @@ from shutil import rmtree
 
 from reconciler.cli import signals
 from reconciler.errors import FileError
+from reconciler.manifest.sources import SUFFIXES
 
 
 def write_manifests(folder: Path, new: Mapping[str, bytes], grown: Mapping[str, tuple[bytes, bytes]]) -> None:
@@ -53,7 +54,7 @@ def _whole(folder: Path, new: Mapping[str, bytes]) -> None:
 
 def _into(folder: Path, new: Mapping[str, bytes]) -> None:
     # What manifests name comes first, or a manifest would name what is not there.
-    for name, data in sorted(new.items(), key=lambda one: ("/" not in one[0], one[0])):
+    for name, data in sorted(new.items(), key=lambda one: (one[0].endswith(SUFFIXES), one[0])):
         temporary = (folder / name).with_name(f".{Path(name).name}.{token_hex(8)}")
         try:
             _write(temporary, data)

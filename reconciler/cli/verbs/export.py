@@ -19,6 +19,7 @@ from reconciler.manifest.entries import sections
 from reconciler.manifest.sources import SUFFIXES
 from reconciler.manifest.written.files import contents_of, files_of, names_of
 from reconciler.manifest.written.merging import appended
+from reconciler.manifest.written.rosters import rostered
 from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
@@ -123,7 +124,8 @@ def files(folder: Path, there: Iterable[str], found: Exported) -> tuple[dict[str
     for scope, entries in found.entries:
         if not entries:
             continue
-        for name in names_of(scope, there):
+        # Many new ones are a roster, which is a file of its own.
+        for name in () if rostered(scope, entries) else names_of(scope, there):
             data = read_file(folder / name)
             after = appended(data, scope, entries)
             if after is not None:

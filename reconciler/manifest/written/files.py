@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from reconciler.core.export import Exported
 from reconciler.core.values.content import placeholder
-from reconciler.manifest.written import yamltext
+from reconciler.manifest.written import rosters, yamltext
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
@@ -52,9 +52,11 @@ def groups(entries: Iterable[Exported]) -> tuple[Group, ...]:
 
 def head(scope: Scope) -> str:
     """Return how a manifest of a scope begins, up to its entries."""
-    return (
-        f"{_HEADER}version: 1\nworkspace: {yamltext.quoted(scope.workspace)}\n\n{KINDS[scope.kind].plural}:\n"
-    )
+    return f"{_start(scope)}{KINDS[scope.kind].plural}:\n"
+
+
+def _start(scope: Scope) -> str:
+    return f"{_HEADER}version: 1\nworkspace: {yamltext.quoted(scope.workspace)}\n\n"
 
 
 def parts(entries: Iterable[Exported]) -> Iterator[list[Group]]:
@@ -114,10 +116,17 @@ def content_data(one: Exported) -> bytes:
 def files_of(scope: Scope, entries: Sequence[Exported], taken: Iterable[str] = ()) -> tuple[File, ...]:
     """Return the new files of a scope; none has a name that is taken, in any letter case."""
     names = {name.casefold() for name in taken}
+    stem = f"{scope.workspace}-{KINDS[scope.kind].plural}"
     found = []
-    for part in parts(entries):
-        name = _free(f"{scope.workspace}-{KINDS[scope.kind].plural}", names)
-        found.append(File(name, (head(scope) + section(part)).encode()))
+    rows = rosters.rostered(scope, entries)
+    for some in rosters.parts(rows, _FILE_MAX):
+        name = _free(stem, names)
+        table = f"{name.removesuffix('.yaml')}.csv"
+        found.append(File(table, rosters.table(some).encode()))
+        found.append(File(name, (_start(scope) + rosters.template(scope, some, table)).encode()))
+    known = {one.address for one in rows}
+    rest = parts(one for one in entries if one.address not in known)
+    found += [File(_free(stem, names), (head(scope) + section(part)).encode()) for part in rest]
     return (*found, *contents_of(entries))
 
 
@@ -128,7 +137,7 @@ def contents_of(entries: Iterable[Exported]) -> tuple[File, ...]:
 
 def _free(stem: str, taken: set[str]) -> str:
     number, name = 1, f"{stem}.yaml"
-    while name.casefold() in taken:
+    while not taken.isdisjoint({name.casefold(), f"{name.casefold().removesuffix('.yaml')}.csv"}):
         number += 1
         name = f"{stem}-{number}.yaml"
     taken.add(name.casefold())
