@@ -32,7 +32,7 @@ from reconciler.core.select import Selection
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.manifest.load import load
-from reconciler.manifest.sources import find
+from reconciler.manifest.sources import EMPTY, find
 from reconciler.manifest.variables import Unset
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
@@ -234,9 +234,9 @@ def declared_so_far(settings: Settings, environ: Mapping[str, str]) -> Desired:
 
 
 def _holds_manifests(path: Path, root: Path) -> bool:
-    """Whether a source is to be read: an empty folder, and one that is not there yet, hold nothing."""
-    empty = not path.exists() or (path.is_dir() and not path.is_symlink() and not any(path.iterdir()))
-    return not empty or bool(find([path], root)[0])
+    """Whether a source is to be read: a folder that is not there yet, or has no manifest, holds nothing."""
+    _, problems = find([path], root)
+    return path.exists() and not any(one.what == EMPTY for one in problems)
 
 
 async def export(

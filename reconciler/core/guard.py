@@ -4,9 +4,11 @@ Consent is a number for one run, never a switch: whoever allows 41 deletes has s
 """
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
+from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.kinds import KINDS, children
 from reconciler.model.plans import Plan, Reason, Verdict
@@ -27,12 +29,19 @@ class Consent(Struct, frozen=True):
     updates: int = 0
 
 
-def guard(plan: Plan, limits: GuardLimits, consent: Consent, missing: Missing = frozenset()) -> Verdict:
-    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1, G1 to G6.
+def guard(
+    plan: Plan,
+    limits: GuardLimits,
+    consent: Consent,
+    missing: Missing = frozenset(),
+    placeholders: AbstractSet[Address] = frozenset(),
+) -> Verdict:
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G6.
 
-    `missing` are the kinds and actions that this deployment does not offer.
+    `missing` are the kinds and actions that this deployment does not offer; `placeholders` the addresses
+    whose declared content stands for one that nobody has provided yet.
     """
-    reasons = [*_not_offered(plan, missing), *_incomplete(plan)]
+    reasons = [*_not_offered(plan, missing), *_unprovided(plan, placeholders), *_incomplete(plan)]
     if plan.count("delete") > consent.deletes:
         reasons += _deletes(plan, limits)
     if sum(1 for change in plan.changes if _recreates(change)) > consent.creates:
@@ -65,6 +74,17 @@ def _not_offered(plan: Plan, missing: Missing) -> Iterator[Reason]:
                 f"leave them out with --except kind:{scope.kind}, or correct capabilities in service.profile"
             )
             yield Reason("C1", str(scope), len(addresses), 0, what, step)
+
+
+def _unprovided(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[Reason]:
+    """Say which writes would upload the placeholder of an export (rule C2). No consent lifts it."""
+    for scope in _scopes(plan):
+        changes = (one for one in plan.scoped(scope) if not isinstance(one, Delete))
+        addresses = [str(one.address) for one in changes if one.address in placeholders]
+        if addresses:
+            what = f"the plan would upload the placeholder of an export as content: {_named(addresses)}."
+            step = "put the real content into its file, or leave these out with --except"
+            yield Reason("C2", str(scope), len(addresses), 0, what, step)
 
 
 def _incomplete(plan: Plan) -> Iterator[Reason]:

@@ -16,6 +16,7 @@ from reconciler.parsing.build import shown
 from reconciler.parsing.tree import BYTES_MAX
 
 SUFFIXES = (".yaml", ".yml", ".json")
+EMPTY = "no manifest is in this folder."
 _DEPTH_MAX = 30  # folders inside each other
 
 
@@ -36,7 +37,7 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...],
         found.update((path, ManifestFile(path, named(path, root))) for path in paths)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
-            problems.append(Problem(named(source, root), 0, 0, "no manifest is in this folder.", hint))
+            problems.append(Problem(named(source, root), 0, 0, EMPTY, hint))
     if not sources:
         problems.append(Problem("manifests", 0, 0, "no manifest is named.", "name a folder or a file"))
     ordered = sorted(found.values(), key=lambda source: source.path.parts)

@@ -21,6 +21,7 @@ from reconciler.core.plan import make_plan
 from reconciler.core.recover import Unfinished, doubtful
 from reconciler.core.removed import with_forgotten
 from reconciler.core.scopes import Moment
+from reconciler.core.values.content import is_placeholder
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
 from reconciler.model.outcomes import Outcome
@@ -104,7 +105,9 @@ def moment_of(context: ReadContext, now: datetime, salt: str) -> Moment:
 
 def judged(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
     """Return whether a plan is safe, by the guard of the settings and what the service can do."""
-    return guard(plan, context.settings.guard, consent, context.missing)
+    contents = ((one, entity.content) for one, entity in context.desired.entities.items())
+    unprovided = {one for one, content in contents if content is not None and is_placeholder(content.data)}
+    return guard(plan, context.settings.guard, consent, context.missing, unprovided)
 
 
 @asynccontextmanager

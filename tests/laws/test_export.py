@@ -50,6 +50,13 @@ resources = st.fixed_dictionaries(
         "derefUri": st.just("YSxiCg=="),
     }
 )
+KEY = "a-key-that-nobody-sees-4711"
+ON_CALL = {
+    "name": "on-call",
+    "url": "https://replies.example.com/whispir",
+    "auth": {"type": "httpheader", "key": KEY},
+    "email": "oncall@example.com",
+}
 RESOURCE = {"name": "rota.csv", "scope": "private", "mimeType": "text/csv", "derefUri": "YSxiCg=="}
 DEVICE = {
     "deviceName": "Phone",
@@ -187,18 +194,24 @@ def test_kinds_of_the_account_and_of_a_project_are_exported(tmp_path: Path, form
     profile = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
     world = World(
         tmp_path,
-        SandboxConfig(callback_targets="any"),
+        SandboxConfig(callback_check=False),
         service={"format": form, "profile": str(profile)},
         changes={"variables": ("*",)},
         collections=rows_of(load_profile(str(profile))),
     )
     try:
         hello = {"name": "hello", "subject": "A word", "body": "=1+1 ${env:HOME}", "type": "defaultReply"}
-        assert make(world, {"template": [hello], "resource": [RESOURCE]}) == 2
+        assert make(world, {"template": [hello], "resource": [RESOURCE], "callback": [ON_CALL]}) == 3
         found = export(world, kinds=("template", "resource", "callback"))
-        assert entries_of(found) == 2
+        assert entries_of(found) == 3
+        assert ("withheld", "auth.key") in {(one.reason, one.field) for one in found.left}
+        assert KEY.encode() not in b"".join(contents(world).values())
         assert world.plan().plan.changes == ()
         assert not world.apply()[0].plan.changes
+        manifest = world.root / "manifests" / "default-resources.yaml"
+        manifest.write_text(manifest.read_text().replace("scope: private", "scope: public"))
+        (reason,) = world.plan().verdict.reasons
+        assert (reason.rule, reason.count) == ("C2", 1)
     finally:
         KINDS.bring(())
 

@@ -42,6 +42,8 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "zip": ("application/zip",),
     "gz": ("application/gzip",),
 }
+# No content of anybody's begins so; it is looked for in what would be sent.
+_PLACEHOLDER = "reconciler export could not read this content. Put the real file here."
 _LINE_ENDS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,5})$")
 
@@ -82,8 +84,9 @@ def check_content(media: str, data: bytes) -> Finding | None:
     return reader(media, text.removeprefix("\ufeff"))
 
 
-def placeholder(media: str, sentence: str) -> bytes:
-    """Return bytes that pass for this type and say `sentence`, where it can hold one."""
+def placeholder(media: str) -> bytes:
+    """Return bytes that pass for this type, and that are never sent (rule C2)."""
+    sentence = _PLACEHOLDER
     marks = [mark + sentence.encode() for mark, _ in _MARKS]
     forms = (f"{sentence}\n", json.dumps({"placeholder": sentence}), f"<placeholder>{sentence}</placeholder>")
     for data in (*(form.encode() for form in forms), *marks):
@@ -91,6 +94,11 @@ def placeholder(media: str, sentence: str) -> bytes:
         if finding is None or not finding.impossible:
             return data
     raise AssertionError(media)  # the first form passes for every type without a check
+
+
+def is_placeholder(data: bytes) -> bool:
+    """Whether these bytes are what an export wrote in the place of content that it could not read."""
+    return _PLACEHOLDER.encode() in data[: len(_PLACEHOLDER) + 50]
 
 
 def _seen(mark: str) -> str:

@@ -20,7 +20,6 @@ _HEADER = (
     "# Written by `reconciler export`. It is yours now: a later export adds what is new,\n"
     "# and changes nothing that stands here.\n"
 )
-_SENTENCE = "The service does not show its content. Put the real file here."
 
 
 class File(Struct, frozen=True):
@@ -110,7 +109,7 @@ def content_name(one: Exported) -> str:
 
 def content_data(one: Exported) -> bytes:
     """Return what stands in that file until somebody provides the real one."""
-    return placeholder(str(one.fields.get("mimeType", "")), _SENTENCE)
+    return placeholder(str(one.fields.get("mimeType", "")))
 
 
 def files_of(scope: Scope, entries: Sequence[Exported], taken: Iterable[str] = ()) -> tuple[File, ...]:

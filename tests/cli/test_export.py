@@ -1,0 +1,77 @@
+"""export as a process against a sandbox behind a port."""
+
+import json
+import os
+import stat
+
+from cli.hands import Project, Service
+
+
+def applied(project: Project, service: Service) -> None:
+    """The example is live, and its manifests are gone."""
+    assert project.run(service, "apply", "--yes").returncode == 0
+    project.manifest.unlink()
+
+
+def test_what_is_exported_plans_empty_and_is_written_once(project: Project, service: Service) -> None:
+    """Day one: export, validate, plan; and the day after nothing is new."""
+    applied(project, service)
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "variables: [DEVICE_*]\n")
+    writes = service.writes()
+
+    found = json.loads(project.run(service, "export", "--devices", "--format", "json").stdout)
+    environ = {one["name"]: "token" for one in found["variables"]}
+    planned = project.run(service, "plan", "--format", "json", env=environ)
+    again = project.run(service, "export", "--devices", env=environ)
+
+    assert {one["address"] for one in found["entries"]} >= {"contact/default/jane-doe"}, found
+    assert found["outcome"] == "done"
+    assert len(environ) == 1
+    assert all(one["allowed"] for one in found["variables"])
+    assert json.loads(planned.stdout)["counts"]["creates"] == 0, planned.stdout
+    assert json.loads(planned.stdout)["counts"]["deletes"] == 0
+    assert again.stdout.startswith("exported nothing new, in ")
+    assert service.writes() == writes
+
+
+def test_an_export_tells_whom_it_left_out(project: Project, service: Service) -> None:
+    """By id and reason; the exit code is 0, because everything else was exported."""
+    service.call("POST", "/contacts", {"firstName": "Ann"})
+    project.manifest.unlink()
+
+    done = project.run(service, "export")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        "! 1 live entity: not exported: no field to recognize it by.\n    contact in default, id "
+        in done.stdout
+    )
+
+
+def test_files_have_the_usual_rights_and_no_file_is_overwritten(project: Project, service: Service) -> None:
+    """A manifest is reviewed by others; and whoever has a file of our name keeps it."""
+    applied(project, service)
+    there = project.folder / "people" / "default-contacts.yaml"
+    there.parent.mkdir()
+    there.write_text("version: 1\nworkspace: default\n")
+
+    done = project.run(service, "export", "--into", "people", "--only", "contact")
+
+    assert done.returncode == 0, done.stderr
+    assert there.read_text() == "version: 1\nworkspace: default\n"
+    written = there.with_name("default-contacts-2.yaml")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(written.stat().st_mode) == 0o666 & ~umask
+    assert {one.name for one in there.parent.iterdir()} == {there.name, written.name}
+
+
+def test_a_selector_or_a_zone_that_does_not_exist_is_named(project: Project, service: Service) -> None:
+    wrong = project.run(service, "export", "--only", "contatc")
+    zone = project.run(service, "export", "--timezone", "Australia/Melburne")
+
+    assert (wrong.returncode, zone.returncode) == (64, 64)
+    assert "--only: 'contatc' selects nothing; did you mean contacts?" in wrong.stderr
+    assert "'Australia/Melburne' is not the name of a time zone" in zone.stderr
+    assert service.requests() == []

@@ -1,0 +1,101 @@
+"""What is live becomes entries: who is exported, under which name, and who is told."""
+
+from collections.abc import Mapping
+
+from core.build import RULES
+from msgspec import structs
+
+from reconciler.core.export import Export, Wishes, export
+from reconciler.manifest.ignores import known_fields
+from reconciler.model.address import Address
+from reconciler.model.documents import Place, Scalar
+from reconciler.model.entities import Entity
+from reconciler.model.settings import Identity
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
+
+OPS = Scope("contact", "ops")
+NOTHING = Desired({}, frozenset())
+PLAIN = structs.replace(RULES, mark="", identity=Identity())
+
+
+def person(remote_id: str, mail: str = "", **fields: Scalar) -> LiveEntity:
+    every = {"firstName": "Ann", **fields, **({"workEmailAddress1": mail} if mail else {})}
+    return LiveEntity("contact", "ops", remote_id, every)
+
+
+def exported(
+    *rows: LiveEntity,
+    declared: Desired = NOTHING,
+    records: Mapping[Address, RecordedEntity] | None = None,
+    zone: str = "",
+) -> Export:
+    wishes = Wishes(zone, known_fields({}))
+    return export({OPS: rows}, declared, Recorded(records or {}), PLAIN, wishes)
+
+
+def names(found: Export) -> dict[str, str]:
+    return {one.remote_id: one.address.name for one in found.entries}
+
+
+def told(found: Export, reason: str) -> list[str]:
+    return [one.subject for one in found.left if one.reason == reason]
+
+
+def test_a_name_is_that_of_the_record_else_what_somebody_is_called() -> None:
+    """An export after a lost folder gives everybody the name that the store, and so the plan, knows."""
+    address = Address("contact/ops/the-boss")
+    records = {address: RecordedEntity(address, "A1")}
+    rows = (person("A1", "a@example.com"), person("A2", "b@example.com"), person("A3", "c@example.com"))
+
+    found = exported(*rows, records=records)
+
+    assert names(found) == {"A1": "the-boss", "A2": "ann", "A3": "ann-2"}
+    assert found == exported(*reversed(rows), records=records)
+
+
+def test_a_name_is_never_a_whole_address() -> None:
+    """Names stand in plans, logs and file names."""
+    row = LiveEntity("contact", "ops", "A1", {"workEmailAddress1": "jo.li@example.com"})
+    assert names(exported(row)) == {"A1": "jo-li"}
+
+
+def test_a_name_that_is_declared_is_not_given_again() -> None:
+    address = Address("contact/ops/ann")
+    entity = Entity(address, {"workEmailAddress1": "old@example.com"}, Place("a.yaml"))
+    found = exported(person("A1", "a@example.com"), declared=Desired({address: entity}, frozenset({OPS})))
+    assert names(found) == {"A1": "ann-2"}
+
+
+def test_whoever_is_declared_is_not_exported_again() -> None:
+    """Recognized as a plan recognizes them: whatever the letter case of the address."""
+    address = Address("contact/ops/somebody")
+    entity = Entity(address, {"workEmailAddress1": "A@example.com"}, Place("a.yaml"))
+    found = exported(person("A1", "a@example.com"), declared=Desired({address: entity}, frozenset({OPS})))
+    assert (found.entries, found.left, found.declared) == ((), (), 1)
+
+
+def test_whoever_cannot_be_recognized_is_told_by_id_and_not_exported() -> None:
+    """A plan would make a second one of each."""
+    found = exported(person("A1"), person("A2", "b@example.com"), person("A3", "B@example.com"))
+    assert found.entries == ()
+    assert told(found, "identity") == ["contact in ops, id A1"]
+    assert told(found, "twice") == ["contact in ops, id A2", "contact in ops, id A3"]
+
+
+def test_a_time_zone_is_written_where_its_offset_fits() -> None:
+    """The service shows an offset; +10 may be Melbourne, and +8 is not."""
+    rows = (
+        person("A1", "a@example.com", timezone="+10"),
+        person("A2", "b@example.com", firstName="Bo", timezone="+8"),
+    )
+    found = exported(*rows, zone="Australia/Melbourne")
+    assert [one.fields.get("timezone") for one in found.entries] == ["Australia/Melbourne", None]
+    assert told(found, "zone") == ["contact/ops/bo"]
+    assert told(exported(*rows), "zone") == ["contact/ops/ann", "contact/ops/bo"]
+
+
+def test_a_field_that_manifests_do_not_know_is_told() -> None:
+    found = exported(person("A1", "a@example.com", shoeSize="9"))
+    assert [(one.subject, one.field) for one in found.left if one.reason == "unknown"] == [
+        ("contact/ops/ann", "shoeSize")
+    ]
