@@ -45,7 +45,7 @@ from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.carrying import KeepUndo, Task, carry_out
-from reconciler.work.exporting import Exported, ExportWishes, exported
+from reconciler.work.exporting import ExportResult, ExportWishes, exported
 from reconciler.work.held import Observer, reading, take_service_lock, writing
 from reconciler.work.planning import Planned, judged, plan_afresh
 from reconciler.work.settling import settle
@@ -246,7 +246,7 @@ async def export(
     *,
     scopes: Collection[Scope],
     wishes: ExportWishes,
-) -> Exported:
+) -> ExportResult:
     """Return what is live in these scopes as entries of manifests, without what is declared. Only GETs.
 
     Raises ServiceError where anything could not be read completely: then nothing is exported.

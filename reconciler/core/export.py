@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.core import zones
-from reconciler.core.match import Index, former_names, match
+from reconciler.core.match import Index, Recognized, former_names, match
 from reconciler.core.normalize import identity_key
 from reconciler.core.rules import Key, Rules
 from reconciler.core.slug import slug
@@ -205,10 +205,10 @@ class _Work:
         return list(names.given(KINDS[scope.kind], fresh, owners, self._mark(scope.kind)))
 
     def _undeclared_inside(
-        self, scope: Scope, found: Mapping[Address, object], owner: str, rows: Sequence[LiveEntity]
+        self, scope: Scope, found: Mapping[Address, Recognized], owner: str, rows: Sequence[LiveEntity]
     ) -> None:
         """Tell what belongs to a declared entity and is not declared: its file is left as it is."""
-        above = next(one for one, hit in found.items() if hit.live.remote_id == owner)  # type: ignore[attr-defined]
+        above = next(one for one, hit in found.items() if hit.live.remote_id == owner)
         entities, keys = self._entities[scope, above.name], self._rules.keys(scope.kind)
         matches = match(entities, rows, self._records[scope], keys=keys, former=former_names(entities))
         there = {hit.live.remote_id for hit in matches.found.values()}

@@ -11,8 +11,7 @@ from functools import partial
 from msgspec import Struct
 
 from reconciler.apply.context import ReadContext
-from reconciler.core.export import Export, Left, Wishes, export
-from reconciler.core.export import Exported as Entry
+from reconciler.core.export import Export, Exported, Left, Wishes, export
 from reconciler.live.everything import Whole, read_everything
 from reconciler.manifest.ignores import known_fields
 from reconciler.manifest.load import extras_of
@@ -29,20 +28,20 @@ class ExportWishes(Struct, frozen=True):
     look: bool = False
 
 
-class Exported(Struct, frozen=True):
+class ExportResult(Struct, frozen=True):
     """Entries by scope, in order; what was left out; and how little or much was read.
 
     `untold` are the scopes in which nobody knows what belongs to the entities, with their number.
     """
 
-    entries: tuple[tuple[Scope, tuple[Entry, ...]], ...]
+    entries: tuple[tuple[Scope, tuple[Exported, ...]], ...]
     left: tuple[Left, ...]
     declared: int
     untold: tuple[tuple[Scope, int], ...]
     calls: int
 
 
-async def exported(context: ReadContext, scopes: Collection[Scope], wishes: ExportWishes) -> Exported:
+async def exported(context: ReadContext, scopes: Collection[Scope], wishes: ExportWishes) -> ExportResult:
     """Return what is live in these scopes as entries, without what is declared. Raises ServiceError."""
     target = await target_of(context, Desired({}, frozenset(scopes)))
     ids = {one.alias: one.id for one in target.workspaces}
@@ -80,7 +79,7 @@ def _sieved(
     scopes: list[Scope],
     wholes: dict[Scope, Whole],
     extras: dict[str, tuple[str, ...]],
-) -> Exported:
+) -> ExportResult:
     left = list(made.left)
     entries = []
     for scope in scopes:
@@ -98,4 +97,4 @@ def _sieved(
     # What was said about an entry that is not exported after all is said by its refusal.
     kept = (one for one in left if one.field == "" or "/" not in one.subject or one.subject in there)
     calls = sum(context.client.calls.values())
-    return Exported(tuple(entries), tuple(sorted(set(kept))), made.declared, untold, calls)
+    return ExportResult(tuple(entries), tuple(sorted(set(kept))), made.declared, untold, calls)

@@ -2,9 +2,11 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,15 +15,14 @@ from world import World
 from reconciler import pipeline
 from reconciler.cli.sandbox_rows import rows_of
 from reconciler.core.export import WHOLE, Exported
-from reconciler.errors import Rejected
+from reconciler.errors import Rejected, Unavailable
 from reconciler.manifest.written.files import files_of, names_of
 from reconciler.manifest.written.merging import appended
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile
-from reconciler.work.exporting import Exported as Outcome
-from reconciler.work.exporting import ExportWishes
+from reconciler.work.exporting import ExportResult, ExportWishes
 
 texts = st.one_of(
     st.sampled_from(
@@ -89,7 +90,9 @@ def make(world: World, rows: Mapping[str, list[dict[str, Any]]], phones_of: int 
     return count
 
 
-def export(world: World, *, kinds: tuple[str, ...] = ("contact", "resource"), look: bool = True) -> Outcome:
+def export(
+    world: World, *, kinds: tuple[str, ...] = ("contact", "resource"), look: bool = True
+) -> ExportResult:
     """Export these kinds of the workspace default into the folder of manifests, beside what is there."""
     before = len(world.wire.sent)
     declared = pipeline.declared_so_far(world.settings, world.environ)
@@ -131,7 +134,7 @@ def contents(world: World) -> dict[str, bytes]:
     return {str(one): one.read_bytes() for one in sorted(world.root.rglob("*")) if one.is_file()}
 
 
-def entries_of(found: Outcome) -> int:
+def entries_of(found: ExportResult) -> int:
     return sum(len(entries) for _, entries in found.entries)
 
 
@@ -244,3 +247,38 @@ def test_many_people_are_a_roster_that_plans_empty(tmp_path: Path) -> None:
     after = contents(world)
     assert all(after[name].startswith(data) for name, data in before.items())
     assert world.plan().plan.changes == ()
+
+
+class Changing(httpx2.AsyncBaseTransport):
+    """A service whose list has another length on every page but the first."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self.inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await self.inner.handle_async_request(request)
+        if request.url.params.get("offset", "0") == "0":
+            return answer
+        data = (await answer.aread()).replace(b"of 55", b"of 56")
+        headers = {key: value for key, value in answer.headers.items() if key != "content-length"}
+        return httpx2.Response(answer.status_code, headers=headers, content=data)
+
+
+def test_a_list_that_changes_all_the_time_is_not_exported(tmp_path: Path) -> None:
+    """Whoever was missed would look like nobody, so nothing is exported and nothing written."""
+    world = World(tmp_path, SandboxConfig(contacts=55))
+    world.outside = replace(world.outside, connections=Changing(world.wire))
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        export(world, kinds=("contact",))
+
+    assert raised.group_contains(Unavailable, match="the list of contacts in default changed")
+    assert not (tmp_path / "manifests").exists()
+
+
+def test_a_list_is_read_once_and_devices_are_looked_for_where_that_is_asked_for(tmp_path: Path) -> None:
+    """The service allows a few requests a second: a call for twenty people, and one more for the end."""
+    world = World(tmp_path, SandboxConfig(contacts=55))
+
+    assert export(world, kinds=("contact",), look=False).untold == ((Scope("contact", "default"), 55),)
+    assert world.sent()["GET"] <= 55 // 20 + 3

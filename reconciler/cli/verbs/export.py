@@ -25,7 +25,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
 from reconciler.report.export import Summary, export_lines, export_values
 from reconciler.report.messages import report_json
-from reconciler.work.exporting import Exported, ExportWishes
+from reconciler.work.exporting import ExportResult, ExportWishes
 
 Grown = dict[str, tuple[bytes, bytes]]
 
@@ -117,7 +117,7 @@ def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
     return [one for one in every if one in chosen or not chosen]
 
 
-def files(folder: Path, there: Iterable[str], found: Exported) -> tuple[dict[str, bytes], Grown]:
+def files(folder: Path, there: Iterable[str], found: ExportResult) -> tuple[dict[str, bytes], Grown]:
     """Return the new files, and those of ours that grow: what was read of each, and what it becomes."""
     new: dict[str, bytes] = {}
     grown: Grown = {}

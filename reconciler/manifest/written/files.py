@@ -22,21 +22,21 @@ _HEADER = (
 )
 
 
-class File(Struct, frozen=True):
+class WrittenFile(Struct, frozen=True):
     """One file of an export, its name relative to the folder."""
 
     name: str
     data: bytes
 
 
-class Group(Struct, frozen=True):
+class EntryGroup(Struct, frozen=True):
     """One entry at the top of a manifest, with what belongs to it."""
 
     entry: Exported
     inside: tuple[Exported, ...] = ()
 
 
-def groups(entries: Iterable[Exported]) -> tuple[Group, ...]:
+def groups(entries: Iterable[Exported]) -> tuple[EntryGroup, ...]:
     """Return entries with what belongs to them, in the order of their addresses."""
     below: dict[Address, list[Exported]] = {}
     for one in sorted(entries, key=lambda one: one.address):
@@ -45,7 +45,7 @@ def groups(entries: Iterable[Exported]) -> tuple[Group, ...]:
     for top, ones in sorted(below.items()):
         entry = next((one for one in ones if one.address == top), None)
         if entry is not None:
-            found.append(Group(entry, tuple(one for one in ones if one is not entry)))
+            found.append(EntryGroup(entry, tuple(one for one in ones if one is not entry)))
     return tuple(found)
 
 
@@ -58,9 +58,9 @@ def _start(scope: Scope) -> str:
     return f"{_HEADER}version: 1\nworkspace: {yamltext.quoted(scope.workspace)}\n\n"
 
 
-def parts(entries: Iterable[Exported]) -> Iterator[list[Group]]:
+def parts(entries: Iterable[Exported]) -> Iterator[list[EntryGroup]]:
     """Yield the entries of a scope, in parts that fit into a file each."""
-    part: list[Group] = []
+    part: list[EntryGroup] = []
     size = 0
     for group in groups(entries):
         length = len(entry_text(group))
@@ -73,12 +73,12 @@ def parts(entries: Iterable[Exported]) -> Iterator[list[Group]]:
         yield part
 
 
-def section(part: Sequence[Group]) -> str:
+def section(part: Sequence[EntryGroup]) -> str:
     """Return the text of entries, as it stands below the key of their section."""
     return "".join(map(entry_text, part))
 
 
-def entry_text(group: Group) -> str:
+def entry_text(group: EntryGroup) -> str:
     """Return one entry as lines of a manifest."""
     body = _body(group.entry)
     for one in group.inside:
@@ -112,7 +112,7 @@ def content_data(one: Exported) -> bytes:
     return placeholder(str(one.fields.get("mimeType", "")))
 
 
-def files_of(scope: Scope, entries: Sequence[Exported], taken: Iterable[str] = ()) -> tuple[File, ...]:
+def files_of(scope: Scope, entries: Sequence[Exported], taken: Iterable[str] = ()) -> tuple[WrittenFile, ...]:
     """Return the new files of a scope; none has a name that is taken, in any letter case."""
     names = {name.casefold() for name in taken}
     stem = f"{scope.workspace}-{KINDS[scope.kind].plural}"
@@ -121,17 +121,17 @@ def files_of(scope: Scope, entries: Sequence[Exported], taken: Iterable[str] = (
     for some in rosters.parts(rows, _FILE_MAX):
         name = _free(stem, names)
         table = f"{name.removesuffix('.yaml')}.csv"
-        found.append(File(table, rosters.table(some).encode()))
-        found.append(File(name, (_start(scope) + rosters.template(scope, some, table)).encode()))
+        found.append(WrittenFile(table, rosters.table(some).encode()))
+        found.append(WrittenFile(name, (_start(scope) + rosters.template(scope, some, table)).encode()))
     known = {one.address for one in rows}
     rest = parts(one for one in entries if one.address not in known)
-    found += [File(_free(stem, names), (head(scope) + section(part)).encode()) for part in rest]
+    found += [WrittenFile(_free(stem, names), (head(scope) + section(part)).encode()) for part in rest]
     return (*found, *contents_of(entries))
 
 
-def contents_of(entries: Iterable[Exported]) -> tuple[File, ...]:
+def contents_of(entries: Iterable[Exported]) -> tuple[WrittenFile, ...]:
     """Return the files that stand for payloads nobody can read."""
-    return tuple(File(content_name(one), content_data(one)) for one in entries if one.content)
+    return tuple(WrittenFile(content_name(one), content_data(one)) for one in entries if one.content)
 
 
 def _free(stem: str, taken: set[str]) -> str:
