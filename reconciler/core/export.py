@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.core import zones
-from reconciler.core.match import Index, Recognized, former_names, match
+from reconciler.core.match import Index, former_names, match
 from reconciler.core.normalize import identity_key
 from reconciler.core.rules import Key, Rules
 from reconciler.core.slug import slug
@@ -151,9 +151,10 @@ class _Work:
         self._entities: dict[tuple[Scope, str], list[Entity]] = defaultdict(list)
         for one, entity in declared.entities.items():
             self._entities[Scope.of(one), one.parent].append(entity)
-        self._records: dict[Scope, dict[Address, RecordedEntity]] = defaultdict(dict)
+        # By what they belong to as well: one map of all devices for each contact would be quadratic.
+        self._records: dict[tuple[Scope, str], dict[Address, RecordedEntity]] = defaultdict(dict)
         for one, record in recorded.entities.items():
-            self._records[Scope.of(one)][one] = record
+            self._records[Scope.of(one), one.parent][one] = record
         self._there: set[str] = set()
         self._variables: set[str] = set()
         self.entries: list[Exported] = []
@@ -190,27 +191,26 @@ class _Work:
         inside: Mapping[tuple[str, str], Sequence[LiveEntity]],
     ) -> list[tuple[LiveEntity, str]]:
         """Return the rows that are to be exported, with their names."""
-        entities, records = self._entities[scope, parent], self._records[scope]
+        entities, records = self._entities[scope, parent], self._records[scope, parent]
         keys = self._rules.keys(scope.kind)
         matches = match(entities, rows, records, keys=keys, former=former_names(entities))
-        there = {hit.live.remote_id for hit in matches.found.values()}
-        self._there |= there
+        there = {hit.live.remote_id: one for one, hit in matches.found.items()}
+        self._there.update(there)
         self.declared += len(there)
         for (kind, owner), ones in inside.items():
             if owner in there:
-                self._undeclared_inside(Scope(kind, scope.workspace), matches.found, owner, ones)
+                self._undeclared_inside(Scope(kind, scope.workspace), there[owner], ones)
         fresh = self._recognizable(scope, entities, [row for row in rows if row.remote_id not in there])
         names = _Names({one.address.name for one in entities})
-        owners = {record.remote_id: one for one, record in records.items() if one.parent == parent}
+        owners = {record.remote_id: one for one, record in records.items()}
         return list(names.given(KINDS[scope.kind], fresh, owners, self._mark(scope.kind)))
 
-    def _undeclared_inside(
-        self, scope: Scope, found: Mapping[Address, Recognized], owner: str, rows: Sequence[LiveEntity]
-    ) -> None:
+    def _undeclared_inside(self, scope: Scope, above: Address, rows: Sequence[LiveEntity]) -> None:
         """Tell what belongs to a declared entity and is not declared: its file is left as it is."""
-        above = next(one for one, hit in found.items() if hit.live.remote_id == owner)
         entities, keys = self._entities[scope, above.name], self._rules.keys(scope.kind)
-        matches = match(entities, rows, self._records[scope], keys=keys, former=former_names(entities))
+        matches = match(
+            entities, rows, self._records[scope, above.name], keys=keys, former=former_names(entities)
+        )
         there = {hit.live.remote_id for hit in matches.found.values()}
         self.declared += len(there)
         self.left += [Left("inside", _subject(row)) for row in rows if row.remote_id not in there]

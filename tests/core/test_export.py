@@ -99,3 +99,19 @@ def test_a_field_that_manifests_do_not_know_is_told() -> None:
     assert [(one.subject, one.field) for one in found.left if one.reason == "unknown"] == [
         ("contact/ops/ann", "shoeSize")
     ]
+
+
+def test_a_new_device_of_a_declared_contact_is_told() -> None:
+    """Its entry stands in a file that people edit, and no export edits an entry."""
+    address = Address("contact/ops/ann")
+    entity = Entity(address, {"workEmailAddress1": "a@example.com"}, Place("a.yaml"))
+    device = LiveEntity("device", "ops", "D1", {"appId": "x", "deviceName": "y"}, parent_id="A1")
+    lost = LiveEntity("device", "ops", "D2", {"appId": "x", "deviceName": "y"}, parent_id="A2")
+    live = {OPS: (person("A1", "a@example.com"), person("A2")), Scope("device", "ops"): (device, lost)}
+    declared = Desired({address: entity}, frozenset({OPS}))
+
+    found = export(live, declared, Recorded({}), PLAIN, Wishes("", known_fields({})))
+
+    assert found.entries == ()
+    assert told(found, "inside") == ["device in ops, id D1"]
+    assert told(found, "above") == ["device in ops, id D2"]
