@@ -21,6 +21,7 @@ from reconciler.errors import Interrupted, ReconcilerError
 # Name, and the line in `reconciler --help`: shown without importing the module, so it is written here.
 COMMANDS = {
     "init": "Start a project: settings, a manifest, CI.",
+    "export": "Write what is live as manifests.",
     "validate": "Check settings and manifests offline, all problems at once.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
@@ -29,7 +30,6 @@ COMMANDS = {
     "resume": "Continue a run that did not finish.",
     "drift": "Show what others changed since the last apply.",
     "list": "List every entity: whose it is, where it is declared.",
-    "export": "Write what is live as manifests.",
     "show": "Show a saved plan.",
     "history": "Show who applied what, when, from which commit.",
     "lock": "Show who holds the lock of this stack.",
