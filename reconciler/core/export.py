@@ -70,6 +70,10 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "not exported: a declared entity has the same identity",
         "reconciler plan shows which",
     ),
+    "removed": (
+        "not exported: `removed:` of a manifest has its name",
+        "take the name out of `removed:` to export it",
+    ),
     "refused": (
         "not exported: a field that it needs has a value that manifests may not hold",
         "correct the field at the service, then export again",
@@ -102,6 +106,7 @@ WHOLE = (
     "identity",
     "twice",
     "declared",
+    "removed",
     "refused",
     "above",
     "inside",
@@ -155,6 +160,7 @@ class _Work:
         self._records: dict[tuple[Scope, str], dict[Address, RecordedEntity]] = defaultdict(dict)
         for one, record in recorded.entities.items():
             self._records[Scope.of(one), one.parent][one] = record
+        self._removed = declared.removed
         self._there: set[str] = set()
         self._variables: set[str] = set()
         self.entries: list[Exported] = []
@@ -203,7 +209,15 @@ class _Work:
         fresh = self._recognizable(scope, entities, [row for row in rows if row.remote_id not in there])
         names = _Names({one.address.name for one in entities})
         owners = {record.remote_id: one for one, record in records.items()}
-        return list(names.given(KINDS[scope.kind], fresh, owners, self._mark(scope.kind)))
+        given = names.given(KINDS[scope.kind], fresh, owners, self._mark(scope.kind))
+        return [(row, name) for row, name in given if not self._is_removed(row, name, parent)]
+
+    def _is_removed(self, row: LiveEntity, name: str, parent: str) -> bool:
+        """Whether a manifest says that it leaves: an export would bring it back, and contradict that."""
+        found = address.of(row.kind, row.workspace, name, parent=parent) in self._removed
+        if found:
+            self.left.append(Left("removed", _subject(row)))
+        return found
 
     def _undeclared_inside(self, scope: Scope, above: Address, rows: Sequence[LiveEntity]) -> None:
         """Tell what belongs to a declared entity and is not declared: its file is left as it is."""

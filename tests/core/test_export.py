@@ -115,3 +115,11 @@ def test_a_new_device_of_a_declared_contact_is_told() -> None:
     assert found.entries == ()
     assert told(found, "inside") == ["device in ops, id D1"]
     assert told(found, "above") == ["device in ops, id D2"]
+
+
+def test_whoever_leaves_the_manifests_is_told_and_not_brought_back() -> None:
+    """`removed:` and an entry of the same name contradict each other: `validate` would refuse the export."""
+    removed = Desired({}, frozenset(), removed={Address("contact/ops/ann"): Place("a.yaml", 4)})
+    found = exported(person("A1", "a@example.com"), person("A2", "b@example.com"), declared=removed)
+    assert names(found) == {"A2": "ann-2"}
+    assert told(found, "removed") == ["contact in ops, id A1"]
