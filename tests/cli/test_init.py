@@ -157,10 +157,15 @@ def test_the_result_validates_without_credentials_and_plans_with_them(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_next_steps_work_as_they_are_printed(tmp_path: Path, service: Service, name: str) -> None:
+def test_the_next_steps_work_as_they_are_printed(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, service: Service, name: str
+) -> None:
     """A hostile name of a folder is quoted; three lines at most."""
     env = {"RECONCILER_SERVICE_BASE_URL": service.address, **SECRETS}
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = tmp_path_factory.mktemp("bin") / "reconciler"  # a copy of the project has none installed
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler "$@"\n')
+    command.chmod(0o755)
+    path = f"{command.parent}:{os.environ['PATH']}"
 
     steps = begun(tmp_path, "--", name, env=env)["next"]
     ended = subprocess.run(
