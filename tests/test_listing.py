@@ -323,3 +323,33 @@ def test_a_rename_is_listed_once_under_its_new_name() -> None:
     )
 
     assert states(found) == {"contact/ops/new": "owned"}
+
+
+def test_a_device_of_a_renamed_contact_is_listed_by_its_new_name_though_nobody_declares_it() -> None:
+    """A plan deletes the one and forgets the other by the new name: a list that leaves them out hides both."""
+    moved = build.contact(
+        "ops/new", workEmailAddress1="a@example.com", controls=Controls(renamed_from="old"), devices=True
+    )
+    contacts, devices = Scope("contact", "ops"), Scope("device", "ops")
+    records = {
+        Address("contact/ops/old"): build.record("contact/ops/old", "A1", workEmailAddress1="a@example.com"),
+        Address("device/ops/old/phone"): build.record("device/ops/old/phone", "D1"),
+        Address("device/ops/old/tablet"): build.record("device/ops/old/tablet", "D2"),
+    }
+
+    found = rows(
+        Desired({moved.address: moved}, frozenset({contacts})),
+        Live(
+            {
+                contacts: (build.person("A1", workEmailAddress1="a@example.com"),),
+                devices: (build.phone("D1", "A1"),),
+            }
+        ),
+        Recorded(records, salt=build.STORE_SALT),
+    )
+
+    assert states(found) == {
+        "contact/ops/new": "owned",
+        "device/ops/new/phone": "owned",
+        "device/ops/new/tablet": "drifted",
+    }

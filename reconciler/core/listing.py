@@ -178,8 +178,10 @@ def _rows(desired: Desired, live: Live, recorded: Recorded, plan: Plan, rules: R
         yield make.row(one.address, one.remote_id, _headline(one.address.kind, one.before), owned=True)
     by_id = {(scope, row.remote_id): row for scope, rows in live.entities.items() for row in rows}
     read = {read.scope for read in live.reads}
-    for address, record in recorded.entities.items():
-        if address in desired.entities or address in plan.renames:
+    for recorded_as, record in recorded.entities.items():
+        # A device of a renamed contact is known by its new name, also where it is not declared (M6).
+        address = plan.renames.get(recorded_as, recorded_as)
+        if address in desired.entities:
             continue
         scope = Scope.of(address)
         row = by_id.get((scope, record.remote_id))
