@@ -291,6 +291,8 @@ def _sites(scope: Scope, readings: Iterable[Reading]) -> Iterator[Site]:
     """Yield every place of a scope where one of the readings stands."""
     for owner in _owners(scope):
         for attribute, value in ast.iter_fields(owner):
+            if not isinstance(value, ast.AST | list):
+                continue
             for reading in readings:
                 yield from _sites_in(scope, Site(scope.module, owner, attribute, 0, reading), value)
 
@@ -314,8 +316,10 @@ def _sites_in(scope: Scope, at: Site, value: Any) -> Iterator[Site]:
             yield from _site(scope, replace(at, start=start), entry)
     elif isinstance(value, list):
         for start in range(len(value) - len(nodes) + 1):
-            yield from _site(scope, replace(at, start=start), value[start : start + len(nodes)])
-    elif len(nodes) == 1 and not isinstance(at.owner, ast.Expr):
+            # Most are of another kind, and that is seen at once.
+            if _alike(nodes[0], value[start]):
+                yield from _site(scope, replace(at, start=start), value[start : start + len(nodes)])
+    elif len(nodes) == 1 and not isinstance(at.owner, ast.Expr) and _alike(nodes[0], value):
         yield from _site(scope, at, [value])
 
 
@@ -327,6 +331,10 @@ def _site(scope: Scope, at: Site, found: Sequence[Any]) -> Iterator[Site]:
         return
     if not fit.renamed or _renames(scope, fit.renamed):
         yield replace(at, fit=fit)
+
+
+def _alike(old: ast.AST, code: Any) -> bool:
+    return type(_bare(old)) is type(_bare(code))
 
 
 def _bare(node: Any) -> Any:
