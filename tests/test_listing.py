@@ -326,7 +326,7 @@ def test_a_rename_is_listed_once_under_its_new_name() -> None:
 
 
 def test_a_device_of_a_renamed_contact_is_listed_by_its_new_name_though_nobody_declares_it() -> None:
-    """A plan deletes the one and forgets the other by the new name: a list that leaves them out hides both."""
+    """A plan deletes the one and forgets the other by the new name: a list without them hides both."""
     moved = build.contact(
         "ops/new", workEmailAddress1="a@example.com", controls=Controls(renamed_from="old"), devices=True
     )

@@ -15,7 +15,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Scope
 
-LAW = settings(max_examples=effort.count(small=60, full=6000))
+LAW = settings(max_examples=effort.count(small=60, full=200))
 
 
 def listed(world: World) -> tuple[Inventory, Plan]:

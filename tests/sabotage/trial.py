@@ -1,19 +1,21 @@
 """Runs tests against changed sources, each time in a fork of a process that has imported all the rest.
 
-Most of the time of a short test run goes into starting Python, pytest and the libraries. Here this happens
-once: the process collects the tests, forgets the modules of this project, and then forks for each trial. The
-child imports the project again, with the changed sources in the place of those on the disk, and runs the
-tests. No file is written: the changed sources are in memory, or stand in a copy of the project whose process
-it is.
+Most of the time of a short test run goes into starting Python, pytest, the libraries and the project. Here
+this happens once: the process collects the tests, and then forks for each trial. The child gives the changed
+functions their new code (inplace.py) and runs the tests. Where something else changed, or nothing turned red,
+another child forgets the modules of this project and imports them again, with the changed sources in the
+place of those on the disk. No file is written: the changed sources are in memory, or stand in a copy of the
+project whose process it is.
 
 Belongs here: that process, and how it is asked. Not here: what is changed (defects.py,
 specification/mutants.py), and the copy for tests that start the project as a command (workshop.py).
 """
 
+import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -22,11 +24,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Literal, NamedTuple
 
 import pytest
 from _pytest.runner import runtestprotocol  # pytest has no public name for it
+from hypothesis import Phase, settings
+from sabotage.inplace import functions_below, put_in_place
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -38,7 +42,9 @@ _SERVING = "import sys; from sabotage.trial import serve; serve(int(sys.argv[1])
 _KEPT = frozenset(
     {__name__, "__main__", "conftest", "effort", "tally"}
 )  # the running process itself uses these
-_OPTIONS = ("-q", "--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
+_OPTIONS = ("-q", "--tb=line", "--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
+
+_PHASES = (Phase.explicit, Phase.generate)
 
 Verdict = Literal["green", "red", "error", "none"]
 
@@ -131,25 +137,58 @@ class _Server:
     def __init__(self, theirs: Connection) -> None:
         self._theirs = theirs
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        """Let the first example that fails be the verdict: nobody reads the smallest one."""
+        settings.register_profile("trial", settings(), phases=_PHASES)
+        settings.load_profile("trial")
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Answer jobs until nobody asks any more."""
-        _forget_the_conftests(session.config.pluginmanager)
-        _forget_the_project()
+        collected, functions = _by_name(session.items), functions_below(ROOT / "reconciler")
+        gc.collect()
+        gc.freeze()  # or the first collection in every child copies all that was imported
         while True:
             try:
                 job: Job = self._theirs.recv()
             except EOFError:
                 return True
-            self._theirs.send(_forked(session, job))
+            self._theirs.send(_result(session, collected, functions, job))
 
 
-def _forked(session: pytest.Session, job: Job) -> Result:
+def _result(
+    session: pytest.Session,
+    collected: Mapping[str, list[pytest.Item]],
+    functions: Sequence[FunctionType],
+    job: Job,
+) -> Result:
+    """Try it in place; and anew where that is not to be, or where nothing turned red."""
+    items = [item for test in job.tests for item in collected.get(test, ())]
+    # A folder or a file was not asked for by the name of a test; and without sources the disk has changed.
+    if job.sources and all(test in collected for test in job.tests):
+        result = _forked(lambda: _tried_in_place(items, functions, job))
+        if result.verdict == "red":
+            return result
+    return _forked(lambda: _tried_anew(session, job))
+
+
+def _by_name(items: Sequence[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """The cases of each test, named as they are asked for: by the path of the file, and the names within."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        _, _, name = item.nodeid.partition("::")
+        for one in {name, name.partition("[")[0]}:
+            found.setdefault(f"{item.path}::{one}", []).append(item)
+    return found
+
+
+def _forked(trial: Callable[[], Result]) -> Result:
     reading, writing = Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         try:
-            result = _tried(session, job)
+            result = trial()
         except BaseException as error:  # noqa: BLE001 - whatever it was, this process ends here
             result = Result("none", repr(error))
         writing.send(result)
@@ -164,8 +203,18 @@ def _forked(session: pytest.Session, job: Job) -> Result:
     return result._replace(cpu_s=used.ru_utime + used.ru_stime)
 
 
-def _tried(session: pytest.Session, job: Job) -> Result:
+def _tried_in_place(items: Sequence[pytest.Item], functions: Sequence[FunctionType], job: Job) -> Result:
     signal.alarm(hang_s)
+    sys.meta_path.insert(0, _Changed(job.sources))  # for modules that only a test imports
+    if not put_in_place(job.sources, functions):
+        return Result("none", "more than the inside of functions has changed")
+    return _ran(items, job)
+
+
+def _tried_anew(session: pytest.Session, job: Job) -> Result:
+    signal.alarm(hang_s)
+    _forget_the_conftests(session.config.pluginmanager)
+    _forget_the_project()
     sys.meta_path.insert(0, _Changed(job.sources))
     session.testsfailed = 0
     items = session.perform_collect(list(job.tests))
@@ -174,6 +223,11 @@ def _tried(session: pytest.Session, job: Job) -> Result:
     unread = job.sources.keys() - sys.modules.keys()
     if unread:
         return Result("none", f"no test imports {', '.join(sorted(unread))}")
+    return _ran(items, job)
+
+
+def _ran(items: Sequence[pytest.Item], job: Job) -> Result:
+    """Run the tests until the first that fails, or all."""
     red: set[str] = set()
     for item in items:
         signal.alarm(hang_s)
