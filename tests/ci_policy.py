@@ -100,9 +100,14 @@ def permissions(file: File) -> Found:
     """The token of a run that is taken over can do what it may, and no more."""
     if file.is_action:
         return
-    asked = [file.says.get("permissions")]
-    asked += [job["permissions"] for job in file.jobs.values() if "permissions" in job]
-    yield from (f"permissions {one}" for one in asked if one != {"contents": "read"})
+    if file.says.get("permissions") != {"contents": "read"}:
+        yield f"permissions {file.says.get('permissions')}"
+    for name, job in file.jobs.items():
+        asked = job.get("permissions", {"contents": "read"})
+        # Who writes an issue has nothing else: no secret, no action, and so no checkout.
+        alone = not _has_secrets(job) and not any("uses" in step for step in job["steps"])
+        if asked != {"contents": "read"} and not (asked == {"issues": "write"} and alone):
+            yield f"{name}: permissions {asked}"
 
 
 def forks(file: File) -> Found:

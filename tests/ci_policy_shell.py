@@ -39,9 +39,13 @@ _COMMANDS = tuple(
         # With -v, -p or an index bash reads a name as an expression, and runs the commands within it.
         r"(?:test|\[|printf|rm|mkdir|chmod|unset|wait)(?! -[vpR])(?!.* -[vpR] )(?!.*'[^']*\[[^']*\$)(?: .*)?",
         r"(?:echo|kill|exit)(?: .*)?",
+        # It asks git of the working directory for nothing where GH_REPO is set, and that job has no checkout.
+        r"gh (?:issue (?:list|create|edit|close)|label create)(?: .*)?",
     )
 )
-_VARIABLES = re.compile(r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY")
+_VARIABLES = re.compile(
+    r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY|GH_TOKEN|GH_REPO|COUNTS|JOB|TITLE|NEXT"
+)
 _ACTIONS = re.compile(
     r"\./\.github/actions/[\w-]+|actions/(?:checkout|upload-artifact|download-artifact)@[0-9a-f]{40}"
 )

@@ -16,7 +16,7 @@ import effort
 import pytest
 from ci_policy import File
 from ci_policy_gitlab import Job, jobs
-from test_ci_templates import ACTION, LAB, TEMPLATES, scripts
+from test_ci_templates import ACTION, DRIFT, LAB, TEMPLATES, scripts
 from waiting import patience_s, until
 
 # What Python, pip and the scripts import, and what the interpreter imports by itself.
@@ -24,7 +24,14 @@ MODULES = (
     *("json", "venv", "sitecustomize", "usercustomize", "collections", "os", "sys", "site", "sysconfig"),
     *("runpy", "re", "encodings", "ensurepip", "pip", "reconciler", "reconciler/__main__", "pip/__main__"),
 )
-REPORT = {"outcome": "done", "counts": {"creates": 2}, "outcomes": [], "run": "0b7c", "audit_head": "7:9f"}
+REPORT = {
+    "outcome": "done",
+    "counts": {"creates": 2},
+    "outcomes": [],
+    "run": "0b7c",
+    "audit_head": "7:9f",
+    "drifts": [],
+}
 
 
 @pytest.fixture
@@ -82,12 +89,12 @@ def run(script: str, checkout: Path, environ: Mapping[str, str]) -> subprocess.C
     )
 
 
-def program(checkout: Path, script: str) -> None:
-    """Put a program in the place of ours, outside of the checkout."""
+def program(checkout: Path, script: str, name: str = "reconciler") -> None:
+    """Put a program in the place of ours, or of another, outside of the checkout."""
     place = checkout.parents[1] / "bin"
     place.mkdir(exist_ok=True)
-    (place / "reconciler").write_text(f"#!/bin/sh\n{script}")
-    (place / "reconciler").chmod(0o755)
+    (place / name).write_text(f"#!/bin/sh\n{script}")
+    (place / name).chmod(0o755)
 
 
 def lab_script(name: str) -> str:
@@ -125,6 +132,46 @@ def test_a_plan_with_anything_to_keep_or_to_change_is_applied(word: str, checkou
 
     assert (done.returncode, done.stderr) == (0, "")
     assert Path(environ["GITHUB_OUTPUT"]).read_text() == f"changes={str(bool(word)).lower()}\n"
+
+
+# As much of GitHub's command as the template uses: issues with a label are lines of a file, open or closed.
+GH = """
+case "$1 $2" in
+  "label create") ;;
+  "issue list") grep -n open "$ISSUES" | cut -d: -f1 | head -n 1 ;;
+  "issue create") echo "open $6" >> "$ISSUES"; echo create >> "$ISSUES.calls" ;;
+  "issue edit") sed -i "$3s/.*/open edited/" "$ISSUES"; echo edit >> "$ISSUES.calls" ;;
+  "issue close") sed -i "$3s/open/closed/" "$ISSUES"; echo close >> "$ISSUES.calls" ;;
+  *) exit 1 ;;
+esac
+"""
+
+
+def test_drift_on_a_schedule_opens_one_issue_and_closes_it(checkout: Path) -> None:
+    """One a morning would be read by nobody; and one that stays open when all is well, neither."""
+    (script,) = (
+        script for name, script in scripts().items() if name.startswith(DRIFT) and "gh issue" in script
+    )
+    program(checkout, GH, name="gh")
+    issues = checkout.parents[1] / "issues"
+    issues.touch()
+    environ = variables(checkout) | {
+        "ISSUES": str(issues),
+        "GH_REPO": "example/people",
+        "GH_TOKEN": "none",
+        "JOB": "https://example.com/1",
+        "TITLE": "drift",
+        "NEXT": "look",
+    }
+    mornings = ("none", "1 contact drifted", "2 contact drifted", "none", "none", "1 device gone")
+
+    for counts in mornings:
+        done = run(script, checkout, environ | {"COUNTS": counts})
+        assert (done.returncode, done.stderr) == (0, "")
+
+    calls = Path(f"{issues}.calls").read_text().split()
+    assert calls == ["create", "edit", "close", "create"]
+    assert [line.split()[0] for line in issues.read_text().splitlines()] == ["closed", "open"]
 
 
 def test_without_isolation_a_summary_would_run_the_checkout(checkout: Path) -> None:

@@ -26,7 +26,9 @@ from reconciler.cli.settings.variables import variable
 ROOT = Path(__file__).parents[1]
 TEMPLATES = ROOT / "examples" / "ci"
 HUB, LAB = "github", "gitlab/.gitlab-ci.yml"
-VALIDATE, PLAN, APPLY, RESUME = (f"{HUB}/{name}.yml" for name in ("validate", "plan", "apply", "resume"))
+VALIDATE, PLAN, APPLY, RESUME, DRIFT = FLOWS = tuple(
+    f"{HUB}/{name}.yml" for name in ("validate", "plan", "apply", "resume", "drift")
+)
 ACTION = f"{HUB}/actions/reconciler/action.yml"
 BLOCK = re.compile(r"^```ya?ml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -76,7 +78,7 @@ def workflows() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("name", [VALIDATE, PLAN, APPLY, RESUME, ACTION, LAB])
+@pytest.mark.parametrize("name", [*FLOWS, ACTION, LAB])
 def test_every_template_is_among_the_workflows_that_are_checked(name: str) -> None:
     """A file that the search does not find is held to nothing."""
     assert f"examples/ci/{name}" in workflows()
@@ -109,11 +111,50 @@ def test_every_rule_of_the_policy_has_caught_something(name: str) -> None:
     assert caught == set(GITHUB if name == HUB else GITLAB)
 
 
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("vendor.github-workflows", FLOWS),
+        ("vendor.github-actions", (ACTION,)),
+        ("vendor.gitlab-ci", (LAB,)),
+    ],
+    ids=["workflows", "action", "gitlab"],
+)
+def test_every_template_is_what_its_service_takes(schema: str, files: tuple[str, ...]) -> None:
+    """Held by the schema that others keep of that service's files."""
+    transform = ["--data-transform", "gitlab-ci"] if files == (LAB,) else []
+    checked = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("check-jsonschema")),
+            *("--builtin-schema", schema, *transform, *(str(TEMPLATES / one) for one in files)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=patience_s,
+        check=False,
+    )
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_an_audit_that_others_wrote_finds_nothing_in_a_workflow() -> None:
+    """It knows attacks that our own policy may have forgotten. What it is told to ignore says why."""
+    audited = subprocess.run(
+        [Path(sys.executable).with_name("zizmor"), "--offline", "--no-config", "--quiet", TEMPLATES / HUB],
+        capture_output=True,
+        text=True,
+        timeout=patience_s,
+        check=False,
+    )
+
+    assert audited.returncode == 0, audited.stdout + audited.stderr
+
+
 def scripts() -> dict[str, str]:
     """Every script of the GitHub templates, by file and number."""
     return {
         f"{name}:{number}": step["run"]
-        for name in (VALIDATE, PLAN, APPLY, RESUME, ACTION)
+        for name in (*FLOWS, ACTION)
         for number, step in enumerate(File.of((TEMPLATES / name).read_text(encoding="utf-8")).steps)
         if "run" in step
     }
@@ -145,7 +186,9 @@ def test_the_templates_speak_of_commands_options_and_settings_that_exist() -> No
     """A template that fails at its first run is repaired in a hurry, and loses what made it safe."""
     text = "".join(path.read_text(encoding="utf-8") for path in TEMPLATES.rglob("*.yml"))
     used = re.findall(
-        r"^[^#\n]*\breconciler (plan|apply|resume|validate)\b((?:[^\n]*\\\n)*[^\n]*)", text, re.MULTILINE
+        r"^[^#\n]*\breconciler (plan|apply|resume|validate|drift)\b((?:[^\n]*\\\n)*[^\n]*)",
+        text,
+        re.MULTILINE,
     )
     known = {variable(name) for name in DEFAULTS}
     options: dict[str, set[str]] = {}
@@ -153,7 +196,7 @@ def test_the_templates_speak_of_commands_options_and_settings_that_exist() -> No
         options.setdefault(command, set()).update(re.findall(r"(?<!\w)--[a-z-]+", rest))
     options["plan"] |= {"--encrypt-to"}
 
-    assert set(options) == {"plan", "apply", "resume", "validate"} <= COMMANDS.keys()
+    assert set(options) == {"plan", "apply", "resume", "validate", "drift"} <= COMMANDS.keys()
     for command, given in options.items():
         told = subprocess.run(
             [sys.executable, "-m", "reconciler", command, "--help"],
@@ -171,7 +214,8 @@ def test_what_is_summed_up_is_told_without_a_name(tmp_path: Path) -> None:
     """The scripts that write a job's summary, run on a report that names people."""
     report = (
         '{"outcome": "done", "counts": {"creates": 2}, "outcomes": [{"result": "applied", '
-        '"address": "contact/ops/canary"}], "run": "0b7c", "audit_head": "7:9f"}'
+        '"address": "contact/ops/canary"}], "run": "0b7c", "audit_head": "7:9f", '
+        '"drifts": [{"address": "contact/ops/canary", "cause": "drifted"}]}'
     )
     (tmp_path / "report.json").write_text(report)
     (tmp_path / "run.json").write_text(report)
@@ -183,9 +227,13 @@ def test_what_is_summed_up_is_told_without_a_name(tmp_path: Path) -> None:
         subprocess.run(["bash", "-e"], input=script, text=True, env=environ, timeout=patience_s, check=True)
     summary = (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
 
-    assert len(told) == 4
+    assert len(told) == 5
     assert "canary" not in summary
     assert summary.count("- 2 creates") == 2
     assert summary.count("- 1 applied") == 2
     assert "head of the history `7:9f`" in summary
-    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "changes=true\n"
+    assert "## drift: 1 contact drifted" in summary
+    assert set((tmp_path / "GITHUB_OUTPUT").read_text().splitlines()) == {
+        "changes=true",
+        "counts=1 contact drifted",
+    }
