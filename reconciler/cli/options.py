@@ -165,5 +165,19 @@ in_service_option = click.option(
 fail_fast_option = click.option(
     "--fail-fast", is_flag=True, help="Start no further change after the first failure."
 )
+# `reports`: texts `FORMAT=FILE`.
+report_option = click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Also write a report to FILE, which only you can read: markdown=plan.md. docs/reports.md has the "
+    "formats. Repeatable.",
+)
+# `reports`, and `show_values`: whether reports for many readers hold values.
+report_options = together(
+    report_option,
+    click.option("--show-values", is_flag=True, help="Values in reports that otherwise name fields alone."),
+)
 full_option = click.option("--full", is_flag=True, help="Do not shorten long lists.")
 detailed_option = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if changes were found.")

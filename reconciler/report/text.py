@@ -142,14 +142,15 @@ def _deletes(plan: Plan, *, full: bool) -> list[Line]:
         why = f"duplicate of {change.address.base}" if change.cause == "duplicate" else change.cause
         lines.append(_headline("-", "delete", change.address, why, at))
         lines += [line("    ", change.keeps, " stays")] if change.keeps else []
-        lines += [line("    ", (_origin(change), "delete"))] if change.adopted else []
+        lines += [line("    ", (origin(change), "delete"))] if change.adopted else []
         below = " or ".join(child.name for child in children(change.address.kind))
         lines += [line(f"    and its {below} ", (name, "delete")) for name in change.cascades]
         lines += delete_lines(change.before, change.address.kind) if full else []
     return [*lines, *rest]
 
 
-def _origin(change: Delete) -> str:
+def origin(change: Delete) -> str:
+    """Return whether what is deleted existed before it was ours, as far as anybody wrote that down."""
     if change.adopted == UNKNOWN:
         return "whether it existed before us is not known"
     return f"existed before us, adopted on {change.adopted[:10]}"
@@ -190,7 +191,13 @@ def _creates(plan: Plan, *, full: bool, sizes: Mapping[Address, int]) -> list[Li
 
 
 def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
-    """What changes in our records and nowhere else."""
+    listed, rest = fold(bookkeeping(plan), full=full)
+    at = _address_columns([address for address, _ in listed])
+    return [*(_headline("=", "dim", address, text, at) for address, text in listed), *rest]
+
+
+def bookkeeping(plan: Plan) -> list[tuple[Address, str]]:
+    """Return what changes in our records and nowhere else: the address, and what of it."""
     state = "as it is; adopted" if plan.options.adopt else "is there as declared; adopted"
     about = [(one.address, _adopted(one, state)) for one in plan.adoptions]
     about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
@@ -198,10 +205,7 @@ def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
     forgotten = "gone and no longer declared; forgotten"
     if plan.options.undo_of:
         forgotten = "adopted by that run; ours no longer"
-    about += [(address, forgotten) for address in plan.gone]
-    listed, rest = fold(about, full=full)
-    at = _address_columns([address for address, _ in listed])
-    return [*(_headline("=", "dim", address, text, at) for address, text in listed), *rest]
+    return [*about, *((address, forgotten) for address in plan.gone)]
 
 
 def _kept(change: RecordChange) -> str:

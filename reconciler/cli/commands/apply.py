@@ -27,6 +27,7 @@ from reconciler.cli.dispatch import runs
 @options.lock_option
 @options.recipients_options
 @options.identity_option
+@options.report_options
 @options.full_option
 @options.format_option
 @runs("verbs.apply:apply")

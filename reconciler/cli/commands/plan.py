@@ -15,6 +15,7 @@ from reconciler.cli.dispatch import runs
 )
 @options.recipients_options
 @options.detailed_option
+@options.report_options
 @options.full_option
 @options.format_option
 @runs("verbs.plan:plan")

@@ -10,6 +10,7 @@ from reconciler.cli.dispatch import runs
 @options.settings_options
 @options.fail_fast_option
 @options.lock_option
+@options.report_options
 @options.full_option
 @options.format_option
 @runs("verbs.resume:resume")

@@ -9,6 +9,7 @@ from reconciler.cli.dispatch import runs
 @click.command()
 @click.argument("file")
 @options.identity_option
+@options.report_options
 @options.full_option
 @options.format_option
 @runs("verbs.show:show")

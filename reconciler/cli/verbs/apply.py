@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from reconciler.cli.files.planfile import read_plan, write_plan
 from reconciler.cli.files.private import check_place, read_file
 from reconciler.cli.running import Signals, context_of, finish, outside, patient, settings_of
 from reconciler.cli.verbs.plan import consent_of, next_step, options_of, recipients_of
+from reconciler.cli.verbs.reviews import Reviews
 from reconciler.cli.verbs.screen import Screen, report
 from reconciler.core.guard import Consent
 from reconciler.errors import FileError, Refused
@@ -25,6 +26,7 @@ from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
+from reconciler.pipeline import Planned
 
 _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
 
@@ -42,11 +44,13 @@ def apply(
         raise click.UsageError(
             "nobody can be asked here: give --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
         )
+    reviews = Reviews("apply", given, file, undo_file)
     job = _job(file, undo_file, given)
     undo = Undo(job.undo, job.recipients)
     try:
-        run = carry_out(job, undo, ask=ask, full=full, as_json=as_json)
-        code = report(run, full=full, as_json=as_json)
+        with reviews.of_refused():
+            run = carry_out(job, undo, ask=ask, full=full, as_json=as_json, hears=reviews.hear)
+        code = report(run, full=full, as_json=as_json, reviews=reviews)
         if job.options.undo_of and run.count("applied"):
             output.note(_STILL_IN_GIT)
     finally:
@@ -156,14 +160,24 @@ class Undo:
 
 
 def carry_out(
-    job: Job, undo: Undo, *, ask: bool, full: bool, as_json: bool, screen: type[Screen] = Screen
+    job: Job,
+    undo: Undo,
+    *,
+    ask: bool,
+    full: bool,
+    as_json: bool,
+    screen: type[Screen] = Screen,
+    hears: Callable[[Planned], None] | None = None,
 ) -> Run:
-    """Return the finished run, seen and agreed to on `screen`. Raises Refused where the person said no."""
+    """Return the finished run, seen and agreed to on `screen`. Raises Refused where the person said no.
+
+    `hears` is called with the plan, before it is judged.
+    """
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
         run = finish(
             lambda signals: _verb(
-                job, undo, signals, screen(bars, signals, ask=ask, full=full, as_json=as_json)
+                job, undo, signals, screen(bars, signals, ask=ask, full=full, as_json=as_json, hears=hears)
             )
         )
     if run is None:

@@ -13,7 +13,9 @@ from reconciler import pipeline
 from reconciler.cli import output
 from reconciler.cli.files.encryption import check_recipients, read_recipients
 from reconciler.cli.files.planfile import write_plan
+from reconciler.cli.files.reports import with_reports
 from reconciler.cli.running import finish, outside, settings_of
+from reconciler.cli.verbs.reviews import Reviews
 from reconciler.core.drifts import drifts
 from reconciler.core.duplicates import ambiguous
 from reconciler.core.guard import Consent
@@ -30,11 +32,14 @@ from reconciler.report.unfinished import running_lines, unfinished_lines
 def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool, **given: Any) -> int:
     """Show the plan, and write it to `file` where the guard allows it."""
     before = time.monotonic()
+    reviews = Reviews("plan", given, file)
     recipients = recipients_of(given, "-o FILE" if file is None else "")
     planned = planned_for(given)
     if file is not None and planned.verdict.safe:
         write_plan(Path(file), planned.plan, recipients)
     code = exit_code(planned, detailed=detailed_exitcode)
+    step = next_step(file, given)
+    whole = reviews.write(planned.plan, planned.verdict, code, next_step=step)
     if planned.running is not None:
         output.note_lines(running_lines(planned.running))
     if planned.unfinished:
@@ -42,28 +47,31 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
     if as_json:
         standing = Standing(planned.running, planned.unfinished)
         output.json(plan_json(planned.plan, planned.verdict, code, standing))
-        return code
+        return with_reports(code, whole=whole)
     output.lines(
         plan_lines(
             planned.plan,
             planned.verdict,
             full=full,
-            next_step=next_step(file, given),
+            next_step=step,
             seconds=time.monotonic() - before,
             sizes=sizes(planned),
         )
     )
-    return code
+    return with_reports(code, whole=whole)
 
 
 def drift(*, full: bool, as_json: bool, **given: Any) -> int:
     """Show what somebody else changed since the last apply."""
-    found = planned_for(given).plan
+    reviews = Reviews("drift", given)
+    planned = planned_for(given)
+    found, code = planned.plan, 2 if drifts(planned.plan) else 0
+    whole = reviews.write(found, planned.verdict, code)
     if as_json:
         output.json(drift_json(found))
     else:
         output.lines(drift_lines(found, full=full))
-    return 2 if drifts(found) else 0
+    return with_reports(code, whole=whole)
 
 
 # What of a command line leads to the same plan, and so belongs to the command that carries it out.

@@ -3,9 +3,13 @@
 Loaded when a run is about to begin. Not here: what is done (pipeline.py) and how it reads (report/).
 """
 
+from collections.abc import Callable
+
 from reconciler.cli import output, streams
+from reconciler.cli.files.reports import with_reports
 from reconciler.cli.running import Signals
 from reconciler.cli.verbs.plan import sizes
+from reconciler.cli.verbs.reviews import Reviews
 from reconciler.core.recover import Unfinished
 from reconciler.model.changes import Change
 from reconciler.model.outcomes import Outcome, Run
@@ -19,12 +23,22 @@ from reconciler.report.unfinished import beyond_lines, unfinished_lines
 class Screen:
     """What is shown, and asked, between the plan and the report."""
 
-    def __init__(self, bars: streams.Bars, signals: Signals, *, ask: bool, full: bool, as_json: bool) -> None:
+    def __init__(
+        self,
+        bars: streams.Bars,
+        signals: Signals,
+        *,
+        ask: bool,
+        full: bool,
+        as_json: bool,
+        hears: Callable[[Planned], None] | None = None,
+    ) -> None:
         self._bars = bars
         self._signals = signals
         self._ask = ask
         self._full = full
         self._as_json = as_json
+        self._hears = hears
         self._done = 0
         self._total = 0
 
@@ -50,6 +64,8 @@ class Screen:
     def planned(self, planned: Planned) -> None:
         """Show the plan. If it is refused, the error that follows says why."""
         self._bars.clear()
+        if self._hears is not None:
+            self._hears(planned)
         if not self._as_json:
             shown = plan_lines(planned.plan, Verdict(), full=self._full, sizes=sizes(planned))
             output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
@@ -94,8 +110,20 @@ class Resuming(Screen):
         self.agrees(planned)
 
 
-def report(run: Run, *, full: bool, as_json: bool) -> int:
-    """Print how a run ended, and return its exit code. Where the output is lost, say where to find it."""
+def report(run: Run, *, full: bool, as_json: bool, reviews: Reviews | None = None) -> int:
+    """Print how a run ended, and return the exit code. Where the output is lost, say where to find it.
+
+    The files of `reviews` are written whatever becomes of the output.
+    """
+    whole = False
+    try:
+        _print(run, full=full, as_json=as_json)
+    finally:
+        whole = reviews is None or reviews.write_run(run)
+    return with_reports(run.exit_code, whole=whole)
+
+
+def _print(run: Run, *, full: bool, as_json: bool) -> None:
     kept = f"reconciler history   (holds the run {run.run})"
     try:
         read = output.json(run_json(run)) if as_json else output.lines(run_lines(run, full=full))
@@ -103,4 +131,3 @@ def report(run: Run, *, full: bool, as_json: bool) -> int:
         raise output.OutputLost(f"the report could not be printed: {error}", next=kept) from error
     if not read:
         output.note(f"the reader of the report stopped before its end.\n  next: {kept}")
-    return run.exit_code

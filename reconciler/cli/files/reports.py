@@ -1,0 +1,77 @@
+"""The files of `--report FORMAT=FILE`: checked before anything is done, written whole and private.
+
+They hold names of people, as plans do. What stands in them is report/formats/; only asking and writing belong
+here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import click
+
+from reconciler.cli import output
+from reconciler.cli.files.private import check_place, write_private
+from reconciler.cli.streams import hidden
+from reconciler.errors import FileError
+
+Subject = TypeVar("Subject")
+
+
+class Reports(Generic[Subject]):
+    """What `--report` asks for, each file with the function that renders it."""
+
+    def __init__(self, wanted: Sequence[tuple[Callable[[Subject], str], Path]]) -> None:
+        self._wanted = tuple(wanted)
+
+    @classmethod
+    def asked(
+        cls,
+        texts: Sequence[str],
+        formats: Mapping[str, Callable[[Subject], str]],
+        *beside: str | None,
+    ) -> "Reports[Subject]":
+        """Return what these options ask for; `beside` are other files of the same command line.
+
+        Raises UsageError for an unknown format and for two that are one file, FileError where a file could
+        not be written.
+        """
+        taken = {_same(Path(file)) for file in beside if file is not None}
+        wanted = []
+        for text in texts:
+            name, _, file = text.partition("=")
+            if name not in formats or not file:
+                known = ", ".join(formats)
+                raise click.UsageError(f"--report {text}: give FORMAT=FILE, with one of the formats {known}.")
+            path = Path(file)
+            if _same(path) in taken:
+                raise click.UsageError(f"--report {text}: another option names the same file.")
+            taken.add(_same(path))
+            check_place(path)
+            wanted.append((formats[name], path))
+        return cls(wanted)
+
+    def write(self, subject: Subject) -> bool:
+        """Write every file that can be written, and say of each other one why; false where there was one.
+
+        No error is raised: what the command did stands, and its own report follows.
+        """
+        whole = True
+        for render, path in self._wanted:
+            data = hidden(render(subject)).encode("utf-8", "backslashreplace")
+            try:
+                write_private(path, data)
+            except FileError as error:
+                output.note(f"{error} All else of this command stands.\n  next: {error.next}")
+                whole = False
+        return whole
+
+
+def with_reports(code: int, *, whole: bool) -> int:
+    """Return the exit code of a command: 1 where a report is missing, unless the code tells of worse."""
+    return code if whole or code not in {0, 2} else 1
+
+
+def _same(path: Path) -> tuple[Path, str]:
+    """What two names of one file share. A link as the last part is replaced, so it is not followed."""
+    return path.parent.resolve(), path.name

@@ -1,0 +1,68 @@
+"""The reports that a command was asked for besides its own output, from options to files.
+
+Not here: how a report looks (report/formats/), and how a file is written (cli/files/reports.py).
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from reconciler.cli.files.reports import Reports
+from reconciler.errors import UnsafePlan
+from reconciler.model.outcomes import Run
+from reconciler.model.plans import Options, Plan, Target, Verdict
+from reconciler.model.settings import Settings
+from reconciler.pipeline import Planned
+from reconciler.report.formats.table import FORMATS
+from reconciler.report.review import Review
+from reconciler.service.http.urls import origin
+
+
+class Reviews:
+    """What `--report` asks for of one command. Raises UsageError, FileError before anything is done.
+
+    `beside` are other files of the same command line, which no report may replace.
+    """
+
+    def __init__(self, command: str, given: Mapping[str, Any], *beside: str | None) -> None:
+        if given["show_values"] and not given["reports"]:
+            raise click.UsageError("--show-values is about a report: give --report FORMAT=FILE.")
+        self._command = command
+        self._values: bool = given["show_values"]
+        self._reports = Reports[Review].asked(given["reports"], FORMATS, *beside)
+        self._heard: tuple[Plan, Verdict] | None = None
+
+    def write(self, plan: Plan, verdict: Verdict, exit_code: int, *, next_step: str = "") -> bool:
+        """Write the reports of a plan; false where one is missing, which is told."""
+        return self._reports.write(
+            Review(self._command, plan, verdict, exit_code, next_step=next_step, show_values=self._values)
+        )
+
+    def hear(self, planned: Planned) -> None:
+        """Keep the plan that a run is about to carry out."""
+        self._heard = planned.plan, planned.verdict
+
+    @contextmanager
+    def of_refused(self) -> Iterator[None]:
+        """Write the reports of a plan that the guard refuses inside; nothing of it was carried out."""
+        try:
+            yield
+        except UnsafePlan as error:
+            if self._heard:
+                self.write(*self._heard, error.exit_code)
+            raise
+
+    def write_run(self, run: Run) -> bool:
+        """Write the reports of a finished run; false where one is missing, which is told."""
+        assert self._heard is not None  # noqa: S101 - every run shows its plan first
+        plan, verdict = self._heard
+        return self._reports.write(
+            Review(self._command, plan, verdict, run.exit_code, run, show_values=self._values)
+        )
+
+    def write_nothing(self, settings: Settings) -> bool:
+        """Write the reports where there was nothing to do, so that whoever collects them finds them."""
+        target = Target(origin(settings.service.base_url), settings.stack, ())
+        return self.write(Plan(target, Options(), "", "", ()), Verdict(), 0)

@@ -1,0 +1,1 @@
+"""Reports in files for reviewers and CI services: one module a format, each a pure function of a Review."""

@@ -1,0 +1,17 @@
+"""Which formats `--report FORMAT=FILE` knows. The only place that lists them.
+
+Not here: how any of them looks, and writing files (cli/files/reports.py).
+"""
+
+from collections.abc import Callable, Mapping
+
+from reconciler.report.formats.json import json
+from reconciler.report.formats.markdown import markdown
+from reconciler.report.formats.text import text
+from reconciler.report.review import Review
+
+FORMATS: Mapping[str, Callable[[Review], str]] = {
+    "markdown": markdown,
+    "json": json,
+    "text": text,
+}

@@ -1,0 +1,134 @@
+"""--report as a process: which files there are afterwards, what is refused before, and what is never lost."""
+
+import json
+import stat
+
+import pytest
+from cli.hands import Project, Service
+
+# Passes every look beforehand: only the longer name that the file has until it is whole is too long.
+UNWRITABLE = "x" * 250
+
+
+def report(project: Project, name: str) -> str:
+    return (project.folder / name).read_text()
+
+
+def test_every_command_writes_what_it_is_asked_for(project: Project, service: Service) -> None:
+    """Several at once, beside the plan file, and private as that is."""
+    planned = project.run(
+        service, "plan", "-o", "p.json", "--report", "markdown=p.md", "--report", "text=p.txt"
+    )
+    shown = project.run(service, "show", "p.json", "--report", "markdown=s.md", "--report", "json=s.json")
+    applied = project.run(service, "apply", "p.json", "--report", "markdown=a.md", "--report", "json=a.json")
+    drift = project.run(service, "drift", "--report", "markdown=d.md", "--report", "json=d.json")
+    resumed = project.run(service, "resume", "--report", "markdown=r.md")
+
+    assert [one.returncode for one in (planned, shown, applied, drift, resumed)] == [0] * 5
+    assert "will be created" in report(project, "p.md")
+    assert "Next: `reconciler apply p.json`" in report(project, "s.md")
+    assert "**Done: 3 contacts, 1 device and 1 resource created.**" in report(project, "a.md")
+    assert {one["result"] for one in json.loads(report(project, "a.json"))["outcomes"]} == {"applied"}
+    assert "No drift" in report(project, "d.md")
+    assert "Nothing to do" in report(project, "r.md")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in project.folder.glob("?.md")}
+    assert modes == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--report", "xlsx=x"), "with one of the formats markdown, json, text"),
+        (("--report", "markdown"), "give FORMAT=FILE"),
+        (("--report", "markdown="), "give FORMAT=FILE"),
+        (("--report", "markdown=x.md", "--report", "text=./x.md"), "names the same file"),
+        (("--report", "markdown=sub/../plan.json", "-o", "plan.json"), "names the same file"),
+        (("--show-values",), "--show-values is about a report"),
+    ],
+)
+def test_a_mistake_in_the_option_is_refused_before_anything(
+    project: Project, service: Service, options: tuple[str, ...], said: str
+) -> None:
+    (project.folder / "sub").mkdir()
+    ended = project.run(service, "plan", *options)
+
+    assert ended.returncode == 64
+    assert said in ended.stderr
+    assert service.requests() == []
+
+
+def test_no_report_takes_the_place_of_the_plan_or_the_undo(project: Project, service: Service) -> None:
+    """The plan is what was reviewed, and the undo the only way back."""
+    project.run(service, "plan", "-o", "p.json")
+    before = (project.folder / "p.json").read_bytes()
+
+    shown = project.run(service, "show", "p.json", "--report", "json=p.json")
+    applied = project.run(service, "apply", "p.json", "--report", "json=p.json")
+    undo = project.run(service, "apply", "--yes", "--undo", "u.json", "--report", "json=u.json")
+
+    assert [one.returncode for one in (shown, applied, undo)] == [64] * 3
+    assert (project.folder / "p.json").read_bytes() == before
+    assert service.writes() == []
+
+
+@pytest.mark.parametrize("file", ["missing/a.md", "manifests"])
+def test_a_file_that_cannot_be_is_refused_before_anything_is_sent(
+    project: Project, service: Service, file: str
+) -> None:
+    """Known beforehand, it must not cost a run its report."""
+    ended = project.run(service, "apply", "--yes", "--report", f"markdown={file}")
+
+    assert ended.returncode == 1
+    assert f"{file}: cannot be written" in ended.stderr
+    assert service.requests() == []
+
+
+def test_a_report_that_cannot_be_written_takes_nothing_else_with_it(
+    project: Project, service: Service
+) -> None:
+    """The run is done, recorded and printed; the other reports are there; and the exit code says it."""
+    ended = project.run(
+        service,
+        "apply",
+        "--yes",
+        "--report",
+        f"text={UNWRITABLE}",
+        "--report",
+        "markdown=a.md",
+        "--undo",
+        "u.json",
+    )
+    history = project.run(service, "history", "--format", "json")
+
+    assert ended.returncode == 1
+    assert "5 changes applied" in ended.stdout
+    assert f"{UNWRITABLE}: cannot be written" in ended.stderr
+    assert "next:" in ended.stderr
+    assert "Done:" in report(project, "a.md")
+    assert (project.folder / "u.json").exists()
+    assert "apply" in history.stdout
+    assert project.run(service, "plan", "--detailed-exitcode").returncode == 0
+
+
+def test_a_refused_plan_has_its_reports(project: Project, service: Service) -> None:
+    """A refusal is what has to be reviewed most."""
+    project.run(service, "apply", "--yes")
+    project.manifest.write_text("version: 1\nworkspace: default\ncontacts: {}\nresources: {}\n")
+    before = service.writes()
+
+    ended = project.run(service, "apply", "--yes", "--report", "markdown=a.md", "--report", "json=a.json")
+    text = report(project, "a.md")
+
+    assert ended.returncode == 7
+    assert "**Refused, and nothing is carried out: 3 contacts and 1 resource would be deleted" in text
+    assert "- refused: " in text
+    assert json.loads(report(project, "a.json"))["exit_code"] == 7
+    assert service.writes() == before
+
+
+def test_values_are_in_a_report_only_where_they_are_asked_for(project: Project, service: Service) -> None:
+    project.run(service, "plan", "--report", "markdown=names.md")
+    project.run(service, "plan", "--report", "markdown=values.md", "--show-values")
+
+    assert "Analyst" not in report(project, "names.md")
+    assert "`jobTitle`: `Analyst`" in report(project, "values.md")

@@ -1,0 +1,122 @@
+"""What every format of `--report` keeps to, and what each looks like (golden_reviews/)."""
+
+import os
+from pathlib import Path
+
+import growth
+import pytest
+from hypothesis import given
+from msgspec import structs
+from report import cases
+from report.reviews import ACTING, REVIEWS, acting, acting_run, many, reviews
+from report.strategies import calm
+
+from reconciler.report.formats.table import FORMATS
+from reconciler.report.json import drift_json, plan_json, run_json
+from reconciler.report.review import Review
+
+GOLDEN = Path(__file__).parent / "golden_reviews"
+SUFFIXES = {"markdown": "md"}  # by format; `text` and `json` have their golden files in golden/
+
+seconds_max = 20.0  # of our own processor time for 10,000 changes, on a machine that does other things too
+
+every = pytest.mark.parametrize("name", FORMATS)
+
+
+@pytest.mark.parametrize("review", REVIEWS)
+@pytest.mark.parametrize("name", SUFFIXES)
+def test_a_report_is_its_golden_file(name: str, review: str) -> None:
+    """Other people's programs and services read it: a change of it has to be seen."""
+    path = GOLDEN / f"{review}.{SUFFIXES[name]}"
+    text = FORMATS[name](REVIEWS[review])
+    if os.environ.get("RENEW_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_every_golden_file_of_a_format_belongs_to_a_review() -> None:
+    """A golden file without a case would stay in the tree unchecked."""
+    kept = {path.name for path in GOLDEN.iterdir()}
+
+    assert kept == {f"{review}.{suffix}" for review in REVIEWS for suffix in SUFFIXES.values()}
+
+
+def test_json_is_what_the_commands_print() -> None:
+    """One shape for programs, whichever way they get it."""
+    plan, drift, run = (REVIEWS[name] for name in ("plan", "drift", "run"))
+
+    assert FORMATS["json"](plan) == plan_json(plan.plan, plan.verdict, 0).rstrip("\n") + "\n"
+    assert FORMATS["json"](drift) == drift_json(drift.plan).rstrip("\n") + "\n"
+    assert FORMATS["json"](run) == run_json(cases.PARTIAL).rstrip("\n") + "\n"
+
+
+def test_text_of_a_run_tells_the_plan_and_every_outcome() -> None:
+    """What was meant and what came of it stand in one file."""
+    text = FORMATS["text"](REVIEWS["run"])
+
+    assert all(str(one.address) in text for one in (*cases.MIXED.changes, *cases.PARTIAL.outcomes))
+    assert "Nothing was written" not in text
+
+
+@every
+@calm
+@given(review=reviews())
+def test_no_report_holds_a_character_that_acts_or_hides(name: str, review: Review) -> None:
+    """A file is looked at in terminals, browsers and editors; XML does not even allow some of them."""
+    text = FORMATS[name](review)
+
+    assert text.endswith("\n")
+    assert [char for char in text if char != "\n" and not char.isprintable()] == []
+    assert text == FORMATS[name](review)
+
+
+@every
+@pytest.mark.parametrize("review", REVIEWS)
+def test_no_report_holds_a_secret_or_the_salt(name: str, review: str) -> None:
+    """With the salt of a plan its masks could be tried out against guesses."""
+    text = FORMATS[name](REVIEWS[review])
+
+    assert cases.MIXED.salt not in text
+    assert name == "json" or "secret:" not in text  # a mask without its salt says nothing
+
+
+PERSONAL = ("Night", "Duty Manager", "+12025550143", "Otto", "+61491570156", "Sam", "sam.lee@", "Australia")
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"text", "json"}))
+@pytest.mark.parametrize("review", [name for name in REVIEWS if name != "plan-values"])
+def test_a_report_for_many_readers_names_fields_and_no_values(name: str, review: str) -> None:
+    """It is posted where everybody with the repository reads it."""
+    text = FORMATS[name](REVIEWS[review])
+
+    assert [value for value in PERSONAL if value in text] == []
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"text", "json"}))
+def test_without_values_no_report_quotes_the_mark_of_another_owner(name: str) -> None:
+    """A mark is a custom field, and its value is whatever somebody wrote there."""
+    mark = "carries the mark of another owner (a-mark); never written."
+    skip = structs.replace(cases.PROTECTED, reason="foreign mark", what=mark)
+    plan = structs.replace(cases.MIXED, skips=(skip,))
+
+    assert "a-mark" not in FORMATS[name](Review("plan", plan, REVIEWS["plan"].verdict, 0))
+
+
+@every
+@pytest.mark.parametrize("text", ACTING)
+def test_hostile_text_stays_inert_in_every_format(name: str, text: str) -> None:
+    """Names, values and sentences of the service are whatever somebody wrote there."""
+    for review in (acting(text), acting_run(text)):
+        made = FORMATS[name](review)
+
+        assert [char for char in made if char != "\n" and not char.isprintable()] == []
+
+
+@every
+def test_ten_thousand_changes_are_quick_in_every_format(name: str) -> None:
+    """A first apply of a large project is the report that people wait for."""
+    review = structs.replace(REVIEWS["plan"], plan=many(10_000))
+
+    with growth.bounded(seconds_max):
+        assert FORMATS[name](review)
