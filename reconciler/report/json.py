@@ -72,7 +72,7 @@ def _counts(plan: Plan) -> dict[str, int]:
 
 def run_json(run: Run) -> str:
     """Return the run as schemas/run.schema.json describes it; `decode(..., Run)` reads it back."""
-    return _text({"version": REPORT_VERSION, **structs.asdict(run)})
+    return json_text({"version": REPORT_VERSION, **structs.asdict(run)})
 
 
 def drift_json(plan: Plan) -> str:
@@ -96,10 +96,11 @@ def problems_json(problems: Sequence[Problem], exit_code: int = 3, *, notices: S
 
 def _document(exit_code: int, about: Mapping[str, object]) -> str:
     head = {"version": REPORT_VERSION, "outcome": WORDS[exit_code], "exit_code": exit_code}
-    return _text({**head, **about})
+    return json_text({**head, **about})
 
 
-def _text(value: object) -> str:
+def json_text(value: object) -> str:
+    """Return any value as indented JSON, in which a character that acts on a terminal is an escape."""
     text = encode(value, indent=2).decode()
     return "".join(_escape(char) if char != "\n" and is_hidden(char) else char for char in text)
 

@@ -16,7 +16,8 @@ from reconciler.report.json import drift_json, plan_json, run_json
 from reconciler.report.review import Review
 
 GOLDEN = Path(__file__).parent / "golden_reviews"
-SUFFIXES = {"markdown": "md"}  # by format; `text` and `json` have their golden files in golden/
+# By format. `text` and `json` have their golden files in golden/, `html` in its own tests.
+SUFFIXES = {"markdown": "md", "junit": "xml", "sarif": "sarif", "github": "github", "gitlab": "gitlab"}
 
 seconds_max = 20.0  # of our own processor time for 10,000 changes, on a machine that does other things too
 

@@ -56,14 +56,15 @@ def _parts(plan: Plan, verb: str) -> list[str]:
     creates = [one for one in plan.changes if isinstance(one, Create)]
     parts = []
     if deletes:
-        parts.append(f"{by_kind(deletes)} {verb} deleted{_with(deletes)}")
+        parts.append(f"{by_kind(deletes)} {verb} deleted{with_below(deletes)}")
     if revived:
         parts.append(f"{by_kind(revived)} {verb} reactivated, and charged again")
     parts += [f"{by_kind(updates)} {verb} updated"] if updates else []
     return [*parts, *([f"{by_kind(creates)} {verb} created"] if creates else [])]
 
 
-def _with(deletes: Iterable[Delete]) -> str:
+def with_below(deletes: Iterable[Delete]) -> str:
+    """Return `, with 2 devices`, for what goes with entities that are deleted; "" for nothing."""
     kinds = Counter[str]()
     for one in deletes:
         kinds[one.address.kind] += len(one.cascades)

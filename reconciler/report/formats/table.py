@@ -5,8 +5,12 @@ Not here: how any of them looks, and writing files (cli/files/reports.py).
 
 from collections.abc import Callable, Mapping
 
+from reconciler.report.formats.github import github
+from reconciler.report.formats.gitlab import gitlab
 from reconciler.report.formats.json import json
+from reconciler.report.formats.junit import junit
 from reconciler.report.formats.markdown import markdown
+from reconciler.report.formats.sarif import sarif
 from reconciler.report.formats.text import text
 from reconciler.report.review import Review
 
@@ -14,4 +18,8 @@ FORMATS: Mapping[str, Callable[[Review], str]] = {
     "markdown": markdown,
     "json": json,
     "text": text,
+    "junit": junit,
+    "sarif": sarif,
+    "github": github,
+    "gitlab": gitlab,
 }

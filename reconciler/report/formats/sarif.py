@@ -1,0 +1,74 @@
+"""The report as SARIF 2.1.0: code scanning, and editors that show findings beside the code.
+
+A finding with a place in a manifest points there. One without has the address as its logical location; GitHub
+lists only findings that have a file. Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
+"""
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from reconciler.report.formats.findings import RULES, Finding, findings
+from reconciler.report.inert import inert, json_without_orders
+from reconciler.report.json import json_text
+from reconciler.report.review import Review
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_ROOT = "%SRCROOT%"  # what a service takes for the root of the repository
+
+
+def sarif(review: Review) -> str:
+    """Return everything that asks for attention, as one SARIF log with one run."""
+    return rendered(findings(review))
+
+
+def rendered(found: Sequence[Finding]) -> str:
+    """Return findings as a SARIF log. Every rule that is named is described in it."""
+    named = [rule for rule in RULES if any(one.rule == rule for one in found)]
+    driver = {"name": "reconciler", "rules": [_rule(rule) for rule in named]}
+    positions = {rule: position for position, rule in enumerate(named)}
+    results = [_result(one, positions[one.rule]) for one in found]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return json_without_orders(json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}))
+
+
+def _rule(rule: str) -> Mapping[str, object]:
+    level, about = RULES[rule]
+    return {
+        "id": rule,
+        "shortDescription": {"text": about},
+        "defaultConfiguration": {"level": level},
+    }
+
+
+def _result(found: Finding, position: int) -> Mapping[str, object]:
+    return {
+        "ruleId": found.rule,
+        "ruleIndex": position,
+        "level": found.level,
+        "message": {"text": _message(found.said)},
+        "locations": _locations(found),
+        "partialFingerprints": {"reconciler/v1": found.digest},
+    }
+
+
+def _message(text: str) -> str:
+    """Return text without the two things that a reader would act on: placeholders and embedded links."""
+    return inert(text).replace("](", "] (").replace("{", "{{").replace("}", "}}")
+
+
+def _locations(found: Finding) -> list[Mapping[str, object]]:
+    about: dict[str, object] = {}
+    if found.file:
+        where: dict[str, object] = {"artifactLocation": _artifact(found.file)}
+        if found.line:
+            column = {"startColumn": found.column} if found.column else {}
+            where["region"] = {"startLine": found.line, **column}
+        about["physicalLocation"] = where
+    if found.subject:
+        about["logicalLocations"] = [{"fullyQualifiedName": inert(found.subject)}]
+    return [about] if about else []
+
+
+def _artifact(file: str) -> Mapping[str, str]:
+    path = quote(inert(file.replace("\\", "/")), safe="/")
+    return {"uri": f"file://{path}"} if path.startswith("/") else {"uri": path, "uriBaseId": _ROOT}

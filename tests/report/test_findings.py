@@ -1,0 +1,243 @@
+"""SARIF, JUnit, GitHub and GitLab: held to what their readers take, and to what a reader must not miss."""
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from jsonschema import Draft202012Validator
+from msgspec import structs
+from report import cases
+from report.reviews import ACTING, REVIEWS, acting, acting_run, reviews
+from report.strategies import calm
+
+from reconciler.model.notices import Notice
+from reconciler.report.formats.findings import RULES, at, findings
+from reconciler.report.formats.github import github
+from reconciler.report.formats.gitlab import gitlab
+from reconciler.report.formats.junit import junit
+from reconciler.report.formats.sarif import sarif
+from reconciler.report.inert import inert
+from reconciler.report.review import Review
+
+HOSTILE = pytest.mark.parametrize("review", [made(text) for text in ACTING for made in (acting, acting_run)])
+
+
+def closed(required: str, **properties: Any) -> dict[str, Any]:
+    """The schema of an object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required.split(),
+        "additionalProperties": False,
+    }
+
+
+TEXT = {"type": "string", "minLength": 1}
+NUMBER = {"type": "integer", "minimum": 1}
+LEVEL = {"enum": ["error", "warning", "note"]}
+MESSAGE = closed("text", text=TEXT)
+ARTIFACT = closed("uri", uri={"type": "string", "pattern": r"^[!-~]+$"}, uriBaseId={"const": "%SRCROOT%"})
+REGION = closed("startLine", startLine=NUMBER, startColumn=NUMBER)
+LOCATION = closed(
+    "",
+    physicalLocation=closed("artifactLocation", artifactLocation=ARTIFACT, region=REGION),
+    logicalLocations={"type": "array", "items": closed("fullyQualifiedName", fullyQualifiedName=TEXT)},
+)
+RESULT = closed(
+    "ruleId ruleIndex level message locations partialFingerprints",
+    ruleId={"enum": [*RULES]},
+    ruleIndex={"type": "integer", "minimum": 0},
+    level=LEVEL,
+    message=MESSAGE,
+    locations={"type": "array", "items": LOCATION},
+    partialFingerprints={"type": "object", "additionalProperties": TEXT},
+)
+RULE = closed(
+    "id shortDescription defaultConfiguration",
+    id={"enum": [*RULES]},
+    shortDescription=MESSAGE,
+    defaultConfiguration=closed("level", level=LEVEL),
+)
+DRIVER = closed(
+    "name rules", name={"const": "reconciler"}, rules={"type": "array", "items": RULE, "uniqueItems": True}
+)
+# What of the SARIF 2.1.0 schema we use, and nothing that is not in it.
+SARIF = Draft202012Validator(
+    closed(
+        "$schema version runs",
+        **{
+            "$schema": {"const": "https://json.schemastore.org/sarif-2.1.0.json"},
+            "version": {"const": "2.1.0"},
+            "runs": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 1,
+                "items": closed(
+                    "tool columnKind results",
+                    tool=closed("driver", driver=DRIVER),
+                    columnKind={"const": "unicodeCodePoints"},
+                    results={"type": "array", "items": RESULT},
+                ),
+            },
+        },
+    )
+)
+
+COUNTS = {"tests", "failures", "errors"}
+# Element -> its attributes, and the elements that may stand in it, as readers of JUnit XML agree.
+JUNIT: dict[str, tuple[set[str], set[str]]] = {
+    "testsuites": ({"name", "time", *COUNTS}, {"testsuite"}),
+    "testsuite": ({"name", "time", "skipped", *COUNTS}, {"testcase"}),
+    "testcase": ({"classname", "name", "time"}, {"failure", "error", "skipped", "system-out"}),
+    "failure": ({"message", "type"}, set()),
+    "error": ({"message", "type"}, set()),
+    "skipped": ({"message"}, set()),
+    "system-out": (set(), set()),
+}
+
+
+def checked_sarif(review: Review) -> dict[str, Any]:
+    log: dict[str, Any] = json.loads(sarif(review))
+    SARIF.validate(log)
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
+    return run  # type: ignore[no-any-return]
+
+
+def checked_junit(review: Review) -> ET.Element:
+    root = ET.fromstring(junit(review))  # noqa: S314 - our own report
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        attributes, inside = JUNIT[element.tag]
+        assert set(element.attrib) == attributes
+        assert {child.tag for child in element} <= inside
+    for outer in (root, *root):
+        cases_of = [*outer.iter("testcase")]
+        assert int(outer.attrib["tests"]) == len(cases_of)
+        for word in ("failure", "error"):
+            assert int(outer.attrib[f"{word}s"]) == sum(1 for one in cases_of if one.find(word) is not None)
+    names = [(one.attrib["classname"], one.attrib["name"]) for one in root.iter("testcase")]
+    assert len(names) == len(set(names))
+    return root
+
+
+@calm
+@given(reviews())
+def test_every_format_is_what_its_reader_takes(review: Review) -> None:
+    """A service drops a file that it cannot read, mostly in silence."""
+    checked_sarif(review)
+    checked_junit(review)
+    assert list(json.loads(gitlab(review))) == ["create", "update", "delete"]
+
+
+@HOSTILE
+def test_hostile_text_changes_no_structure(review: Review) -> None:
+    """Elements, rules, commands and links come from us alone."""
+    run = checked_sarif(review)
+    said = " ".join(one["message"]["text"] for one in run["results"])
+    checked_junit(review)
+
+    assert "](" not in said
+    assert re.search(r"(?<!\{)\{(\{\{)*(?!\{)", said) is None
+    for line in github(review).splitlines():
+        assert re.fullmatch(r"::(error|warning|notice) (\w+=[^,:\r\n]+,)*title=[\w-]+::[^\r\n]*", line)
+        assert "##[" not in line
+        assert "##vso[" not in line
+
+
+@pytest.mark.parametrize("text", ACTING)
+def test_a_runner_reads_back_what_was_said(text: str) -> None:
+    """Unescaped as the runner does it, an annotation says what the text says."""
+    notice = Notice("duplicate", "contact/ops/x", text, place="a,b:c%.yaml:3")
+    review = Review(
+        "plan", structs.replace(cases.EMPTY, notices=(notice,)), REVIEWS["plan"].verdict, 0, show_values=True
+    )
+    (line,) = github(review).splitlines()
+    properties, _, data = line.removeprefix("::warning ").partition("::")
+    read = data.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
+
+    assert properties == "file=a%2Cb%3Ac%25.yaml,line=3,title=notice"
+    assert read.replace("\\x23", "#") == f"contact/ops/x: {inert(text)}".replace("\\x23", "#")
+
+
+@calm
+@given(reviews())
+def test_a_runner_shows_all_annotations_that_there_are(review: Review) -> None:
+    """GitHub shows ten of each level, and drops the others in silence."""
+    lines = [line for line in github(review).splitlines() if line.startswith("::")]
+    levels = [line.split(" ")[0] for line in lines]
+
+    assert all(levels.count(level) <= 10 for level in levels)
+    assert levels == sorted(levels)  # errors before warnings
+    assert (not lines) == (not findings(review))
+
+
+def test_what_is_not_shown_is_counted() -> None:
+    review = Review("plan", cases.LONG, cases.REFUSED, 7)
+    lines = github(review).splitlines()
+
+    assert lines[-1] == "::warning title=delete::and 32 more findings of this level."
+    assert len([line for line in lines if line.startswith("::warning")]) == 10
+
+
+@pytest.mark.parametrize("name", REVIEWS)
+def test_tests_fail_where_the_command_does_or_somebody_has_to_look(name: str) -> None:
+    """A green tab of tests beside a run that failed would be believed."""
+    review = REVIEWS[name]
+    root = checked_junit(review)
+    failed = int(root.attrib["failures"]) + int(root.attrib["errors"])
+
+    assert bool(failed) == (review.exit_code != 0)
+
+
+def test_a_change_has_the_same_name_in_a_plan_and_in_its_run() -> None:
+    """So a service that keeps a history of tests shows what became of it."""
+    plan, run = (
+        {one.attrib["name"] for one in checked_junit(REVIEWS[name]).iter("testcase")}
+        for name in ("plan", "run")
+    )
+
+    assert {f"{one.action} {one.address}" for one in cases.PARTIAL.outcomes} <= run
+    assert {
+        "update contact/ops/jane-doe",
+        "create contact/ops/sam-lee",
+        "delete contact/ops/old-hand",
+    } <= plan & run
+
+
+def test_a_finding_keeps_its_fingerprint_where_lines_move() -> None:
+    """Otherwise a line added above closes every finding of a file and opens it anew."""
+    notice = cases.TYPO
+    before, after = (
+        sarif(Review("plan", structs.replace(cases.EMPTY, notices=(one,)), REVIEWS["plan"].verdict, 0))
+        for one in (notice, structs.replace(notice, place="manifests/ops.yaml:99"))
+    )
+    digests = [json.loads(one)["runs"][0]["results"][0]["partialFingerprints"] for one in (before, after)]
+
+    assert digests[0] == digests[1]
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("manifests/ops.yaml:14:7", ("manifests/ops.yaml", 14, 7)),
+        ("manifests/ops.yaml:14", ("manifests/ops.yaml", 14, 0)),
+        ("manifests/ops.yaml", ("manifests/ops.yaml", 0, 0)),
+        ("C:/a b/x.yaml:2", ("C:/a b/x.yaml", 2, 0)),
+        ("", ("", 0, 0)),
+        ("a:b", ("a:b", 0, 0)),
+    ],
+)
+def test_a_place_is_taken_apart(place: str, expected: tuple[str, int, int]) -> None:
+    assert at(place) == expected
+
+
+def test_a_run_counts_what_was_applied_for_the_widget() -> None:
+    """What was planned is no news after the run."""
+    assert json.loads(gitlab(REVIEWS["run"])) == {"create": 1, "update": 0, "delete": 0}
+    assert json.loads(gitlab(REVIEWS["plan"])) == {"create": 3, "update": 3, "delete": 1}
