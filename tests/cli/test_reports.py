@@ -126,6 +126,40 @@ def test_a_refused_plan_has_its_reports(project: Project, service: Service) -> N
     assert service.writes() == before
 
 
+def test_mistakes_of_manifests_are_reported_beside_their_lines(project: Project, service: Service) -> None:
+    """Code scanning and annotations show a mistake where it was made."""
+    names = ("sarif", "junit", "github", "gitlab", "markdown", "text", "json")
+    wanted = [word for name in names for word in ("--report", f"{name}=out.{name}")]
+    good = project.run(service, "validate", *wanted)
+    assert good.returncode == 0, good.stderr
+    assert json.loads(report(project, "out.sarif"))["runs"][0]["results"] == []
+    assert report(project, "out.gitlab") == "[]\n"
+    project.edit("jobTitle: Analyst", "jobTitel: Analyst")
+
+    bad = project.run(service, "validate", *wanted)
+    (result,) = json.loads(report(project, "out.sarif"))["runs"][0]["results"]
+    (issue,) = json.loads(report(project, "out.gitlab"))
+
+    line = 1 + project.manifest.read_text().splitlines().index("    jobTitel: Analyst")
+    where = result["locations"][0]["physicalLocation"]
+    assert bad.returncode == 3
+    assert (where["artifactLocation"]["uri"], where["region"]["startLine"]) == ("manifests/team.yaml", line)
+    assert issue["location"] == {"path": "manifests/team.yaml", "lines": {"begin": line}}
+    assert report(project, "out.github").startswith(f"::error file=manifests/team.yaml,line={line},col=")
+    assert 'failures="1"' in report(project, "out.junit")
+    assert "**1 mistake, 0 warnings.**" in report(project, "out.markdown")
+    assert f"manifests/team.yaml:{line}:" in report(project, "out.text")
+    assert len(json.loads(report(project, "out.json"))["problems"]) == 1
+
+
+def test_a_mistake_in_the_settings_has_its_report(project: Project, service: Service) -> None:
+    (project.folder / "reconciler.yaml").write_text("version: 1\nstak: x\n")
+    ended = project.run(service, "validate", "--report", "github=out")
+
+    assert ended.returncode == 3
+    assert report(project, "out").startswith("::error ")
+
+
 def test_values_are_in_a_report_only_where_they_are_asked_for(project: Project, service: Service) -> None:
     project.run(service, "plan", "--report", "markdown=names.md")
     project.run(service, "plan", "--report", "markdown=values.md", "--show-values")

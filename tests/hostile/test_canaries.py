@@ -30,18 +30,29 @@ from reconciler.sandbox.web.server import running_app
 ID = "4C8FE1A2B3D4E5F6"
 PERSON = "+61491570110"
 JSON = ("--format", "json")
+# For many readers: no value of a person is in them. What begins with `plan.json` may hold people.
+REPORTS = tuple(
+    word
+    for name in ("markdown", "junit", "sarif", "github", "gitlab")
+    for word in ("--report", f"{name}=report.{name}")
+)
+FULL_REPORTS = ("--report", "text=plan.json.text", "--report", "json=plan.json.report")
 
 # What is run of each command, in this order in one project: what one leaves behind the next one meets.
 LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "validate": (("validate",), ("validate", *JSON)),
-    "plan": (("plan", "-o", "plan.json", "--full"), ("plan", *JSON)),
+    "validate": (("validate", *REPORTS), ("validate", *JSON)),
+    "plan": (("plan", "-o", "plan.json", "--full", *REPORTS, *FULL_REPORTS), ("plan", *JSON)),
     "export": (("export", "--into", "exported", "--devices"), ("export", "--into", "again", "--full", *JSON)),
-    "show": (("show", "plan.json", "--full"), ("show", "plan.json", *JSON)),
-    "apply": (("apply", "plan.json"), ("apply", "--yes", "--full"), ("apply", "--yes", *JSON)),
+    "show": (("show", "plan.json", "--full", *REPORTS), ("show", "plan.json", *JSON)),
+    "apply": (
+        ("apply", "plan.json"),
+        ("apply", "--yes", "--full", *REPORTS, *FULL_REPORTS),
+        ("apply", "--yes", *JSON),
+    ),
     "adopt": (("adopt", "--yes", "--all", "--full"),),
     "forget": (("forget", "--yes", "contact/default/nobody"),),
-    "resume": (("resume",),),
-    "drift": (("drift", "--full"), ("drift", *JSON)),
+    "resume": (("resume", *REPORTS),),
+    "drift": (("drift", "--full", *REPORTS, *FULL_REPORTS), ("drift", *JSON)),
     "init": (("init",), ("init", "below", *JSON)),
     "list": (("list",), ("list", "--format", "csv"), ("list", "--owned", *JSON)),
     "history": (("history",), ("history", *JSON)),

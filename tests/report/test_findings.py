@@ -12,13 +12,18 @@ from msgspec import structs
 from report import cases
 from report.reviews import ACTING, REVIEWS, acting, acting_run, reviews
 from report.strategies import calm
+from report.test_markdown import assert_inert
 
+from reconciler.errors import Problem
 from reconciler.model.notices import Notice
+from reconciler.report.formats import checks
+from reconciler.report.formats.checks import Checked
 from reconciler.report.formats.findings import RULES, at, findings
 from reconciler.report.formats.github import github
 from reconciler.report.formats.gitlab import gitlab
 from reconciler.report.formats.junit import junit
 from reconciler.report.formats.sarif import sarif
+from reconciler.report.formats.table import CHECKS, FORMATS
 from reconciler.report.inert import inert
 from reconciler.report.review import Review
 
@@ -109,7 +114,11 @@ def checked_sarif(review: Review) -> dict[str, Any]:
 
 
 def checked_junit(review: Review) -> ET.Element:
-    root = ET.fromstring(junit(review))  # noqa: S314 - our own report
+    return assert_junit(junit(review))
+
+
+def assert_junit(text: str) -> ET.Element:
+    root = ET.fromstring(text)  # noqa: S314 - our own report
     assert root.tag == "testsuites"
     for element in root.iter():
         attributes, inside = JUNIT[element.tag]
@@ -235,6 +244,31 @@ def test_a_finding_keeps_its_fingerprint_where_lines_move() -> None:
 )
 def test_a_place_is_taken_apart(place: str, expected: tuple[str, int, int]) -> None:
     assert at(place) == expected
+
+
+@pytest.mark.parametrize("text", ACTING)
+def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None:
+    """A manifest of a pull request is whatever somebody proposes."""
+    problems = (Problem(f"a/{text}.yaml", 3, 2, text, text), Problem("b.yaml", 0, 0, text))
+    checked = Checked(problems, (Notice("value", text, text, text, "c.yaml:4"),))
+
+    SARIF.validate(json.loads(checks.sarif(checked)))
+    assert_junit(checks.junit(checked))
+    assert_inert(checks.markdown(checked))
+    issues = json.loads(checks.gitlab(checked))
+    assert [set(one) for one in issues] == [
+        {"description", "check_name", "fingerprint", "severity", "location"}
+    ] * 3
+    assert [one["location"]["lines"]["begin"] for one in issues] == [3, 1, 4]
+    assert all(re.match(r"::(error|warning) \w+=", line) for line in checks.github(checked).splitlines())
+    made = [render(checked) for render in CHECKS.values()]
+    assert all(char == "\n" or char.isprintable() for each in made for char in each)
+
+
+def test_every_format_of_a_plan_that_many_read_is_one_of_validate_too() -> None:
+    """Nobody has to learn which command knows which format."""
+    assert CHECKS.keys() <= FORMATS.keys()
+    assert {"markdown", "junit", "sarif", "github", "gitlab"} <= CHECKS.keys()
 
 
 def test_a_run_counts_what_was_applied_for_the_widget() -> None:

@@ -46,7 +46,7 @@ def command() -> None:
     CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
 
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, and FILE
-    of --undo.
+    of --undo and --report.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan, conflict
     or ambiguous entity,

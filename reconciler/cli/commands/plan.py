@@ -26,7 +26,7 @@ def command() -> None:
     apply FILE`, which refuses it if anything has changed since. With --encrypt-to, or plan.recipients in
     the settings, only those people can read FILE.
 
-    Reads settings, manifests, the store and the service; writes FILE with -o.
+    Reads settings, manifests, the store and the service; writes FILE with -o and --report.
 
     Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
     3 input invalid, 5 planned, but an entity is ambiguous, 7 refused by a guard.
@@ -35,5 +35,6 @@ def command() -> None:
     Examples:
         reconciler plan
         reconciler plan -o plan.json --only workspace:ops
+        reconciler plan -o plan.json --report markdown=plan.md --report junit=plan.xml
         reconciler plan -o plan.age --recipients-file team.keys
     """

@@ -18,7 +18,7 @@ def command() -> None:
 
     The guard is shown with its default limits; it decides again when the plan is applied.
 
-    Reads FILE; writes nothing, and makes no request.
+    Reads FILE; writes nothing but reports, and makes no request.
 
     Exit codes: 0 shown, 1 file unreadable, 3 not a plan, or changed, 5 made by another version.
 

@@ -8,6 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.command()
 @options.settings_options
+@options.report_option
 @options.format_option
 @click.option(
     "--without-variables",
@@ -27,11 +28,12 @@ def command() -> None:
     Use --without-variables where secrets must not be, as in a pull request: manifests that take values
     from the environment are still checked. `plan` and `apply` need every value.
 
-    Reads settings, manifests and the files they name; writes nothing.
+    Reads settings, manifests and the files they name; writes FILE with --report.
 
-    Exit codes: 0 no mistakes, 3 mistakes.
+    Exit codes: 0 no mistakes, 1 a report could not be written, 3 mistakes.
 
     \b
-    Example:
+    Examples:
         reconciler validate
+        reconciler validate --report sarif=validate.sarif
     """

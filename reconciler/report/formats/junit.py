@@ -62,6 +62,13 @@ def tests_of(found: Iterable[Finding], suite: str) -> Iterator[Test]:
         yield _of(one, suite, f"{one.rule} {one.subject}".strip())
 
 
+def of_place(found: Finding) -> Test:
+    """Return the test that a finding in a file is; its file is the suite."""
+    place = ":".join(str(part) for part in (found.file, found.line, found.column) if part)
+    why = ("failure", found.rule, found.said) if found.level == "error" else ("", "", "", found.said)
+    return Test(found.file or "settings", f"{found.rule} {place}".strip(), *why)
+
+
 def _of(found: Finding, suite: str, name: str) -> Test:
     said = f"{found.said}  at {found.file}:{found.line}" if found.file else found.said
     if found.rule in _PASSED:

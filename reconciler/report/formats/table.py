@@ -5,6 +5,8 @@ Not here: how any of them looks, and writing files (cli/files/reports.py).
 
 from collections.abc import Callable, Mapping
 
+from reconciler.report.formats import checks
+from reconciler.report.formats.checks import Checked
 from reconciler.report.formats.github import github
 from reconciler.report.formats.gitlab import gitlab
 from reconciler.report.formats.json import json
@@ -22,4 +24,15 @@ FORMATS: Mapping[str, Callable[[Review], str]] = {
     "sarif": sarif,
     "github": github,
     "gitlab": gitlab,
+}
+
+# Those of `validate`, which has mistakes and no plan.
+CHECKS: Mapping[str, Callable[[Checked], str]] = {
+    "markdown": checks.markdown,
+    "json": checks.json,
+    "text": checks.text,
+    "junit": checks.junit,
+    "sarif": checks.sarif,
+    "github": checks.github,
+    "gitlab": checks.gitlab,
 }
