@@ -11,7 +11,7 @@ What several verbs do alike is in work/.
 """
 
 import gc
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -25,7 +25,7 @@ from reconciler.apply.stop import StopFlag
 from reconciler.core.guard import Consent
 from reconciler.core.listing import Inventory, listing, narrowed
 from reconciler.core.recover import Unfinished, remaining_changes
-from reconciler.core.resolve import resolve
+from reconciler.core.resolve import Resolved, resolve
 from reconciler.core.rules import rules_of
 from reconciler.core.seal import expired, outdated
 from reconciler.core.select import Selection
@@ -36,6 +36,7 @@ from reconciler.manifest.sources import EMPTY, find
 from reconciler.manifest.variables import Unset
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
+from reconciler.model.explanations import Explanation
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome, Run
 from reconciler.model.plans import Options, Plan
@@ -45,6 +46,7 @@ from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.carrying import KeepUndo, Task, carry_out
+from reconciler.work.explaining import explained
 from reconciler.work.exporting import ExportResult, ExportWishes, exported
 from reconciler.work.held import Observer, reading, take_service_lock, writing
 from reconciler.work.planning import Planned, judged, plan_afresh
@@ -58,10 +60,12 @@ __all__ = [
     "apply",
     "declared_so_far",
     "expiry_reason",
+    "explain",
     "export",
     "list_entities",
     "outdated",
     "plan",
+    "resolved",
     "resume",
     "undo",
     "validate",
@@ -77,6 +81,11 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
     result: good for checking the rest, as where secrets must not be, and for nothing else.
     """
+    return resolved(settings, environ, all_values=all_values).desired
+
+
+def resolved(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Resolved:
+    """Return the same with where everything comes from. Whoever keeps it keeps every document."""
     bring_kinds(settings.service.profile)
     with _no_collector():
         loaded = load(
@@ -87,13 +96,15 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
             extra_contact_fields=settings.contact_fields,
             private=[Path(path) for path in settings.private_files],
         )
-        resolved = resolve(loaded.manifests, rules_of(settings))
+        found = resolve(loaded.manifests, rules_of(settings))
     unset = () if all_values else loaded.unset
-    problems = {*loaded.problems, *resolved.problems} - {one.problem for one in unset}
+    problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}
     if problems:
         raise _unusable(problems)
-    desired = resolved.desired
-    return structs.replace(desired, notices=(*desired.notices, *map(_unchecked, unset))) if unset else desired
+    if not unset:
+        return found
+    notices = (*found.desired.notices, *map(_unchecked, unset))
+    return structs.replace(found, desired=structs.replace(found.desired, notices=notices))
 
 
 def _unchecked(unset: Unset) -> Notice:
@@ -139,6 +150,22 @@ async def list_entities(
         aliases=settings.workspaces,
         selection=selection,
     )
+
+
+async def explain(
+    settings: Settings,
+    declared: Resolved,
+    outside: Outside,
+    *,
+    addresses: Sequence[str],
+    selection: Selection,
+    offline: bool,
+) -> tuple[Explanation, ...]:
+    """Return everything that is known of these addresses, and why a plan writes them or not. Only GETs.
+
+    Nothing at all is sent where `offline`. Raises UnknownAddress.
+    """
+    return await explained(settings, declared, outside, addresses, selection=selection, offline=offline)
 
 
 async def apply(

@@ -22,7 +22,7 @@ from reconciler.core.guard import Consent, guard
 from reconciler.core.normalize import declared, masked
 from reconciler.core.observe import observed
 from reconciler.core.plan import make_plan
-from reconciler.core.resolve import resolve
+from reconciler.core.resolve import Resolved, resolve
 from reconciler.core.rules import Rules
 from reconciler.core.scopes import Moment
 from reconciler.errors import ManifestError, Problem
@@ -32,7 +32,7 @@ from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode
 from reconciler.model.plans import Options, Plan, Target, Workspace
 from reconciler.model.settings import GuardLimits, Identity
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
 
 T = TypeVar("T")
 GOLDEN = Path(__file__).parent / "golden"
@@ -108,17 +108,9 @@ def test_there_are_enough_cases() -> None:
 
 def outcome(folder: Path) -> dict[str, Any]:
     """What a plan of this case says: its parts and the guard's reasons, or the problems of the input."""
-    rules = read(folder / "rules.json", Case) if (folder / "rules.json").exists() else Case()
-    loaded = load(
-        [folder / "manifest.yaml"], root=folder, environ={"TOKEN": "canary-token"}, variables=("TOKEN",)
-    )
-    identity = Identity({"contacts": rules.identity})
-    workspaces = frozenset(one.alias for one in WORKSPACES)
-    resolved = resolve(loaded.manifests, Rules(STACK, identity, rules.mark, workspaces=workspaces))
-    if problems := [*loaded.problems, *resolved.problems]:
-        return {"problems": [_problem(one) for one in problems]}
+    rules = _rules(folder)
     try:
-        plan = _plan(folder, rules, resolved.desired)
+        plan = planned(folder).plan
     except ManifestError as error:
         return {"problems": [_problem(one) for one in error.problems]}
     assert "canary" not in repr(plan)
@@ -129,17 +121,45 @@ def outcome(folder: Path) -> dict[str, Any]:
     return {**parts, **({"refused": refused} if refused else {})}
 
 
-def _plan(folder: Path, rules: Case, desired: Desired) -> Plan:
-    live = _live(read(folder / "live.json", dict[str, dict[str, list[dict[str, Any]]]]), rules)
-    return make_plan(
-        desired,
+class Planned(Struct, frozen=True):
+    """The plan of a case, and everything that it was made from."""
+
+    resolved: Resolved
+    live: Live
+    recorded: Recorded
+    rules: Rules
+    plan: Plan
+
+
+def planned(folder: Path) -> Planned:
+    """Plan a case. Raises ManifestError with every mistake of the input."""
+    case = _rules(folder)
+    loaded = load(
+        [folder / "manifest.yaml"], root=folder, environ={"TOKEN": "canary-token"}, variables=("TOKEN",)
+    )
+    workspaces = frozenset(one.alias for one in WORKSPACES)
+    identity = Identity({"contacts": case.identity})
+    rules = Rules(STACK, identity, case.mark, adopt=case.adopt, workspaces=workspaces)
+    resolved = resolve(loaded.manifests, rules)
+    if problems := [*loaded.problems, *resolved.problems]:
+        raise ManifestError("mistakes", problems=tuple(problems))
+    live = _live(read(folder / "live.json", dict[str, dict[str, list[dict[str, Any]]]]), case)
+    recorded = _recorded(read(folder / "recorded.json", History))
+    target = Target("https://api.example.com", STACK, WORKSPACES)
+    plan = make_plan(
+        resolved.desired,
         live,
-        _recorded(read(folder / "recorded.json", History)),
-        target=Target("https://api.example.com", STACK, WORKSPACES),
-        options=rules.options,
-        rules=Rules(STACK, Identity({"contacts": rules.identity}), rules.mark, adopt=rules.adopt),
+        recorded,
+        target=target,
+        options=case.options,
+        rules=rules,
         moment=MOMENT,
     )
+    return Planned(resolved, live, recorded, rules, plan)
+
+
+def _rules(folder: Path) -> Case:
+    return read(folder / "rules.json", Case) if (folder / "rules.json").exists() else Case()
 
 
 def _live(workspaces: dict[str, dict[str, list[dict[str, Any]]]], rules: Case) -> Live:

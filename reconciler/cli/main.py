@@ -30,6 +30,7 @@ COMMANDS = {
     "resume": "Continue a run that did not finish.",
     "drift": "Show what others changed since the last apply.",
     "list": "List every entity: whose it is, where it is declared.",
+    "explain": "Explain an address: every field, its source, why it changes.",
     "show": "Show a saved plan.",
     "history": "Show who applied what, when, from which commit.",
     "lock": "Show who holds the lock of this stack.",

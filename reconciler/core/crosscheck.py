@@ -30,7 +30,7 @@ class Declared(Struct, frozen=True):
     """An entity with the document it was made of. `marked`: the author wrote the mark's field.
 
     `owner` is the contact of a device. `defaults` are the places of the file's default fields, `hidden` those
-    of values that no message shows.
+    of values that no message shows, with the variables that they came from.
     """
 
     entity: Entity
@@ -38,7 +38,7 @@ class Declared(Struct, frozen=True):
     marked: bool = False
     owner: "Declared | None" = None
     defaults: Mapping[str, Place] = {}
-    hidden: frozenset[Place] = frozenset()
+    hidden: Mapping[Place, tuple[str, ...]] = {}
 
     def place(self, path: str = "") -> Place:
         """Return the place of a field's key, or of the entry where the field came from elsewhere."""
@@ -47,8 +47,8 @@ class Declared(Struct, frozen=True):
     def source(self, path: str) -> tuple[Place, bool]:
         """Return where the text of a field stands, and whether it stands there for several entities."""
         origin = self.document.origin
-        if origin is not None and path in origin.constants:
-            return origin.constants[path], True
+        if origin is not None and path in origin.templates and path not in origin.columns:
+            return origin.templates[path], True
         if path not in self.document.fields and path in self.defaults:
             return self.defaults[path], True
         return self.place(path), False
@@ -56,7 +56,7 @@ class Declared(Struct, frozen=True):
     def column(self, path: str) -> str:
         """Return the title of the roster's column that a field comes from, or ""."""
         origin = self.document.origin
-        return origin.columns.get(path, "") if origin is not None else ""
+        return origin.columns.get(path, ("",))[0] if origin is not None else ""
 
     def hides(self, path: str) -> bool:
         """Whether no message may show the text of a field."""

@@ -1,6 +1,7 @@
 """Two entities, and what we recorded of them, to the fields that must change, each with its cause."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
 from msgspec import Struct
 
@@ -29,6 +30,18 @@ class Difference(Struct, frozen=True):
     skips: tuple[Skip, ...] = ()
 
 
+# Why a field is not written.
+Unchanged = Literal[
+    "as declared",
+    "as sent",  # the service shows it in its own way, and has since it was sent
+    "not readable",  # never shown; as it was sent last
+    "not clearable",  # a PUT that leaves it out keeps it
+    "same offset",  # the service shows the offset of the declared time zone
+    "cleared",  # no longer declared, and not there any more
+]
+Judgement = FieldChange | Skip | Unchanged
+
+
 def diff(
     desired: Entity,
     live: LiveEntity,
@@ -42,6 +55,24 @@ def diff(
     Masks: `desired` and `live` hold values, `recorded` holds secrets as digests under the store's
     salt; the result holds them as digests under the plan's.
     """
+    changes, skips = [], []
+    for _, found in compared(desired, live, recorded, salts=salts, reactivate=reactivate):
+        if isinstance(found, FieldChange):
+            changes.append(found)
+        elif isinstance(found, Skip):
+            skips.append(found)
+    return Difference(tuple(sorted(changes, key=lambda change: change.path)), tuple(skips))
+
+
+def compared(
+    desired: Entity,
+    live: LiveEntity,
+    recorded: RecordedEntity | None,
+    *,
+    salts: Salts,
+    reactivate: bool = False,
+) -> Iterator[tuple[str, Judgement]]:
+    """Yield what becomes of each field that is compared, by path: declared ones, then those we sent once."""
     kind = KINDS[desired.address.kind]
     want = {
         path: value
@@ -54,19 +85,13 @@ def diff(
         if reactivate and live.fields.get(path) == off:
             want.setdefault(path, on)  # asked for by name, so it need not be declared as well
     state = _Comparison(kind, live.fields, recorded, salts)
-    changes, skips = [], []
     for path, value in sorted(want.items()):
         if path in revives:
-            change, skip = _status(desired, state, (path, value), revives[path], reactivate=reactivate)
-            skips += [skip] if skip else []
+            yield path, _status(desired, state, (path, value), revives[path], reactivate=reactivate)
         else:
-            change = state.field(path, value)
-        changes += [change] if change else []
+            yield path, state.field(path, value)
     for path in _undeclared(desired, kind, recorded):
-        change, skip = _withdrawn(desired, state, path)
-        changes += [change] if change else []
-        skips += [skip] if skip else []
-    return Difference(tuple(sorted(changes, key=lambda change: change.path)), tuple(skips))
+        yield path, _withdrawn(desired, state, path)
 
 
 class _Comparison:
@@ -85,7 +110,7 @@ class _Comparison:
         """Whether the live value is not the one that the service last showed us."""
         return self.live_masked.get(path, "") != self.shown.get(path, "")
 
-    def field(self, path: str, value: Scalar) -> FieldChange | None:
+    def field(self, path: str, value: Scalar) -> FieldChange | Unchanged:
         """Decide one declared field (rule D2; D3 for what cannot be read back)."""
         known = path in self.sent
         as_sent = known and self._as_sent(path, value)
@@ -93,19 +118,22 @@ class _Comparison:
         # be.
         if path in self.kind.write_only:
             cause: Cause = "declared" if known else "unknown"
-            return None if as_sent or (value == "" and not known) else self._change(path, value, cause)
+            same = as_sent or (value == "" and not known)
+            return "not readable" if same else self._change(path, value, cause)
         # A PUT that leaves a sticky field out keeps it (docs/service.md, contacts), so clearing would never
         # end (D5).
-        if value == self.live.get(path, "") or (value == "" and path in self.kind.sticky):
-            return None
+        if value == self.live.get(path, ""):
+            return "as declared"
+        if value == "" and path in self.kind.sticky:
+            return "not clearable"
         if not known:
             # After a lost store every contact with a zone would be written once, to change nothing
             # (tests/core/test_zones.py).
             shown = path == zones.PATH and zones.shows(value, self.live.get(path, ""))
-            return None if shown else self._change(path, value, "declared")
+            return "same offset" if shown else self._change(path, value, "declared")
         match (as_sent, self.drifted(path)):
             case (True, False):
-                return None  # the service rewrote the value when we sent it; sending it again changes nothing
+                return "as sent"  # the service rewrote the value when we sent it; again it changes nothing
             case (True, True):
                 return self._change(path, value, "drifted")
             case (False, False):
@@ -139,16 +167,16 @@ def _status(
     revives: tuple[str, str],
     *,
     reactivate: bool,
-) -> tuple[FieldChange | None, Skip | None]:
+) -> Judgement:
     """Decide a status that the service sets too: what it disabled stays so until asked otherwise (D4)."""
     path, value = wanted
     now = state.live.get(path, "")
     # Enabled again, it costs: its pushes are charged (docs/service.md, devices). So it takes a wish by name.
     if (now, value) != revives:
-        return state.field(path, value), None
+        return state.field(path, value)
     if reactivate:
-        return FieldChange(path, now, value, "reactivated"), None
-    return None, Skip(
+        return FieldChange(path, now, value, "reactivated")
+    return Skip(
         desired.address,
         "disabled",
         "is disabled by the service after failed pushes; left so.",
@@ -169,14 +197,14 @@ def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) ->
             yield path
 
 
-def _withdrawn(desired: Entity, state: _Comparison, path: str) -> tuple[FieldChange | None, Skip | None]:
+def _withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgement:
     # Gone already, or a flag that shows false because its channel keeps another option: clearing that again
     # and again would never end (D5).
     if path not in state.live or cleared(state.kind.name, path, "", state.live[path]):
-        return None, None
+        return "cleared"
     if not state.drifted(path):
-        return state.clear(path), None
-    return None, Skip(
+        return state.clear(path)
+    return Skip(
         desired.address,
         "taken over",
         f"{path} is no longer declared, and somebody else has changed it since; left alone.",

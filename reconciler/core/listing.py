@@ -140,15 +140,20 @@ def _unread(
             yield Unread(kind.name, alias, ours)
 
 
+def planned_words(plan: Plan) -> dict[Address, str]:
+    """Return the word for what an apply would do, by address; nothing stands there where it does nothing."""
+    return {
+        **dict.fromkeys(plan.gone, "forget"),
+        **{one.address: "adopt" for one in plan.adoptions},
+        **{one.address: action(one) for one in plan.changes},
+    }
+
+
 class _Rows:
     """Makes rows: what the plan says of an address stands beside it."""
 
     def __init__(self, plan: Plan) -> None:
-        self.planned = {
-            **dict.fromkeys(plan.gone, "forget"),
-            **{one.address: "adopt" for one in plan.adoptions},
-            **{one.address: action(one) for one in plan.changes},
-        }
+        self.planned = planned_words(plan)
         self.drifted = {one.address for one in drifts(plan)}
 
     def row(

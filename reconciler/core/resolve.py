@@ -23,10 +23,14 @@ from reconciler.model.snapshots import Desired, Scope
 
 
 class Resolved(Struct, frozen=True):
-    """What is wanted. With `problems` it must not be acted upon."""
+    """What is wanted. With `problems` it must not be acted upon.
+
+    `declared` are the entities with the documents they were made of: where each value comes from.
+    """
 
     desired: Desired
     problems: tuple[Problem, ...] = ()
+    declared: Mapping[Address, Declared] = {}
 
 
 def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
@@ -54,7 +58,8 @@ def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     problems.extend(contradictions(group, leaving))
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
-    return Resolved(Desired(entities, scopes, values.notices, leaving), _sorted(problems))
+    desired = Desired(entities, scopes, values.notices, leaving)
+    return Resolved(desired, _sorted(problems), first)
 
 
 def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]) -> Iterator[Problem]:

@@ -97,6 +97,7 @@ class Flattener:
             devices_in_scope=any(child.plural in body for child in children(entry.kind.name)),
             unread=unread,
             again=self._again,
+            control_places=control_places(self._tree, body.get("meta", {})),
         )
 
     def _fields(
@@ -155,6 +156,11 @@ def _split(path: Steps) -> tuple[Steps, Steps]:
         case ("defaults", name, *rest):
             return ("defaults", name), tuple(rest)
     return (), ()
+
+
+def control_places(tree: Tree, meta: dict[str, Any]) -> Mapping[str, Place]:
+    """Return the place of each key of a `meta` mapping of a tree."""
+    return Places(tree.file, tuple(meta), tree.packed(meta)) if meta else {}
 
 
 def controls(meta: dict[str, Any]) -> Controls:

@@ -12,7 +12,7 @@ from typing import Any
 from reconciler.core.normalize import is_flag
 from reconciler.core.slug import slug
 from reconciler.errors import Problem
-from reconciler.manifest.flatten import controls
+from reconciler.manifest.flatten import control_places, controls
 from reconciler.manifest.places import Places
 from reconciler.manifest.table import Row, Table
 from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled
@@ -59,18 +59,19 @@ class Roster:
             self.problems.append(tree.problem([*path, "name"], "the name is the same for every row.", hint))
             self._name = None
         self._origin = self._shared()
+        self._control_places = control_places(tree, self._meta)
 
     def _shared(self) -> Origin:
         titles = self._table.header
         columns = {
-            path: titles[template.columns[0]] for path, template in self._fields.items() if template.columns
-        }
-        constants = {
-            path: self._tree.place([*self._path, CONTACT.plural, *path.split(".")])
+            path: tuple(titles[column] for column in template.columns)
             for path, template in self._fields.items()
-            if not template.columns
+            if template.columns
         }
-        return Origin(columns, constants)
+        templates = {
+            path: self._tree.place([*self._path, CONTACT.plural, *path.split(".")]) for path in self._fields
+        }
+        return Origin(columns, templates)
 
     def documents(self) -> tuple[Document, ...]:
         """Return one contact for each row that could be read."""
@@ -168,6 +169,7 @@ class Roster:
             controls=self._controls(row),
             unread=unread,
             origin=self._origin,
+            control_places=self._control_places,
         )
 
     def _unread_cells(self, number: int) -> frozenset[int]:

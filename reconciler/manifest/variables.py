@@ -37,9 +37,9 @@ class Unset(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """What came of the references: places of values from the environment, problems, and whose are unset."""
+    """What came of the references: the variables by place, problems, and which are unset."""
 
-    hidden: frozenset[Place]
+    hidden: Mapping[Place, tuple[str, ...]]
     problems: tuple[Problem, ...]
     unset: tuple[Unset, ...]
 
@@ -96,7 +96,7 @@ class Variables:
 
 def substitute(tree: Tree, variables: Variables) -> Filled:
     """Replace the references in all scalar values of `tree`, in place."""
-    hidden: set[Place] = set()
+    hidden: dict[Place, tuple[str, ...]] = {}
     problems: list[Problem] = []
     unset: list[Unset] = []
     waiting: list[dict[str, Any] | list[Any]] = [tree.value, *(one.value for one in tree.again)]
@@ -110,10 +110,15 @@ def substitute(tree: Tree, variables: Variables) -> Filled:
                 text, mistake = variables.fill(value)
                 # What could not be filled in is unread, as if it had been refused by the reader.
                 node[step] = None if mistake else text  # type: ignore[index]  # a step of this very node
-                hidden.add(place)
+                hidden[place] = _names(value)
                 if mistake:
                     problem = Problem(tree.file, place.line, place.column, mistake.what, mistake.hint)
                     problems.append(problem)
                     if mistake.unset:
                         unset.append(Unset(mistake.unset, problem))
-    return Filled(frozenset(hidden), tuple(problems), tuple(unset))
+    return Filled(hidden, tuple(problems), tuple(unset))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the variables that a text names, once each."""
+    return tuple(dict.fromkeys(found[1] for found in _REFERENCE.finditer(text) if found[1]))

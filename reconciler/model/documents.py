@@ -57,13 +57,14 @@ class Controls(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """What the rows of one roster share: the column of each field, and the fields that stand in no cell.
+    """What the rows of one roster share: the titles of the columns that each field takes from.
 
-    `constants` hold the place, in the manifest, of text that is the same for every row.
+    `templates` hold the place of each field's template in the manifest. A field without columns is the same
+    for every row: its text is the template.
     """
 
-    columns: Mapping[str, str] = {}
-    constants: Mapping[str, Place] = {}
+    columns: Mapping[str, tuple[str, ...]] = {}
+    templates: Mapping[str, Place] = {}
 
 
 class Document(Struct, frozen=True):
@@ -73,6 +74,7 @@ class Document(Struct, frozen=True):
     whose entry has a `devices:` key, even an empty one (planning rule S1). `unread` are the paths of fields
     that could not be read, `*` for all: what is wrong there was said, and nothing may be called missing.
     `again` is true for an entry whose name stood in the same mapping before, which was said as well.
+    `control_places` holds the place of each key under `meta:`.
     """
 
     kind: str
@@ -87,6 +89,7 @@ class Document(Struct, frozen=True):
     unread: frozenset[str] = frozenset()
     again: bool = False
     origin: Origin | None = None
+    control_places: Mapping[str, Place] = {}
 
     def unsure(self, path: str) -> bool:
         """Whether a field may be declared although it is not in `fields`: it, or part of it, is unread."""
@@ -113,7 +116,8 @@ class Manifest(Struct, frozen=True):
 
     `kinds` are the kinds whose key is present (`contact`, `resource`): their entities in
     `workspace` are in scope even when none is declared. `defaults` are fields by kind, `default_places`
-    where they stand. `hidden` are the places of values that came from the environment: no message shows them.
+    where they stand. `hidden` are the places of values that came from the environment, with the names of the
+    variables: no message shows the values.
     """
 
     file: str
@@ -124,5 +128,5 @@ class Manifest(Struct, frozen=True):
     defaults: Mapping[str, Fields] = {}
     tags: Mapping[str, str] = {}
     default_places: Mapping[str, Mapping[str, Place]] = {}
-    hidden: frozenset[Place] = frozenset()
+    hidden: Mapping[Place, tuple[str, ...]] = {}
     removed: tuple[Removed, ...] = ()

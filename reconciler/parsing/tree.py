@@ -33,7 +33,7 @@ class Tree:
     Scalars are text as written; None stands only where null was written, which is always a problem
     too. A tree with `problems` may still be checked further, so that all mistakes show at once;
     `broken` is true where reading stopped, and then nothing else can be said about the file.
-    `hidden` are the places of values that no message may show: they came from the environment. `partial`
+    `hidden` are the places of values that no message may show, with the variables they came from. `partial`
     and `again` are those of the builder: mappings that may lack anything, and second values of a key;
     `secrets` are the lines that hold a secret, and the column of its key.
     """
@@ -42,7 +42,7 @@ class Tree:
     value: dict[str, Any]
     problems: tuple[Problem, ...] = ()
     broken: bool = False
-    hidden: frozenset[Place] = frozenset()
+    hidden: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     partial: Mapping[int, dict[str, Any]] = field(default_factory=dict, repr=False)
     again: tuple[Again, ...] = ()
     secrets: Mapping[int, int] = field(default_factory=dict, repr=False)

@@ -24,6 +24,7 @@ from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry, Head
 from reconciler.model.changes import action
 from reconciler.model.context import Context
+from reconciler.model.explanations import LastWrite
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan, Workspace
 from reconciler.model.running import Running
@@ -310,6 +311,23 @@ class Store:
             owned = recorded.known(connection, ENTITIES, self._owner)
             known = {*owned, *recorded.known(connection, JOURNAL, self._owner)}
         return {self.entity_hash(address): address for address in known}
+
+    def workspaces(self) -> tuple[Workspace, ...]:
+        """Return the workspaces that something is recorded in, where an alias has meant one alone so far."""
+        if self._empty:
+            return ()
+        with self._database.reading() as connection:
+            found = recorded.workspace_ids(connection, self._owner)
+        return tuple(Workspace(alias, *ids) for alias, ids in sorted(found.items()) if len(ids) == 1)
+
+    def last_writes(
+        self, addresses: Iterable[Address], workspaces: Workspaces
+    ) -> Mapping[Address, LastWrite]:
+        """Return the run that last wrote each of these records, and when; nothing for what has no record."""
+        if self._empty:
+            return {}
+        with self._database.reading() as connection:
+            return recorded.last_writes(connection, self._owner, addresses, _ids(workspaces))
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""

@@ -15,6 +15,7 @@ from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode
+from reconciler.model.explanations import LastWrite
 from reconciler.model.journal import Intent
 from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import Outcome
@@ -88,6 +89,31 @@ def known(connection: Connection, table: Table, owner: Owner) -> Iterator[Addres
         address = addresses.parse(row.address) if isinstance(row.address, str) else None
         if address is not None:
             yield address
+
+
+def workspace_ids(connection: Connection, owner: Owner) -> dict[str, frozenset[str]]:
+    """Return the service's ids of the workspaces that are recorded under each alias; mostly it is one."""
+    query = select(ENTITIES.c.address, ENTITIES.c.workspace_id).where(*sealed.of(ENTITIES, owner))
+    found: dict[str, frozenset[str]] = {}
+    for row in connection.execute(query):
+        address = addresses.parse(row.address) if isinstance(row.address, str) else None
+        if address is not None:
+            found[address.workspace] = found.get(address.workspace, frozenset()) | {str(row.workspace_id)}
+    return found
+
+
+def last_writes(
+    connection: Connection, owner: Owner, wanted: Iterable[Address], ids: Mapping[str, str]
+) -> dict[Address, LastWrite]:
+    """Return the run that last wrote the record of each address, and when; of what is recorded alone."""
+    found = {}
+    for address in wanted:
+        of_one = (ENTITIES.c.address == str(address), ENTITIES.c.workspace_id == ids.get(address.workspace))
+        query = select(ENTITIES.c.run, ENTITIES.c.updated_at).where(*sealed.of(ENTITIES, owner), *of_one)
+        row = connection.execute(query).one_or_none()
+        if row is not None and isinstance(row.run, str) and isinstance(row.updated_at, str):
+            found[address] = LastWrite(row.run, row.updated_at)
+    return found
 
 
 def write(

@@ -366,7 +366,7 @@ def test_a_default_is_judged_once_and_where_it_stands() -> None:
 
 def test_a_cell_is_named_by_row_and_column() -> None:
     """Whoever mends it looks at a spreadsheet; text that is the same for every row is judged once."""
-    origin = Origin({"workMobilePhone1": "Mobile"}, {"timezone": Place("a.yaml", 7, 7)})
+    origin = Origin({"workMobilePhone1": ("Mobile",)}, {"timezone": Place("a.yaml", 7, 7)})
     rows = [
         structs.replace(
             _person(f"p{number}", workMobilePhone1="maybe", timezone="Melburne"),
@@ -385,7 +385,7 @@ def test_a_cell_is_named_by_row_and_column() -> None:
 def test_a_value_of_the_environment_is_judged_and_never_shown() -> None:
     """Neither itself nor what it might have meant."""
     jane = _person(workMobilePhone1="0491 570 15", timezone="Australia/Melburne", workCountry="AU")
-    manifest = structs.replace(_manifest(jane), hidden=frozenset(jane.places.values()))
+    manifest = structs.replace(_manifest(jane), hidden=dict.fromkeys(jane.places.values(), ("PHONE",)))
 
     told = _told(resolve([manifest], RULES))
 

@@ -29,6 +29,7 @@ from reconciler.sandbox.web.server import running_app
 
 ID = "4C8FE1A2B3D4E5F6"
 PERSON = "+61491570110"
+CANARY = "contact/default/canary"
 JSON = ("--format", "json")
 # For many readers: no value of a person is in them. What begins with `plan.json` may hold people.
 REPORTS = tuple(
@@ -55,6 +56,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "drift": (("drift", "--full", *REPORTS, *FULL_REPORTS), ("drift", *JSON)),
     "init": (("init",), ("init", "below", *JSON)),
     "list": (("list",), ("list", "--format", "csv"), ("list", "--owned", *JSON)),
+    "explain": (("explain", CANARY), ("explain", CANARY, "--offline"), ("explain", CANARY, *JSON)),
     "history": (("history",), ("history", *JSON)),
     "lock": (("lock",),),
     "unlock": (("unlock", "--force", "0123456789ab"),),
