@@ -5,13 +5,17 @@ an error is shown: it loads what a command that succeeds may not need.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from reconciler.cli import streams
+from reconciler.cli.excerpts import Excerpts
 from reconciler.errors import (
     InputError,
     LockHeld,
+    ManifestError,
     Problem,
     ProgramError,
     ReconcilerError,
@@ -23,12 +27,17 @@ from reconciler.report.lines import Line, line, sentence
 problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
 
 
-def error_lines(error: ReconcilerError) -> tuple[Line, ...]:
-    """Problems first, in file order; then the sentence, its reasons and what to do."""
+def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]:
+    """Problems first, in file order; then the sentence, its reasons and what to do.
+
+    Below a problem stands the line of its file, in so many columns (0: it is no terminal).
+    """
     shown: list[Line] = []
     problems = _problems(error)
+    excerpts = _excerpts(error, columns) if problems else None
     for problem in problems[:problems_max]:
-        shown += sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+        said = sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+        shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
     if len(problems) > problems_max:
         shown.append(line(f"and {len(problems) - problems_max:,} more"))
     said = sentence("", str(error), "")
@@ -61,6 +70,14 @@ def error_json(error: ReconcilerError) -> str:
 def usage_json(sentence: str, hint: str) -> str:
     """Return a mistake in the command line itself in the same form."""
     return _encoded("usage", 64, {"kind": "UsageError", "message": sentence, "next": hint}, ())
+
+
+def _excerpts(error: ReconcilerError, columns: int) -> Excerpts:
+    # Manifests and rosters are named from the folder of the settings, all other files from where we are.
+    root = streams.project() if isinstance(error, ManifestError) else ""
+    return Excerpts(
+        _problems(error)[:problems_max], folder=Path(root), since=streams.began_at(), columns=columns
+    )
 
 
 def _problems(error: ReconcilerError) -> tuple[Problem, ...]:

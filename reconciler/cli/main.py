@@ -133,7 +133,7 @@ def cli(ctx: click.Context) -> int:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
     as_json = wants_json(arguments)
-    streams.conceal(None)
+    streams.command_begins()
     try:
         code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False)
         return code if isinstance(code, int) else 0

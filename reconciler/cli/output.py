@@ -87,7 +87,8 @@ def failure(error: ReconcilerError, *, as_json: bool) -> None:
         else:
             return
     with suppress(OutputLost):  # there is no output left
-        _send_lines(sys.stderr, failures.error_lines(error))
+        columns = _columns(sys.stderr) if sys.stderr is not None else 0
+        _send_lines(sys.stderr, failures.error_lines(error, columns=columns))
 
 
 def usage(sentence: str, hint: str, *, as_json: bool) -> None:

@@ -46,6 +46,7 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     settings = read_settings(
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
     ).settings
+    streams.project_is(settings.root)
     if service:
         streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_anywhere)
     return settings

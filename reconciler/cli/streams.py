@@ -5,6 +5,7 @@ one: output.py, and terminal.py, which it imports where colour or a bar is shown
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from reconciler.report.lines import Line
 
 _concealing: list[Callable[[str], str]] = []  # what hides our secrets, once they are known
+_project = [""]
+_began_at = [time.time()]
 
 
 def conceal(hide: Callable[[str], str] | None) -> None:
@@ -24,6 +27,28 @@ def hidden(text: str) -> str:
     for hide in _concealing:
         text = hide(text)
     return text
+
+
+def command_begins() -> None:
+    """Forget what an earlier command of this process knew: its secrets, its project, when it began."""
+    conceal(None)
+    _project[:] = [""]
+    _began_at[:] = [time.time()]
+
+
+def project_is(folder: str) -> None:
+    """Remember the folder from which manifests are named."""
+    _project[:] = [folder]
+
+
+def project() -> str:
+    """Return the folder from which manifests are named; "" where it is not known, which is where we are."""
+    return _project[-1]
+
+
+def began_at() -> float:
+    """Return when this command began, in seconds since 1970."""
+    return _began_at[-1]
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -7,7 +7,8 @@ count as a spreadsheet counts them: the header is row 1.
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from reconciler.errors import Problem
@@ -106,6 +107,14 @@ class _Reading:
 def delimiter_of(text: str) -> str:
     """Return the delimiter under which the first record has more cells; a comma where both do."""
     return ";" if _width(text, ";") > _width(text, ",") else ","
+
+
+def widths(text: str, numbers: Container[int]) -> dict[int, int]:
+    """Return how many cells these rows have, as far as the text is CSV."""
+    found: dict[int, int] = {}
+    with suppress(csv.Error):
+        found.update((number, len(cells)) for number, cells in _records(text) if number in numbers)
+    return found
 
 
 def _width(text: str, delimiter: str) -> int:

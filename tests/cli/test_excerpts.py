@@ -1,0 +1,104 @@
+"""Errors show the line that they are about, read again at one place."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli import failures, streams
+from reconciler.errors import InputError, ManifestError, Problem, SettingsError
+from reconciler.report.lines import plain
+
+SECRET = "canary-hunter2"
+MANIFEST = f"version: 1\r\nworkspace: ops\r\ncontacts:\r\n  jane: {{fristName: {SECRET}}}\r\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "people.yaml").write_bytes(MANIFEST.encode())
+    streams.command_begins()
+    streams.project_is(str(tmp_path))
+    return tmp_path
+
+
+def told(*problems: Problem, kind: type[InputError] = ManifestError) -> str:
+    return plain(failures.error_lines(kind("it cannot be used.", problems=problems)))
+
+
+def at(file: str, line: int = 4, column: int = 10) -> Problem:
+    return Problem(file, line, column, "fristName is not a field.", "did you mean firstName?")
+
+
+def test_the_line_stands_between_the_mistake_and_what_to_do(folder: Path) -> None:
+    """As compilers show it; whatever else the line holds is left out."""
+    assert (folder / "people.yaml").is_file()
+    assert told(at("people.yaml")) == (
+        "people.yaml:4:10: fristName is not a field.\n"
+        "    4 |   ...: {fristName: ...}\n"
+        "      |         ^^^^^^^^^\n"
+        "  next: did you mean firstName?\n"
+        "it cannot be used.\n"
+    )
+
+
+def test_a_row_shows_its_cells_by_their_number(folder: Path) -> None:
+    """A row is not a line where a cell holds a line break."""
+    (folder / "staff.csv").write_text(f'id;name\n1;"a\n{SECRET}"\n2;b\n')
+    streams.command_begins()
+    streams.project_is(str(folder))
+
+    assert "    3 | ...; ...\n      |      ^^^\n" in told(at("staff.csv", 3, 2))
+
+
+def test_a_file_that_was_written_since_is_not_shown(folder: Path) -> None:
+    """Another line stands there now."""
+    later = time.time() + 60
+    os.utime(folder / "people.yaml", (later, later))
+
+    assert " | " not in told(at("people.yaml"))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        at("gone.yaml"),
+        at("people.yaml", line=99),
+        at("people.yaml", column=99),
+        at("people.yaml", 0, 0),
+        at("folder.yaml"),
+        at("binary.yaml"),
+        at("environment RECONCILER_STACK"),
+        at("nul\0.yaml"),
+    ],
+)
+def test_what_cannot_be_shown_is_left_out(folder: Path, problem: Problem) -> None:
+    """An excerpt is a help and no reason for another error."""
+    (folder / "folder.yaml").mkdir()
+    (folder / "binary.yaml").write_bytes(b"\xff\xfe\x00\n" * 9)
+
+    text = told(problem)
+
+    assert " | " not in text
+    assert "fristName is not a field." in text
+
+
+def test_other_files_than_manifests_are_looked_for_where_we_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings are named from the current folder, which is not always that of the project."""
+    there = folder / "below"
+    there.mkdir()
+    (there / "people.yaml").write_text("fristName: x\n")
+    monkeypatch.chdir(there)
+    streams.command_begins()
+
+    assert "    1 | fristName: ...\n" in told(at("people.yaml", 1, 1), kind=SettingsError)
+
+
+def test_json_holds_no_excerpt(folder: Path) -> None:
+    """Programs have the place; the form of an error stays as it is published."""
+    assert (folder / "people.yaml").is_file()
+    error = ManifestError("it cannot be used.", problems=(at("people.yaml"),))
+
+    assert " | " not in failures.error_json(error)
