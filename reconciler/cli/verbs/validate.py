@@ -11,7 +11,7 @@ from reconciler.cli.running import settings_of
 from reconciler.errors import InputError, Problem
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
-from reconciler.report.formats.checks import Checked
+from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.table import CHECKS
 from reconciler.report.json import problems_json
 from reconciler.report.lines import count, notice_lines
@@ -28,14 +28,14 @@ def validate(
     reports: tuple[str, ...],
 ) -> int:
     """Show warnings and what is declared. Raises InputError with every mistake."""
-    asked = Reports[Checked].asked(reports, CHECKS)
+    asked = Reports[Validated].asked(reports, CHECKS)
     try:
         settings = settings_of(config, environment, service=False)
         desired = pipeline.validate(settings, os.environ, all_values=not without_variables)
     except InputError as error:
-        asked.write(Checked(error.problems or (Problem("", 0, 0, str(error), error.next),)))
+        asked.write(Validated(error.problems or (Problem("", 0, 0, str(error), error.next),)))
         raise
-    whole = asked.write(Checked((), desired.notices))
+    whole = asked.write(Validated((), desired.notices))
     if as_json:
         output.json(problems_json((), notices=desired.notices))
         return with_reports(0, whole=whole)

@@ -14,25 +14,25 @@ from reconciler.report.formats import gitlab as widget
 from reconciler.report.formats import junit as tests
 from reconciler.report.formats import sarif as log
 from reconciler.report.formats.commonmark import Section, code, fitted, prose
-from reconciler.report.formats.findings import Finding, findings_of_check
 from reconciler.report.formats.markdown import markdown_max
+from reconciler.report.formats.remarks import Remark, remarks_of_check
 from reconciler.report.inert import json_without_orders, without_orders
 from reconciler.report.json import problems_json
 from reconciler.report.lines import count, notice_lines, plain
 from reconciler.report.text import problem_lines
 
 
-class Checked(Struct, frozen=True):
+class Validated(Struct, frozen=True):
     """Every mistake in file order, and every warning."""
 
     problems: tuple[Problem, ...]
     notices: tuple[Notice, ...] = ()
 
 
-def markdown(checked: Checked) -> str:
+def markdown(validated: Validated) -> str:
     """Return the mistakes, then the warnings: at most 60,000 characters, and what is cut is counted."""
-    head = f"## validate\n\n**{_headline(checked)}**\n\n"
-    problems, notices = checked.problems, checked.notices
+    head = f"## validate\n\n**{_headline(validated)}**\n\n"
+    problems, notices = validated.problems, validated.notices
     sections = [
         Section("Mistakes", len(problems), (_item(one.where, one.what, one.next) for one in problems)),
         Section(
@@ -49,42 +49,44 @@ def _item(where: str, what: str, step: str) -> str:
     return f"- {code(where)}: {prose(what)}\n{then}"
 
 
-def _headline(checked: Checked) -> str:
-    mistakes = count(len(checked.problems), "mistake") if checked.problems else "No mistakes"
-    return f"{mistakes}, {count(len(checked.notices), 'warning')}."
+def _headline(validated: Validated) -> str:
+    mistakes = count(len(validated.problems), "mistake") if validated.problems else "No mistakes"
+    return f"{mistakes}, {count(len(validated.notices), 'warning')}."
 
 
-def text(checked: Checked) -> str:
+def text(validated: Validated) -> str:
     """Return the mistakes, the warnings and their number as plain text."""
-    lines = [*problem_lines(checked.problems), *notice_lines(checked.notices, full=True)]
-    return without_orders(plain(lines)) + f"{_headline(checked)}\n"
+    lines = [*problem_lines(validated.problems), *notice_lines(validated.notices, full=True)]
+    return without_orders(plain(lines)) + f"{_headline(validated)}\n"
 
 
-def json(checked: Checked) -> str:
+def json(validated: Validated) -> str:
     """Return what `--format json` prints of good manifests; of others with their problems."""
-    return json_without_orders(problems_json(checked.problems, notices=checked.notices)).rstrip("\n") + "\n"
+    return (
+        json_without_orders(problems_json(validated.problems, notices=validated.notices)).rstrip("\n") + "\n"
+    )
 
 
-def junit(checked: Checked) -> str:
+def junit(validated: Validated) -> str:
     """Return a suite a file and a test a mistake; one test that passes where there is none."""
-    found = [tests.of_place(one) for one in _found(checked)]
+    found = [tests.of_place(one) for one in _found(validated)]
     return tests.rendered("reconciler validate", found or [tests.Test("manifests", "no mistakes")])
 
 
-def sarif(checked: Checked) -> str:
+def sarif(validated: Validated) -> str:
     """Return the mistakes and warnings as a SARIF log."""
-    return log.rendered(_found(checked))
+    return log.rendered(_found(validated))
 
 
-def github(checked: Checked) -> str:
+def github(validated: Validated) -> str:
     """Return the mistakes and warnings as annotations."""
-    return annotations.rendered(_found(checked))
+    return annotations.rendered(_found(validated))
 
 
-def gitlab(checked: Checked) -> str:
+def gitlab(validated: Validated) -> str:
     """Return the mistakes and warnings as Code Quality."""
-    return widget.quality(_found(checked))
+    return widget.quality(_found(validated))
 
 
-def _found(checked: Checked) -> Sequence[Finding]:
-    return findings_of_check(checked.problems, checked.notices)
+def _found(validated: Validated) -> Sequence[Remark]:
+    return remarks_of_check(validated.problems, validated.notices)

@@ -11,7 +11,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from reconciler.report.inert import inert
+from reconciler.report.inert import inert, without_orders
 from reconciler.report.lines import count
 
 name_max = 200  # characters of an address, a path or a place
@@ -44,7 +44,7 @@ class Section(Struct, frozen=True):
 
 def code(text: str, *, limit: int = name_max) -> str:
     """Return any text as a code span in which nothing acts, fenced by more backticks than it has in a row."""
-    text = inert(text, limit=limit) or "(empty)"
+    text = without_orders(inert(text, limit=limit)) or "(empty)"
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1) if "`" in text else "`"
     # A parser takes one space off both ends, unless there is nothing else.
     room = " " if text.strip(" ") and (text[0] in " `" or text[-1] in " `") else ""

@@ -7,7 +7,7 @@ that a runner finds no command in them. Source: actions/toolkit, packages/core/s
 from collections.abc import Sequence
 from itertools import groupby
 
-from reconciler.report.formats.findings import Finding, Level, findings
+from reconciler.report.formats.remarks import Level, Remark, remarks
 from reconciler.report.inert import inert, without_orders
 from reconciler.report.lines import count
 from reconciler.report.review import Review
@@ -24,25 +24,25 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 def github(review: Review) -> str:
     """Return a workflow command a line for what asks for attention: of each level ten, the last a count."""
-    return rendered(findings(review))
+    return rendered(remarks(review))
 
 
-def rendered(found: Sequence[Finding]) -> str:
-    """Return findings, the worst first, as workflow commands; a line of plain text where there are none."""
+def rendered(found: Sequence[Remark]) -> str:
+    """Return remarks, the worst first, as workflow commands; a line of plain text where there are none."""
     by_level = groupby(found, key=lambda one: one.level)
     lines = [line for level, these in by_level for line in _of_level(level, [*these])]
     return "".join(f"{line}\n" for line in lines or ["nothing asks for attention"])
 
 
-def _of_level(level: Level, found: Sequence[Finding]) -> list[str]:
+def _of_level(level: Level, found: Sequence[Remark]) -> list[str]:
     if len(found) <= _annotations_max:
         return [_command(level, one) for one in found]
     shown = found[: _annotations_max - 1]
-    rest = Finding(found[0].rule, "", f"and {count(len(found) - len(shown), 'more finding')} of this level.")
+    rest = Remark(found[0].rule, "", f"and {count(len(found) - len(shown), 'more remark')} of this level.")
     return [_command(level, one) for one in (*shown, rest)]
 
 
-def _command(level: Level, found: Finding) -> str:
+def _command(level: Level, found: Remark) -> str:
     about = {"file": found.file, "line": found.line, "col": found.column, "title": found.rule}
     named = ",".join(f"{name}={_property(str(value))}" for name, value in about.items() if value)
     said = without_orders(inert(found.said, limit=_message_max)).translate(_DATA)

@@ -7,7 +7,7 @@ Source: GitLab, lib/gitlab/ci/parsers/terraform/tfplan.rb, and the documentation
 
 from collections.abc import Sequence
 
-from reconciler.report.formats.findings import Finding, Level
+from reconciler.report.formats.remarks import Level, Remark
 from reconciler.report.inert import inert, json_without_orders
 from reconciler.report.json import json_text
 from reconciler.report.review import Review
@@ -26,12 +26,12 @@ def gitlab(review: Review) -> str:
     return "{" + ", ".join(f'"{word}": {number}' for word, number in counts.items()) + "}\n"
 
 
-def quality(found: Sequence[Finding]) -> str:
-    """Return findings that have a file as GitLab's Code Quality report; none for an empty list."""
+def quality(found: Sequence[Remark]) -> str:
+    """Return remarks that have a file as GitLab's Code Quality report; none for an empty list."""
     return json_without_orders(json_text([_issue(one) for one in found if one.file]))
 
 
-def _issue(found: Finding) -> dict[str, object]:
+def _issue(found: Remark) -> dict[str, object]:
     return {
         "description": inert(found.said),
         "check_name": found.rule,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from reconciler.model.changes import action
-from reconciler.report.formats.findings import OF_CHANGES, Finding, findings
+from reconciler.report.formats.remarks import OF_CHANGES, Remark, remarks
 from reconciler.report.inert import inert, without_orders
 from reconciler.report.review import Review
 
@@ -56,20 +56,20 @@ def rendered(title: str, tests: Sequence[Test]) -> str:
     return "\n".join([*lines, "</testsuites>"]) + "\n"
 
 
-def tests_of(found: Iterable[Finding], suite: str) -> Iterator[Test]:
-    """Yield a test for each finding; `suite` is where those stand that are about no entity."""
+def tests_of(found: Iterable[Remark], suite: str) -> Iterator[Test]:
+    """Yield a test for each remark; `suite` is where those stand that are about no entity."""
     for one in found:
         yield _of(one, suite, f"{one.rule} {one.subject}".strip())
 
 
-def of_place(found: Finding) -> Test:
-    """Return the test that a finding in a file is; its file is the suite."""
+def of_place(found: Remark) -> Test:
+    """Return the test that a remark in a file is; its file is the suite."""
     place = ":".join(str(part) for part in (found.file, found.line, found.column) if part)
     why = ("failure", found.rule, found.said) if found.level == "error" else ("", "", "", found.said)
     return Test(found.file or "settings", f"{found.rule} {place}".strip(), *why)
 
 
-def _of(found: Finding, suite: str, name: str) -> Test:
+def _of(found: Remark, suite: str, name: str) -> Test:
     said = f"{found.said}  at {found.file}:{found.line}" if found.file else found.said
     if found.rule in _PASSED:
         return Test(_suite(found.subject, suite), name, out=said)
@@ -80,7 +80,7 @@ def _of(found: Finding, suite: str, name: str) -> Test:
 def _tests(review: Review) -> Iterator[Test]:
     """Every change is a test with one name in plans and runs, and so is what asks for attention besides."""
     suite = "run" if review.run else review.command
-    found = findings(review)
+    found = remarks(review)
     if review.run is not None:
         changes = [(one.address, one.action) for one in review.run.outcomes]
     else:

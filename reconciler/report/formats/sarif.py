@@ -1,13 +1,13 @@
-"""The report as SARIF 2.1.0: code scanning, and editors that show findings beside the code.
+"""The report as SARIF 2.1.0: code scanning, and editors that show remarks beside the code.
 
-A finding with a place in a manifest points there. One without has the address as its logical location; GitHub
-lists only findings that have a file. Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
+A remark with a place in a manifest points there. One without has the address as its logical location; GitHub
+lists only remarks that have a file. Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
 """
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from reconciler.report.formats.findings import RULES, Finding, findings
+from reconciler.report.formats.remarks import RULES, Remark, remarks
 from reconciler.report.inert import inert, json_without_orders
 from reconciler.report.json import json_text
 from reconciler.report.review import Review
@@ -18,11 +18,11 @@ _ROOT = "%SRCROOT%"  # what a service takes for the root of the repository
 
 def sarif(review: Review) -> str:
     """Return everything that asks for attention, as one SARIF log with one run."""
-    return rendered(findings(review))
+    return rendered(remarks(review))
 
 
-def rendered(found: Sequence[Finding]) -> str:
-    """Return findings as a SARIF log. Every rule that is named is described in it."""
+def rendered(found: Sequence[Remark]) -> str:
+    """Return remarks as a SARIF log. Every rule that is named is described in it."""
     named = [rule for rule in RULES if any(one.rule == rule for one in found)]
     driver = {"name": "reconciler", "rules": [_rule(rule) for rule in named]}
     positions = {rule: position for position, rule in enumerate(named)}
@@ -40,7 +40,7 @@ def _rule(rule: str) -> Mapping[str, object]:
     }
 
 
-def _result(found: Finding, position: int) -> Mapping[str, object]:
+def _result(found: Remark, position: int) -> Mapping[str, object]:
     return {
         "ruleId": found.rule,
         "ruleIndex": position,
@@ -56,7 +56,7 @@ def _message(text: str) -> str:
     return inert(text).replace("](", "] (").replace("{", "{{").replace("}", "}}")
 
 
-def _locations(found: Finding) -> list[Mapping[str, object]]:
+def _locations(found: Remark) -> list[Mapping[str, object]]:
     about: dict[str, object] = {}
     if found.file:
         where: dict[str, object] = {"artifactLocation": _artifact(found.file)}

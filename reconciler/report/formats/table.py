@@ -6,7 +6,7 @@ Not here: how any of them looks, and writing files (cli/files/reports.py).
 from collections.abc import Callable, Mapping
 
 from reconciler.report.formats import checks
-from reconciler.report.formats.checks import Checked
+from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
 from reconciler.report.formats.gitlab import gitlab
 from reconciler.report.formats.json import json
@@ -27,7 +27,7 @@ FORMATS: Mapping[str, Callable[[Review], str]] = {
 }
 
 # Those of `validate`, which has mistakes and no plan.
-CHECKS: Mapping[str, Callable[[Checked], str]] = {
+CHECKS: Mapping[str, Callable[[Validated], str]] = {
     "markdown": checks.markdown,
     "json": checks.json,
     "text": checks.text,

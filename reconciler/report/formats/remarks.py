@@ -1,4 +1,4 @@
-"""What of a review asks for somebody's attention: for formats that list findings, the worst first.
+"""What of a review asks for somebody's attention: for formats that list remarks, the worst first.
 
 Belongs here: which they are, and how grave. Not here: how a format shows them.
 """
@@ -29,7 +29,7 @@ from reconciler.report.review import Review
 
 Level = Literal["error", "warning", "note"]
 
-# Every rule: how grave it is, and what it is about. A finding names one of them.
+# Every rule: how grave it is, and what it is about. A remark names one of them.
 RULES: Mapping[str, tuple[Level, str]] = {
     "mistake": ("error", "A mistake in a manifest or in the settings."),
     "refused": ("error", "The guard refuses the plan."),
@@ -61,10 +61,10 @@ OF_CHANGES = frozenset({"delete", "reactivate", *_RESULTS.values()})
 _PLACE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d{1,9}))?(?::(?P<column>\d{1,9}))?", re.DOTALL)
 
 
-class Finding(Struct, frozen=True):
-    """One thing to look at. `subject` is an address, or what else it is about; `what` a sentence about it.
+class Remark(Struct, frozen=True):
+    """One thing to look at, with its place.
 
-    `file` may be empty; `line` and `column` count from 1, and 0 means that it is not known.
+    `subject` is an address, or what else it is about; `what` is a sentence about it. `file` may be empty; `line` and `column` count from 1, and 0 means that it is not known.
     """
 
     rule: str
@@ -88,11 +88,11 @@ class Finding(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The same for the same finding of two runs, whatever line it stands on now."""
+        """The same for the same remark of two runs, whatever line it stands on now."""
         return hashlib.sha256(encode((self.rule, self.subject, self.file, self.what))).hexdigest()
 
 
-def findings(review: Review) -> tuple[Finding, ...]:
+def remarks(review: Review) -> tuple[Remark, ...]:
     """Return everything that asks for attention, the worst first; ties in the order of the review."""
     notices = review.plan.notices
     if review.run is not None:
@@ -105,16 +105,14 @@ def findings(review: Review) -> tuple[Finding, ...]:
     return ordered([*found, *_of_notices(notices, values=review.show_values)])
 
 
-def findings_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Finding, ...]:
+def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:
     """Return the mistakes and warnings of manifests: values included, for they stand in the same files."""
-    mistakes = [
-        Finding("mistake", "", one.what, one.next, one.file, one.line, one.column) for one in problems
-    ]
+    mistakes = [Remark("mistake", "", one.what, one.next, one.file, one.line, one.column) for one in problems]
     return ordered([*mistakes, *_of_notices(notices, values=True)])
 
 
-def ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order of the rules."""
+def ordered(found: Iterable[Remark]) -> tuple[Remark, ...]:
+    """Return remarks in the order of the rules."""
     places = {rule: position for position, rule in enumerate(RULES)}
     return tuple(sorted(found, key=lambda one: places[one.rule]))
 
@@ -127,45 +125,45 @@ def at(place: str) -> tuple[str, int, int]:
     return found["file"], int(found["line"] or 0), int(found["column"] or 0)
 
 
-def _of_plan(review: Review) -> Iterator[Finding]:
+def _of_plan(review: Review) -> Iterator[Remark]:
     plan, values = review.plan, review.show_values
     places = _places(plan)
     for reason in review.verdict.reasons:
-        yield Finding("refused", "", reason.what.removeprefix("refused: "), reason.next)
+        yield Remark("refused", "", reason.what.removeprefix("refused: "), reason.next)
     for change in plan.changes:
         if isinstance(change, Delete):
-            yield Finding("delete", change.address, f"{change.cause}; deleted{with_below([change])}.")
+            yield Remark("delete", change.address, f"{change.cause}; deleted{with_below([change])}.")
         elif is_revived(change):
             what = "is enabled again, and its pushes are charged."
-            yield Finding("reactivate", change.address, what, "", *at(change.place))
+            yield Remark("reactivate", change.address, what, "", *at(change.place))
     for skip in plan.skips:
         rule = "ambiguous" if skip.reason == "ambiguous" else "left-alone"
         what = skip_said(skip, values=values)
-        yield Finding(rule, skip.address, what, skip.next, *at(places.get(skip.address, "")))
+        yield Remark(rule, skip.address, what, skip.next, *at(places.get(skip.address, "")))
 
 
-def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Finding]:
+def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
     for one in run.outcomes:
         if one.result in _RESULTS:
             what = f"{one.action}, {one.result}" + (f": {one.what}" if one.what else ".")
-            yield Finding(_RESULTS[one.result], one.address, what, one.next, *at(places.get(one.address, "")))
+            yield Remark(_RESULTS[one.result], one.address, what, one.next, *at(places.get(one.address, "")))
     if run.stopped:
-        yield Finding("stopped", "", run.stopped)
+        yield Remark("stopped", "", run.stopped)
 
 
-def _of_drift(review: Review) -> Iterator[Finding]:
+def _of_drift(review: Review) -> Iterator[Remark]:
     places = _places(review.plan)
     for one in drifts(review.plan):
         fields = ", ".join(field.path for field in one.fields)
         said = [drift_said(one, values=review.show_values), f"changed: {fields}" if fields else ""]
         what = "; ".join(filter(None, [one.cause, *said]))
-        yield Finding("drift", one.address, what, "", *at(places.get(one.address, "")))
+        yield Remark("drift", one.address, what, "", *at(places.get(one.address, "")))
 
 
-def _of_notices(notices: Sequence[Notice], *, values: bool) -> Iterator[Finding]:
+def _of_notices(notices: Sequence[Notice], *, values: bool) -> Iterator[Remark]:
     for one in notices:
         what, step = notice_said(one, values=values)
-        yield Finding("notice", one.subject, what, step, *at(one.place))
+        yield Remark("notice", one.subject, what, step, *at(one.place))
 
 
 def _places(plan: Plan) -> Mapping[Address, str]:

@@ -17,11 +17,11 @@ from report.test_markdown import assert_inert
 from reconciler.errors import Problem
 from reconciler.model.notices import Notice
 from reconciler.report.formats import checks
-from reconciler.report.formats.checks import Checked
-from reconciler.report.formats.findings import RULES, at, findings
+from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
 from reconciler.report.formats.gitlab import gitlab
 from reconciler.report.formats.junit import junit
+from reconciler.report.formats.remarks import RULES, at, remarks
 from reconciler.report.formats.sarif import sarif
 from reconciler.report.formats.table import CHECKS, FORMATS
 from reconciler.report.inert import inert
@@ -107,10 +107,10 @@ JUNIT: dict[str, tuple[set[str], set[str]]] = {
 def checked_sarif(review: Review) -> dict[str, Any]:
     log: dict[str, Any] = json.loads(sarif(review))
     SARIF.validate(log)
-    (run,) = log["runs"]
+    run: dict[str, Any] = log["runs"][0]
     rules = run["tool"]["driver"]["rules"]
     assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
-    return run  # type: ignore[no-any-return]
+    return run
 
 
 def checked_junit(review: Review) -> ET.Element:
@@ -182,14 +182,14 @@ def test_a_runner_shows_all_annotations_that_there_are(review: Review) -> None:
 
     assert all(levels.count(level) <= 10 for level in levels)
     assert levels == sorted(levels)  # errors before warnings
-    assert (not lines) == (not findings(review))
+    assert (not lines) == (not remarks(review))
 
 
 def test_what_is_not_shown_is_counted() -> None:
     review = Review("plan", cases.LONG, cases.REFUSED, 7)
     lines = github(review).splitlines()
 
-    assert lines[-1] == "::warning title=delete::and 32 more findings of this level."
+    assert lines[-1] == "::warning title=delete::and 32 more remarks of this level."
     assert len([line for line in lines if line.startswith("::warning")]) == 10
 
 
@@ -250,7 +250,7 @@ def test_a_place_is_taken_apart(place: str, expected: tuple[str, int, int]) -> N
 def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None:
     """A manifest of a pull request is whatever somebody proposes."""
     problems = (Problem(f"a/{text}.yaml", 3, 2, text, text), Problem("b.yaml", 0, 0, text))
-    checked = Checked(problems, (Notice("value", text, text, text, "c.yaml:4"),))
+    checked = Validated(problems, (Notice("value", text, text, text, "c.yaml:4"),))
 
     SARIF.validate(json.loads(checks.sarif(checked)))
     assert_junit(checks.junit(checked))
