@@ -64,7 +64,8 @@ _PLACE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d{1,9}))?(?::(?P<column>\d{1,9}
 class Remark(Struct, frozen=True):
     """One thing to look at, with its place.
 
-    `subject` is an address, or what else it is about; `what` is a sentence about it. `file` may be empty; `line` and `column` count from 1, and 0 means that it is not known.
+    `subject` is an address, or what else it is about; `what` is a sentence about it. `file` may be empty;
+    `line` and `column` count from 1, and 0 means that it is not known.
     """
 
     rule: str
