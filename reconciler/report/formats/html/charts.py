@@ -1,0 +1,107 @@
+"""Counts as small bars: what is about to happen by kind, by cause and by workspace.
+
+Belongs here: counting changes, and a table whose bars are SVG. Every number stands as text in the table, and
+the bars are for the eye alone.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from reconciler.core.drifts import Drift
+from reconciler.model.address import Address
+from reconciler.model.changes import Change, Update, action
+from reconciler.model.kinds import KINDS
+from reconciler.report.formats.html.markup import Html, text
+
+rows_max = 8  # of a chart; what is beyond them is counted together
+_width = 1000  # units of a bar's width
+
+
+class Counted(Struct, frozen=True):
+    """What the charts know of one change: what is done, to whom, and why (each cause once)."""
+
+    action: str
+    address: Address
+    causes: frozenset[str]
+
+
+# By action: its column in a chart. The order is that of the bars and of the page.
+COLUMNS: Mapping[str, str] = {"delete": "Delete", "update": "Update", "create": "Create", "drift": "Changed"}
+
+
+def of_changes(changes: Iterable[Change]) -> list[Counted]:
+    """Return what is counted of a plan."""
+    return [Counted(action(one), one.address, _causes(one)) for one in changes]
+
+
+def of_drifts(drifts: Iterable[Drift]) -> list[Counted]:
+    """Return what is counted of what others changed."""
+    return [Counted("drift", one.address, frozenset({one.cause})) for one in drifts]
+
+
+def _causes(change: Change) -> frozenset[str]:
+    if isinstance(change, Update):
+        return frozenset(field.cause for field in change.fields)
+    return frozenset({change.cause})
+
+
+def charts(counted: Sequence[Counted]) -> Html:
+    """Return the three charts, or nothing where nothing is counted."""
+    if not counted:
+        return Html("")
+    actions = [one for one in COLUMNS if any(each.action == one for each in counted)]
+    drawn = [
+        _chart("By kind", "Kind", _tally(counted, lambda one: (KINDS[one.address.kind].plural,)), actions),
+        _chart("By cause", "Cause", _tally(counted, lambda one: tuple(sorted(one.causes))), actions),
+        _chart("By workspace", "Workspace", _tally(counted, lambda one: (one.address.workspace,)), actions),
+    ]
+    return Html(f"<section class=charts aria-label=Counts>{''.join(drawn)}</section>")
+
+
+def _tally(
+    counted: Sequence[Counted], names: Callable[[Counted], tuple[str, ...]]
+) -> list[tuple[str, Counter[str]]]:
+    """Return by name how many of each action there are, the most first; those beyond `rows_max` as one."""
+    found: dict[str, Counter[str]] = {}
+    for one in counted:
+        for name in names(one):
+            found.setdefault(name, Counter())[one.action] += 1
+    rows = sorted(found.items(), key=lambda row: (-row[1].total(), row[0]))
+    if len(rows) <= rows_max:
+        return rows
+    rest = rows[rows_max - 1 :]
+    together: Counter[str] = Counter()
+    for _, counts in rest:
+        together.update(counts)
+    return [*rows[: rows_max - 1], (f"{len(rest)} others", together)]
+
+
+def _chart(title: str, head: str, rows: Sequence[tuple[str, Counter[str]]], actions: Sequence[str]) -> Html:
+    most = max((counts.total() for _, counts in rows), default=0)
+    columns = "".join(f'<th scope=col class="{one}">{text(COLUMNS[one])}' for one in actions)
+    lines = "".join(_row(name, counts, most, actions) for name, counts in rows)
+    return Html(
+        f"<div><table><caption>{text(title)}</caption><thead><tr><th scope=col>{text(head)}{columns}</thead>"
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _row(name: str, counts: Counter[str], most: int, actions: Sequence[str]) -> Html:
+    numbers = "".join(f'<td class="{one if counts[one] else "none"}">{counts[one]:,}' for one in actions)
+    return Html(f"<tr><th scope=row>{text(name)}{_bar(counts, most, actions)}{numbers}")
+
+
+def _bar(counts: Counter[str], most: int, actions: Sequence[str]) -> Html:
+    """Return one bar, the width of each part in proportion to the longest bar of its chart."""
+    at, parts = 0, []
+    for one in actions:
+        wide = counts[one] * _width // most
+        if counts[one]:
+            parts.append(f'<rect class="{one}" x="{at}" width="{max(wide, 4)}" height="8"/>')
+        at += wide
+    return Html(
+        f'<svg viewBox="0 0 {_width} 8" preserveAspectRatio=none aria-hidden=true focusable=false>'
+        f"{''.join(parts)}</svg>"
+    )

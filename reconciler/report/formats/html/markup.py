@@ -1,0 +1,34 @@
+"""Text to markup, in one place: nothing else of the report escapes, and nothing else may say what is markup.
+
+Belongs here: escaping and joining. Not here: what a report shows. `Html` is markup; a `str` is text, and mypy
+refuses it where markup is expected.
+"""
+
+from collections.abc import Iterable
+from html import escape
+from typing import NewType
+
+from reconciler.report.inert import inert
+
+Html = NewType("Html", str)
+
+NOTHING = Html("")
+LINE = Html("\n")
+
+
+def text(value: str) -> Html:
+    """Return a text as it is read: `<` is a character, and what hides or moves stands as an escape.
+
+    Fit for the content of an element, and for an attribute in double quotes.
+    """
+    return Html(escape(inert(value), quote=True))
+
+
+def joined(parts: Iterable[Html], between: Html = NOTHING) -> Html:
+    """Return the parts that are not empty, with the same between each two of them."""
+    return Html(between.join(filter(None, parts)))
+
+
+def code(value: str) -> Html:
+    """Return a text as a command or a name that somebody types."""
+    return Html(f"<code>{text(value)}</code>")

@@ -1,0 +1,265 @@
+"""The page: what matters first, then counts, search, and the lists with deletes on top.
+
+Belongs here: the order of everything, and the frame with its policy: the one script and the one style that
+stand in the file run, by their hashes, and nothing is loaded from anywhere. Not here: how one entry looks
+(entries.py), and escaping (markup.py). The plan's salt is used by nothing here.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from msgspec import Struct
+
+from reconciler.core.drifts import drifts
+from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.model.outcomes import Outcome
+from reconciler.model.plans import Plan, Verdict
+from reconciler.report.formats.html import entries
+from reconciler.report.formats.html.charts import Counted, charts, of_changes, of_drifts
+from reconciler.report.formats.html.controls import Choice, controls
+from reconciler.report.formats.html.markup import LINE, NOTHING, Html, code, joined, text
+from reconciler.report.formats.html.runs import moment, overview
+from reconciler.report.formats.html.sentences import WORST_FIRST, headline, sentences
+from reconciler.report.review import Review
+from reconciler.report.values import short_fingerprint
+
+# Entries that a browser lays out together, once they come near the screen: a hundred are a few screens.
+_together = 100
+
+
+class Section(Struct, frozen=True):
+    """A list of the page. `name` is its id, and what the style and the script know it by."""
+
+    name: str
+    title: str
+    entries: list[Html]
+    about: str = ""
+    label: str = ""  # of its box among the filters, where the title is long
+
+
+def html(review: Review) -> str:
+    """Return the review as one HTML file that needs nothing else: the same bytes for the same review."""
+    counted = _counted(review)
+    sections = [section for section in _sections(review) if section.entries]
+    total = sum(len(section.entries) for section in sections)
+    parts = [(section.name, section.label or section.title, len(section.entries)) for section in sections]
+    form = controls(parts, _choices(review, counted), total) if total > 1 else NOTHING
+    body = joined(
+        [
+            _head(review),
+            overview(review.run) if review.run else NOTHING,
+            charts(counted),
+            form,
+            Html(f"<main id=main>{joined(map(_list, sections))}{_reads(review.plan)}</main>"),
+            _foot(review),
+        ],
+        LINE,
+    )
+    return _frame(f"{review.command}: {headline(sentences(review))}", body)
+
+
+def _counted(review: Review) -> list[Counted]:
+    return of_drifts(drifts(review.plan)) if review.command == "drift" else of_changes(review.plan.changes)
+
+
+def _choices(review: Review, counted: Sequence[Counted]) -> Iterator[Choice]:
+    yield Choice("kind", "Kind", _values(one.address.kind for one in counted))
+    yield Choice("workspace", "Workspace", _values(one.address.workspace for one in counted))
+    yield Choice("cause", "Cause", _values(cause for one in counted for cause in one.causes))
+    if review.run:
+        ended = {one.result for one in review.run.outcomes}
+        yield Choice("result", "Result", tuple(one for one in WORST_FIRST if one in ended))
+
+
+def _values(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(words)))
+
+
+def _sections(review: Review) -> Iterator[Section]:
+    """Yield every list in its order: what went wrong, what goes away, then what is less grave."""
+    plan = review.plan
+    outcomes = review.run.outcomes if review.run else ()
+    told = entries.told_of(plan, outcomes, show_values=review.show_values)
+    if review.run:
+        yield Section(
+            "ended", "Not as planned", _ended(plan, outcomes, told), "Of this run, the worst first."
+        )
+    if review.command == "drift":
+        found = [entries.drift_entry(one, told) for one in drifts(plan)]
+        yield Section("drift", "Changed by others", found, "What the last apply left, then what is live now.")
+    else:
+        yield from _changes(plan.changes, told)
+        yield Section("records", "Records", _records(plan), "Kept by us; nothing changes at the service.")
+        skips = [entries.skip_entry(one) for one in plan.skips]
+        yield Section("skips", "Left alone", skips, "Seen, and not acted on.")
+    notices = [entries.notice_entry(one) for one in plan.notices]
+    yield Section("notices", "Notices", notices, "Good to know; nothing is done about it.")
+
+
+def _changes(changes: Sequence[Change], told: entries.Told) -> Iterator[Section]:
+    ours = [one for one in changes if isinstance(one, Delete) and not one.adopted]
+    before = [one for one in changes if isinstance(one, Delete) and one.adopted]
+    lists: tuple[tuple[str, str, Sequence[Change], str], ...] = (
+        ("deletes", "Deletes", ours, ""),
+        ("before", "Deletes of what existed before us", before, "Adopted by us, and not made by us."),
+        ("updates", "Updates", [one for one in changes if isinstance(one, Update)], ""),
+        ("creates", "Creates", [one for one in changes if isinstance(one, Create)], ""),
+    )
+    for name, title, chosen, about in lists:
+        label = "Existed before us" if name == "before" else ""
+        yield Section(name, title, [entries.change_entry(one, told) for one in chosen], about, label)
+
+
+def _ended(plan: Plan, outcomes: Sequence[Outcome], told: entries.Told) -> list[Html]:
+    """Return the outcomes a person has to look at, worst first; then those of no change of this plan."""
+    planned = {change.address for change in plan.changes}
+    worth = [
+        one
+        for result in WORST_FIRST
+        for one in outcomes
+        if one.result == result and (result != "applied" or one.what or one.address not in planned)
+    ]
+    return [entries.outcome_entry(one, told) for one in worth]
+
+
+def _records(plan: Plan) -> list[Html]:
+    state = "as it is; adopted" if plan.options.adopt else "is there as declared; adopted"
+    forgotten = "gone and no longer declared; forgotten"
+    if plan.options.undo_of:
+        forgotten = "adopted by that run; ours no longer"
+    told = [(one.address, f"{state} by {one.by}" if one.by else state) for one in plan.adoptions]
+    told += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
+    told += [(one.address, entries.kept(one)) for one in plan.records]
+    told += [(address, forgotten) for address in plan.gone]
+    return [entries.record_entry(address, about) for address, about in told]
+
+
+def _list(section: Section) -> Html:
+    """Return a section; its entries in lists of a hundred, of which a browser lays out those in sight."""
+    about = f"<p>{text(section.about)}</p>" if section.about else ""
+    lists = joined(
+        Html(f"<ul>{joined(section.entries[at : at + _together], LINE)}</ul>")
+        for at in range(0, len(section.entries), _together)
+    )
+    return Html(
+        f'<section class="list {section.name}" id={section.name} aria-labelledby="h-{section.name}">'
+        f'<header><h2 id="h-{section.name}">{text(section.title)} '
+        f"<span>{len(section.entries):,}</span></h2>{about}</header>{lists}</section>"
+    )
+
+
+def _head(review: Review) -> Html:
+    said = sentences(review)
+    marked = [
+        Html(f'<strong class="{clause.tone}">{text(clause.text)}</strong>')
+        if clause.tone
+        else text(clause.text)
+        for clause in said.first
+    ]
+    grave = f"<p class=grave>{text(' '.join(said.grave))}</p>" if said.grave else ""
+    more = f"<p class=more>{text(' '.join(said.more))}</p>" if said.more else ""
+    target = review.plan.target
+    return Html(
+        f"<header class=top><p class=about><b>{text(review.command)}</b> {text(target.stack)} "
+        f"<span>→ {text(target.origin)}</span></p>"
+        f"<h1>{joined([*_and(marked)])}.</h1>{grave}{more}{_refusals(review.verdict)}{_next(review)}{_hidden(review)}"
+        "</header>"
+    )
+
+
+def _and(parts: Sequence[Html]) -> Iterator[Html]:
+    for at, part in enumerate(parts):
+        yield Html(("" if at == 0 else " and " if at == len(parts) - 1 else ", ") + part)
+
+
+def _refusals(verdict: Verdict) -> Html:
+    if verdict.safe:
+        return NOTHING
+    reasons = "".join(
+        f"<li>{text(reason.what.removeprefix('refused: '))}"
+        f"<p class=next><span>next:</span> {text(reason.next)}</p>"
+        for reason in verdict.reasons
+    )
+    return Html(f"<div class=alert><h2>Refused: nothing is written</h2><ul>{reasons}</ul></div>")
+
+
+def _next(review: Review) -> Html:
+    if not review.next_step or not review.verdict.safe:
+        return NOTHING
+    return Html(f"<p class=step><span>Next</span> {code(review.next_step)}</p>")
+
+
+def _hidden(review: Review) -> Html:
+    if review.show_values:
+        return NOTHING
+    return Html(
+        "<p class=hint>Fields are named without their values. <code>--show-values</code> shows them.</p>"
+    )
+
+
+def _reads(plan: Plan) -> Html:
+    """Return what was not read whole, and what is ours without a manifest."""
+    told = [f"{read.scope}: not read completely" for read in plan.reads if not read.complete]
+    told += [
+        f"{scope}: {number:,} recorded, and no manifest declares them; left unchanged"
+        for scope, number in plan.outside.items()
+    ]
+    lines = "".join(f"<li>{text(one)}" for one in told)
+    return Html(f"<section class=reads><h2>Also seen</h2><ul>{lines}</ul></section>") if told else NOTHING
+
+
+def _foot(review: Review) -> Html:
+    facts = "".join(
+        f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>" for name, value in _facts(review) if value
+    )
+    return Html(f"<footer><h2>About this report</h2><dl class=facts>{facts}</dl></footer>")
+
+
+def _facts(review: Review) -> Iterator[tuple[str, str]]:
+    plan = review.plan
+    yield (
+        "Workspaces",
+        ", ".join(f"{one.alias} ({one.name})" if one.name else one.alias for one in plan.target.workspaces),
+    )
+    chosen = [f"--only {one}" for one in plan.options.only]
+    yield "Selected by", " ".join([*chosen, *(f"--except {one}" for one in plan.options.excluded)])
+    yield "Undoes run", plan.options.undo_of
+    yield "Planned at", moment(plan.created_at)
+    yield "Expires at", moment(plan.expires_at)
+    yield "Fingerprint", short_fingerprint(plan.fingerprint)
+    yield "Read with", _read_with(plan)
+    yield "Exit code", str(review.exit_code)
+
+
+def _read_with(plan: Plan) -> str:
+    calls, avoided = (sum(getattr(read, name) for read in plan.reads) for name in ("calls", "avoided"))
+    return f"{calls:,} calls" + (f" ({avoided:,} more avoided)" if avoided else "") if calls else ""
+
+
+def _frame(title: str, body: Html) -> str:
+    style, script = _packed("page.css"), _packed("page.js")
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\n"
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _hash(part: str) -> str:
+    return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
+
+
+@cache
+def _packed(name: str) -> str:
+    """Return the style or the script: it stands in the file as it is, and its hash in the policy."""
+    return (files(__package__) / name).read_text("utf-8")
