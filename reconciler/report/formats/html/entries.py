@@ -18,6 +18,7 @@ from reconciler.model.notices import Notice
 from reconciler.model.outcomes import FieldResult, Outcome, Result
 from reconciler.model.plans import Plan, RecordChange, Skip
 from reconciler.model.snapshots import UNKNOWN
+from reconciler.report.formats.html import markup
 from reconciler.report.formats.html.difference import difference, piece_max
 from reconciler.report.formats.html.markup import NOTHING, Html, joined, text
 from reconciler.report.lines import count
@@ -67,7 +68,7 @@ def _delete(change: Delete, told: Told) -> Html:
         text(f"{change.keeps} stays") if change.keeps else NOTHING,
         *(_warned(f"and its {below} {name}") for name in change.cascades),
     ]
-    lost = _values(kind, change.before, told, f"{count(len(change.before), 'field')} will be lost", "open")
+    lost = _values(kind, change.before, told, f"{count(len(change.before), 'field')} lost", "open")
     about = [_result(change, told), _cause(why), *notes]
     return _entry(change.address, _whom(kind, change.before, told), about, lost)
 
@@ -183,7 +184,7 @@ def _values(kind: str, fields: Fields, told: Told, summary: str, opened: str) ->
     if not fields:
         return NOTHING
     rows = (
-        f"<dt>{text(path)}<dd>{_value(kind, path, value) if told.show_values else ''}"
+        f"<dt>{markup.path(path)}<dd>{_value(kind, path, value) if told.show_values else ''}"
         for path, value in sorted(fields.items())
     )
     head = f"<details{' open' if opened else ''}><summary>{text(summary)}</summary>"
@@ -205,7 +206,7 @@ def _changed(kind: str, field: FieldChange, told: Told, *, tag_cause: bool = Tru
     """Return a field before and after, with why it changes."""
     cause = f" {_cause(field.cause)}" if tag_cause else ""
     values = _both(kind, field) if told.show_values else NOTHING
-    return Html(f"<dt>{text(field.path)}<dd>{values}{cause}")
+    return Html(f"<dt>{markup.path(field.path)}<dd>{values}{cause}")
 
 
 def _both(kind: str, field: FieldChange) -> Html:
@@ -226,7 +227,7 @@ def _end(tag: str, value: Shown) -> Html:
 def _read_back(kind: str, field: FieldResult, told: Told) -> Html:
     said = "the service writes it in its own way" if field.taken else "not taken by the service"
     values = f"{_end('del', _read(kind, field, field.sent))} {_end('ins', _read(kind, field, field.shown))}"
-    return Html(f"<dt>{text(field.path)}<dd>{values if told.show_values else ''} {_cause(said)}")
+    return Html(f"<dt>{markup.path(field.path)}<dd>{values if told.show_values else ''} {_cause(said)}")
 
 
 def _read(kind: str, field: FieldResult, value: Scalar | None) -> Shown:

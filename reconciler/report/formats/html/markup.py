@@ -15,6 +15,8 @@ Html = NewType("Html", str)
 NOTHING = Html("")
 LINE = Html("\n")
 
+_unbroken = 24  # characters of a path that stand on one line of the narrowest column
+
 
 def text(value: str) -> Html:
     """Return a text as it is read: `<` is a character, and what hides or moves stands as an escape.
@@ -27,6 +29,11 @@ def text(value: str) -> Html:
 def joined(parts: Iterable[Html], between: Html = NOTHING) -> Html:
     """Return the parts that are not empty, with the same between each two of them."""
     return Html(between.join(filter(None, parts)))
+
+
+def path(value: str) -> Html:
+    """Return the path of a field; a long one may be broken behind its dots, and nowhere else."""
+    return Html(text(value).replace(".", ".<wbr>")) if len(value) > _unbroken else text(value)
 
 
 def code(value: str) -> Html:

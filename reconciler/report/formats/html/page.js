@@ -9,9 +9,14 @@
   const shown = document.getElementById("shown");
   const boxes = [...form.querySelectorAll("input[name=part]")];
   const selects = [...form.querySelectorAll("select")];
+  const idle = window.requestIdleCallback ?? ((work) => setTimeout(work));
   const number = (value) => value.toLocaleString("en");
   const texts = (within, tag) => Array.from(within.getElementsByTagName(tag), (one) => one.textContent);
   let lists = null;
+  // Lists whose entries are still to be shown or hidden. Those in sight, and the first ones, are settled at once,
+  // the others when the browser has nothing to do: to change 10,000 entries takes longer than typing a letter.
+  const late = new Set();
+  const atOnce = 300;  // entries that are shown, of the first lists: more than several screens
 
   // Each section with its lists, and of every entry what it is found by. Read once: 10,000 entries take a moment.
   function index() {
@@ -19,19 +24,39 @@
       section,
       count: section.querySelector("h2 span"),
       shown: -1,
-      lists: Array.from(section.querySelectorAll("ul"), (list) => ({
-        list,
-        shown: list.children.length,
-        entries: Array.from(list.children, entry),
-      })),
+      lists: Array.from(section.querySelectorAll("ul"), (list) => {
+        const one = {list, shown: list.children.length, far: true, entries: Array.from(list.children, entry)};
+        const edge = list.getBoundingClientRect();
+        one.far = edge.bottom < -innerHeight || edge.top > 2 * innerHeight;
+        list.addEventListener("contentvisibilityautostatechange", (event) => {
+          one.far = event.skipped;
+          if (!one.far) settle(one);
+        });
+        return one;
+      }),
     }));
     return lists;
+  }
+
+  function settle(one) {
+    for (const each of one.entries) {
+      if (each.fits !== each.shown) each.item.classList.toggle("x", !(each.shown = each.fits));
+    }
+    late.delete(one);
+  }
+
+  function settleLate(deadline) {
+    for (const one of late) {
+      if (deadline && deadline.timeRemaining() < 4) break;
+      settle(one);
+    }
+    if (late.size) idle(settleLate);
   }
 
   function entry(item) {
     const [kind, workspace] = item.firstElementChild.textContent.split("/");
     return {
-      item, kind, workspace, shown: true, text: item.textContent.toLowerCase(),
+      item, kind, workspace, shown: true, fits: true, text: item.textContent.toLowerCase(),
       cause: texts(item, "i"), result: texts(item, "em"),
     };
   }
@@ -49,15 +74,17 @@
       for (const list of part.lists) {
         let left = 0;
         for (const one of list.entries) {
-          const fit = !off && fits(one);
-          if (fit !== one.shown) one.item.classList.toggle("x", !(one.shown = fit));
-          left += fit;
+          one.fits = !off && fits(one);
+          left += one.fits;
         }
         if (left !== list.shown) {
           list.list.classList.toggle("x", !left);
           list.list.style.containIntrinsicSize = `auto ${left * 90}px`;
           list.shown = left;
         }
+        if (!left) late.delete(list);
+        else if (list.far && seen + here > atOnce) late.add(list);
+        else settle(list);
         here += left;
         total += list.entries.length;
       }
@@ -70,6 +97,7 @@
       seen += here;
     }
     shown.textContent = `${number(seen)} of ${number(all)}`;
+    if (late.size) idle(settleLate);
   }
 
   const details = () => document.querySelectorAll("main details");
@@ -104,5 +132,6 @@
     for (const one of opened) one.open = false;
   });
   form.hidden = false;
-  (window.requestIdleCallback ?? setTimeout)(index);
+  // The first search is as quick as the others: what is searched is laid out in memory before somebody types.
+  idle(() => index().forEach((part) => part.lists.forEach((list) => list.entries.some((one) => one.text.includes("\0")))));
 })();

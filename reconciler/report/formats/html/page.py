@@ -26,8 +26,8 @@ from reconciler.report.formats.html.sentences import WORST_FIRST, headline, sent
 from reconciler.report.review import Review
 from reconciler.report.values import short_fingerprint
 
-# Entries that a browser lays out together, once they come near the screen: a hundred are a few screens.
-_together = 100
+# Entries that a browser lays out together, once they come near the screen: fifty are a few screens.
+_together = 50
 
 
 class Section(Struct, frozen=True):
@@ -138,7 +138,7 @@ def _records(plan: Plan) -> list[Html]:
 
 
 def _list(section: Section) -> Html:
-    """Return a section; its entries in lists of a hundred, of which a browser lays out those in sight."""
+    """Return a section; its entries in lists of fifty, of which a browser lays out those in sight."""
     about = f"<p>{text(section.about)}</p>" if section.about else ""
     lists = joined(
         Html(f"<ul>{joined(section.entries[at : at + _together], LINE)}</ul>")

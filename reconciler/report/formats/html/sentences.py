@@ -171,7 +171,7 @@ def _of_deletes(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
     rows = [child for name in KINDS for child in children(name) if _takes(deletes, name)]
     what = listed([count(below, row.name, row.plural) for row in rows[:1]]) or count(below, "part")
     told = (
-        f"{before:,} of the deleted existed before us." if before else "",
+        f"{before:,} of the {len(deletes):,} deleted existed before us." if before else "",
         f"{what} {_be(tense, below)} deleted with {'it' if len(deletes) == 1 else 'them'}." if below else "",
     )
     return tuple(filter(None, told))
