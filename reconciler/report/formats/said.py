@@ -77,7 +77,7 @@ def is_revived(change: Change) -> bool:
     return isinstance(change, Update) and any(field.cause == "reactivated" for field in change.fields)
 
 
-def by_kind(changes: Iterable[Change | Outcome]) -> str:
+def by_kind(changes: Iterable[Change | Outcome | Drift]) -> str:
     """Return `3 contacts and 1 device`, in the order of the table of kinds."""
     kinds = Counter(change.address.kind for change in changes)
     parts = [count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name]]

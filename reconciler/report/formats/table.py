@@ -9,6 +9,7 @@ from reconciler.report.formats import checks
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
 from reconciler.report.formats.gitlab import gitlab
+from reconciler.report.formats.html import html
 from reconciler.report.formats.json import json
 from reconciler.report.formats.junit import junit
 from reconciler.report.formats.markdown import markdown
@@ -18,6 +19,7 @@ from reconciler.report.review import Review
 
 FORMATS: Mapping[str, Callable[[Review], str]] = {
     "markdown": markdown,
+    "html": html,
     "json": json,
     "text": text,
     "junit": junit,

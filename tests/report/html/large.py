@@ -1,14 +1,14 @@
 """Reviews for the tests of reports: one with everything in it, and one with very many changes."""
 
 from msgspec import structs
-
-from reconciler.model.address import contact, device
-from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.plans import Plan, Verdict
-from reconciler.report.review import Review
 from report.cases import EMPTY, JANE, LONG, MIXED, OLD_HAND, PARTIAL, REFUSED, WIDE
 
-_CAUSES = ("declared", "drifted", "both")
+from reconciler.model.address import contact, device
+from reconciler.model.changes import Cause, Change, Create, Delete, FieldChange, Update
+from reconciler.model.plans import Plan, Verdict
+from reconciler.report.review import Review
+
+_CAUSES: tuple[Cause, ...] = ("declared", "drifted", "both")
 _NOTE = "Hands over in writing at six, answers every call within ten minutes, and "
 
 REVIVED = Update(
@@ -38,7 +38,7 @@ EACH = {
 
 
 def many(number: int) -> Review:
-    """Return a plan of so many changes as a large organisation has them: of twenty, one delete, seven creates."""
+    """Return a plan of so many changes: of twenty, one delete, seven creates, and twelve updates."""
     return Review("plan", plan_of(number), Verdict(), 2, show_values=True)
 
 

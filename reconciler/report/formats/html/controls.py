@@ -10,7 +10,7 @@ from msgspec import Struct
 from reconciler.report.formats.html.markup import Html, joined, text
 
 
-class Choice(Struct, frozen=True):
+class FilterChoice(Struct, frozen=True):
     """A field to choose from: its name for the script, its label, and its values in order."""
 
     name: str
@@ -18,7 +18,7 @@ class Choice(Struct, frozen=True):
     values: tuple[str, ...]
 
 
-def controls(parts: Sequence[tuple[str, str, int]], choices: Iterable[Choice], total: int) -> Html:
+def controls(parts: Sequence[tuple[str, str, int]], choices: Iterable[FilterChoice], total: int) -> Html:
     """Return the form. `parts` are the sections: their id, title, and number of entries."""
     boxes = "".join(_box(name, title, number) for name, title, number in parts) if len(parts) > 1 else ""
     shown = f"<fieldset><legend>Show</legend>{boxes}</fieldset>" if boxes else ""
@@ -41,7 +41,7 @@ def _box(name: str, title: str, number: int) -> Html:
     )
 
 
-def _select(choice: Choice) -> Html:
+def _select(choice: FilterChoice) -> Html:
     if len(choice.values) <= 1:
         return Html("")
     options = "".join(f'<option value="{text(one)}">{text(one)}</option>' for one in choice.values)

@@ -13,28 +13,24 @@ from reconciler.core.drifts import Drift
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update, action
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kinds import KINDS, children
+from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import FieldResult, Outcome, Result
-from reconciler.model.plans import Plan, RecordChange, Skip
-from reconciler.model.snapshots import UNKNOWN
+from reconciler.model.plans import Plan, Skip
 from reconciler.report.formats.html import markup
 from reconciler.report.formats.html.difference import difference, piece_max
 from reconciler.report.formats.html.markup import NOTHING, Html, joined, text
+from reconciler.report.formats.said import below, drift_said, notice_said, skip_said
 from reconciler.report.lines import count
+from reconciler.report.text import origin
 from reconciler.report.values import Shown, pair, shown
 
 _CAUSES = {"gone": "gone from the service"}
-_KEPT = {
-    "protected": "protected from now on",
-    "no longer protected": "no longer protected",
-    "forgotten": "removed from the manifests; ours no longer, and what is live stays",
-}
 _DOT = Html(" · ")
 _ENDED: Mapping[Result, str] = {"in doubt": "bad", "failed": "bad", "applied": "good"}
 
 
-class Told(Struct, frozen=True):
+class EntryContext(Struct, frozen=True):
     """What the entries of one report share: whether they show values, files of contents, results of a run."""
 
     show_values: bool
@@ -42,12 +38,14 @@ class Told(Struct, frozen=True):
     results: Mapping[tuple[Address, str], Result]
 
 
-def told_of(plan: Plan, outcomes: Sequence[Outcome], *, show_values: bool) -> Told:
+def told_of(plan: Plan, outcomes: Sequence[Outcome], *, show_values: bool) -> EntryContext:
     """Return what the entries of a plan share."""
-    return Told(show_values, plan.contents, {(one.address, one.action): one.result for one in outcomes})
+    return EntryContext(
+        show_values, plan.contents, {(one.address, one.action): one.result for one in outcomes}
+    )
 
 
-def change_entry(change: Change, told: Told) -> Html:
+def change_entry(change: Change, told: EntryContext) -> Html:
     """Return one change: whom it is about, why, and every field of it."""
     match change:
         case Delete():
@@ -59,27 +57,22 @@ def change_entry(change: Change, told: Told) -> Html:
     assert_never(change)
 
 
-def _delete(change: Delete, told: Told) -> Html:
+def _delete(change: Delete, told: EntryContext) -> Html:
     kind = change.address.kind
     why = f"duplicate of {change.address.base}" if change.cause == "duplicate" else change.cause
-    below = " or ".join(child.name for child in children(kind)) or "part"
     notes = [
-        _warned(_origin(change)) if change.adopted else NOTHING,
+        _warned(origin(change)) if change.adopted else NOTHING,
         text(f"{change.keeps} stays") if change.keeps else NOTHING,
-        *(_warned(f"and its {below} {name}") for name in change.cascades),
+        _warned(f"with {below(kind, len(change.cascades))}: {', '.join(change.cascades)}")
+        if change.cascades
+        else NOTHING,
     ]
     lost = _values(kind, change.before, told, f"{count(len(change.before), 'field')} lost", "open")
     about = [_result(change, told), _cause(why), *notes]
     return _entry(change.address, _whom(kind, change.before, told), about, lost)
 
 
-def _origin(change: Delete) -> str:
-    if change.adopted == UNKNOWN:
-        return "whether it existed before us is not known"
-    return f"existed before us, adopted on {change.adopted[:10]}"
-
-
-def _update(change: Update, told: Told) -> Html:
+def _update(change: Update, told: EntryContext) -> Html:
     adopts = text(f"adopted by {change.adopts}") if change.adopts else NOTHING
     about = [_result(change, told), text(change.place), adopts, _content(change.address, told)]
     kind = change.address.kind
@@ -87,7 +80,7 @@ def _update(change: Update, told: Told) -> Html:
     return _entry(change.address, NOTHING, about, _list_of_fields(rows))
 
 
-def _create(change: Create, told: Told) -> Html:
+def _create(change: Create, told: EntryContext) -> Html:
     kind = change.address.kind
     cause = NOTHING if change.cause == "declared" else _cause(_CAUSES.get(change.cause, change.cause))
     about = [_result(change, told), text(change.place), cause, _content(change.address, told)]
@@ -100,34 +93,28 @@ def record_entry(address: Address, about: str) -> Html:
     return _entry(address, NOTHING, [text(about)], NOTHING)
 
 
-def kept(change: RecordChange) -> str:
-    """Return what a record of ours becomes."""
-    if change.what == "fields":
-        return f"recorded anew: {', '.join(change.fields)}"
-    return _KEPT[change.what]
-
-
-def skip_entry(skip: Skip) -> Html:
+def skip_entry(skip: Skip, told: EntryContext) -> Html:
     """Return something that is left alone: why, and what can be done."""
-    return _entry(skip.address, NOTHING, [_cause(skip.reason)], _sentence(skip.what, skip.next))
+    said = _sentence(skip_said(skip, values=told.show_values), skip.next)
+    return _entry(skip.address, NOTHING, [_cause(skip.reason)], said)
 
 
-def notice_entry(notice: Notice) -> Html:
+def notice_entry(notice: Notice, told: EntryContext) -> Html:
     """Return what a person should know beside the changes."""
     about = [_cause(notice.kind), text(notice.place)]
-    return _entry(notice.subject, NOTHING, about, _sentence(notice.what, notice.next))
+    return _entry(notice.subject, NOTHING, about, _sentence(*notice_said(notice, values=told.show_values)))
 
 
-def drift_entry(drift: Drift, told: Told) -> Html:
+def drift_entry(drift: Drift, told: EntryContext) -> Html:
     """Return one entity that others changed: what we left, then what is live now."""
     kind = drift.address.kind
     rows = (_changed(kind, field, told, tag_cause=False) for field in drift.fields)
     fields = _list_of_fields(rows) if drift.fields else NOTHING
-    said = _sentence(drift.what, "") if drift.what else NOTHING
+    said = _sentence(drift_said(drift, values=told.show_values), "")
     return _entry(drift.address, NOTHING, [_cause(drift.cause)], Html(said + fields))
 
 
-def outcome_entry(outcome: Outcome, told: Told) -> Html:
+def outcome_entry(outcome: Outcome, told: EntryContext) -> Html:
     """Return how one change ended, and what to do."""
     kind = outcome.address.kind
     rows = [_read_back(kind, field, told) for field in outcome.fields]
@@ -153,7 +140,7 @@ def _warned(what: str) -> Html:
     return Html(f"<strong>{text(what)}</strong>")
 
 
-def _result(change: Change, told: Told) -> Html:
+def _result(change: Change, told: EntryContext) -> Html:
     result = told.results.get((change.address, action(change)))
     return _ended(result) if result else NOTHING
 
@@ -162,7 +149,7 @@ def _ended(result: Result) -> Html:
     return Html(f'<em class="{_ENDED.get(result, "fair")}">{text(result)}</em>')
 
 
-def _content(address: Address, told: Told) -> Html:
+def _content(address: Address, told: EntryContext) -> Html:
     path = told.contents.get(address)
     return text(f"its content is sent from {path}") if path else NOTHING
 
@@ -172,7 +159,7 @@ def _sentence(what: str, step: str) -> Html:
     return Html(f"{said}<p class=next><span>next:</span> {text(step)}</p>" if step else said)
 
 
-def _whom(kind: str, fields: Fields, told: Told) -> Html:
+def _whom(kind: str, fields: Fields, told: EntryContext) -> Html:
     """Return what tells a person who or what this is: names and the strongest identity, no secret."""
     if not told.show_values:
         return NOTHING
@@ -180,7 +167,7 @@ def _whom(kind: str, fields: Fields, told: Told) -> Html:
     return text(" · ".join(shown(kind, path, fields[path]).text for path in paths))
 
 
-def _values(kind: str, fields: Fields, told: Told, summary: str, opened: str) -> Html:
+def _values(kind: str, fields: Fields, told: EntryContext, summary: str, opened: str) -> Html:
     if not fields:
         return NOTHING
     rows = (
@@ -202,7 +189,7 @@ def _shown(value: Shown) -> Html:
     return Html(f"<s>{text(value.text)}</s>") if value.placeholder else text(value.text)
 
 
-def _changed(kind: str, field: FieldChange, told: Told, *, tag_cause: bool = True) -> Html:
+def _changed(kind: str, field: FieldChange, told: EntryContext, *, tag_cause: bool = True) -> Html:
     """Return a field before and after, with why it changes."""
     cause = f" {_cause(field.cause)}" if tag_cause else ""
     values = _both(kind, field) if told.show_values else NOTHING
@@ -224,7 +211,7 @@ def _end(tag: str, value: Shown) -> Html:
     return Html(f"<{tag}>{text(value.text[:piece_max])}{more}</{tag}>")
 
 
-def _read_back(kind: str, field: FieldResult, told: Told) -> Html:
+def _read_back(kind: str, field: FieldResult, told: EntryContext) -> Html:
     said = "the service writes it in its own way" if field.taken else "not taken by the service"
     values = f"{_end('del', _read(kind, field, field.sent))} {_end('ins', _read(kind, field, field.shown))}"
     return Html(f"<dt>{markup.path(field.path)}<dd>{values if told.show_values else ''} {_cause(said)}")

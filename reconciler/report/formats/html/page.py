@@ -19,18 +19,19 @@ from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Plan, Verdict
 from reconciler.report.formats.html import entries
 from reconciler.report.formats.html.charts import Counted, charts, of_changes, of_drifts
-from reconciler.report.formats.html.controls import Choice, controls
+from reconciler.report.formats.html.controls import FilterChoice, controls
 from reconciler.report.formats.html.markup import LINE, NOTHING, Html, code, joined, text
 from reconciler.report.formats.html.runs import moment, overview
 from reconciler.report.formats.html.sentences import WORST_FIRST, headline, sentences
 from reconciler.report.review import Review
+from reconciler.report.text import bookkeeping
 from reconciler.report.values import short_fingerprint
 
 # Entries that a browser lays out together, once they come near the screen: fifty are a few screens.
 _together = 50
 
 
-class Section(Struct, frozen=True):
+class EntryList(Struct, frozen=True):
     """A list of the page. `name` is its id, and what the style and the script know it by."""
 
     name: str
@@ -65,41 +66,43 @@ def _counted(review: Review) -> list[Counted]:
     return of_drifts(drifts(review.plan)) if review.command == "drift" else of_changes(review.plan.changes)
 
 
-def _choices(review: Review, counted: Sequence[Counted]) -> Iterator[Choice]:
-    yield Choice("kind", "Kind", _values(one.address.kind for one in counted))
-    yield Choice("workspace", "Workspace", _values(one.address.workspace for one in counted))
-    yield Choice("cause", "Cause", _values(cause for one in counted for cause in one.causes))
+def _choices(review: Review, counted: Sequence[Counted]) -> Iterator[FilterChoice]:
+    yield FilterChoice("kind", "Kind", _values(one.address.kind for one in counted))
+    yield FilterChoice("workspace", "Workspace", _values(one.address.workspace for one in counted))
+    yield FilterChoice("cause", "Cause", _values(cause for one in counted for cause in one.causes))
     if review.run:
         ended = {one.result for one in review.run.outcomes}
-        yield Choice("result", "Result", tuple(one for one in WORST_FIRST if one in ended))
+        yield FilterChoice("result", "Result", tuple(one for one in WORST_FIRST if one in ended))
 
 
 def _values(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(words)))
 
 
-def _sections(review: Review) -> Iterator[Section]:
+def _sections(review: Review) -> Iterator[EntryList]:
     """Yield every list in its order: what went wrong, what goes away, then what is less grave."""
     plan = review.plan
     outcomes = review.run.outcomes if review.run else ()
     told = entries.told_of(plan, outcomes, show_values=review.show_values)
     if review.run:
-        yield Section(
+        yield EntryList(
             "ended", "Not as planned", _ended(plan, outcomes, told), "Of this run, the worst first."
         )
     if review.command == "drift":
         found = [entries.drift_entry(one, told) for one in drifts(plan)]
-        yield Section("drift", "Changed by others", found, "What the last apply left, then what is live now.")
+        yield EntryList(
+            "drift", "Changed by others", found, "What the last apply left, then what is live now."
+        )
     else:
         yield from _changes(plan.changes, told)
-        yield Section("records", "Records", _records(plan), "Kept by us; nothing changes at the service.")
-        skips = [entries.skip_entry(one) for one in plan.skips]
-        yield Section("skips", "Left alone", skips, "Seen, and not acted on.")
-    notices = [entries.notice_entry(one) for one in plan.notices]
-    yield Section("notices", "Notices", notices, "Good to know; nothing is done about it.")
+        yield EntryList("records", "Records", _records(plan), "Kept by us; nothing changes at the service.")
+        skips = [entries.skip_entry(one, told) for one in plan.skips]
+        yield EntryList("skips", "Left alone", skips, "Seen, and not acted on.")
+    notices = [entries.notice_entry(one, told) for one in plan.notices]
+    yield EntryList("notices", "Notices", notices, "Good to know; nothing is done about it.")
 
 
-def _changes(changes: Sequence[Change], told: entries.Told) -> Iterator[Section]:
+def _changes(changes: Sequence[Change], told: entries.EntryContext) -> Iterator[EntryList]:
     ours = [one for one in changes if isinstance(one, Delete) and not one.adopted]
     before = [one for one in changes if isinstance(one, Delete) and one.adopted]
     lists: tuple[tuple[str, str, Sequence[Change], str], ...] = (
@@ -110,10 +113,10 @@ def _changes(changes: Sequence[Change], told: entries.Told) -> Iterator[Section]
     )
     for name, title, chosen, about in lists:
         label = "Existed before us" if name == "before" else ""
-        yield Section(name, title, [entries.change_entry(one, told) for one in chosen], about, label)
+        yield EntryList(name, title, [entries.change_entry(one, told) for one in chosen], about, label)
 
 
-def _ended(plan: Plan, outcomes: Sequence[Outcome], told: entries.Told) -> list[Html]:
+def _ended(plan: Plan, outcomes: Sequence[Outcome], told: entries.EntryContext) -> list[Html]:
     """Return the outcomes a person has to look at, worst first; then those of no change of this plan."""
     planned = {change.address for change in plan.changes}
     worth = [
@@ -126,18 +129,10 @@ def _ended(plan: Plan, outcomes: Sequence[Outcome], told: entries.Told) -> list[
 
 
 def _records(plan: Plan) -> list[Html]:
-    state = "as it is; adopted" if plan.options.adopt else "is there as declared; adopted"
-    forgotten = "gone and no longer declared; forgotten"
-    if plan.options.undo_of:
-        forgotten = "adopted by that run; ours no longer"
-    told = [(one.address, f"{state} by {one.by}" if one.by else state) for one in plan.adoptions]
-    told += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
-    told += [(one.address, entries.kept(one)) for one in plan.records]
-    told += [(address, forgotten) for address in plan.gone]
-    return [entries.record_entry(address, about) for address, about in told]
+    return [entries.record_entry(address, about) for address, about in bookkeeping(plan)]
 
 
-def _list(section: Section) -> Html:
+def _list(section: EntryList) -> Html:
     """Return a section; its entries in lists of fifty, of which a browser lays out those in sight."""
     about = f"<p>{text(section.about)}</p>" if section.about else ""
     lists = joined(

@@ -18,7 +18,9 @@ def overview(run: Run) -> Html:
     """Return the run as facts: outcomes, time, calls by method, and how close looks and writes were."""
     facts = "".join(f"<div><dt>{text(name)}</dt><dd>{value}</dd></div>" for name, value in _facts(run))
     stopped = f"<p class=alert><b>Stopped:</b> {text(run.stopped)}</p>" if run.stopped else ""
-    return Html(f"<section class=run><h2>The run</h2>{stopped}<dl class=facts>{facts}</dl></section>")
+    return Html(
+        f"<section class=run aria-labelledby=h-run><h2 id=h-run>The run</h2>{stopped}<dl class=facts>{facts}</dl></section>"
+    )
 
 
 def _facts(run: Run) -> Iterator[tuple[str, Html]]:

@@ -4,17 +4,17 @@ Belongs here: sentences, as text. Not here: markup, lists, numbers of charts.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from reconciler.core.drifts import drifts
-from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
-from reconciler.model.kinds import KINDS, children
+from reconciler.model.kinds import KINDS
 from reconciler.model.outcomes import Result, Run
 from reconciler.model.plans import Plan
+from reconciler.report.formats.said import below, by_kind, is_revived
 from reconciler.report.lines import count
 from reconciler.report.review import Review
 
@@ -60,13 +60,6 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def kinds_of(addresses: Iterable[Address]) -> str:
-    """`3 contacts and 1 device`, in the order of the table of kinds."""
-    counts = Counter(address.kind for address in addresses)
-    rows = [KINDS[name] for name in KINDS if counts[name]]
-    return listed([count(counts[row.name], row.name, row.plural) for row in rows])
-
-
 def _of_plan(review: Review) -> Sentences:
     plan = review.plan
     tense = "will" if review.verdict.safe else "would"
@@ -105,11 +98,12 @@ def _beside(plan: Plan) -> list[str]:
 
 
 def _of_drift(plan: Plan) -> Sentences:
-    found = {drift.address for drift in drifts(plan)}
+    found = {drift.address: drift for drift in drifts(plan)}
     if not found:
         return Sentences((Clause("No drift: everything is as the last apply left it"),))
     return Sentences(
-        (Clause(f"{kinds_of(found)} changed since the last apply", "warn"),), more=("Nothing was written.",)
+        (Clause(f"{by_kind(found.values())} changed since the last apply", "warn"),),
+        more=("Nothing was written.",),
     )
 
 
@@ -146,7 +140,7 @@ def _troubles(run: Run) -> tuple[Clause, ...]:
 def _grave(changes: Sequence[Change], tense: str) -> list[Clause]:
     """Return what goes away, and what costs money from now on."""
     deletes = [change for change in changes if isinstance(change, Delete)]
-    revived = [change.address for change in changes if isinstance(change, Update) and _revives(change)]
+    revived = [change.address for change in changes if is_revived(change)]
     clauses = [Clause(_deleted(deletes, tense), "delete")] if deletes else []
     for name in KINDS:
         number = sum(1 for address in revived if address.kind == name)
@@ -156,37 +150,32 @@ def _grave(changes: Sequence[Change], tense: str) -> list[Clause]:
     return clauses
 
 
-def _revives(change: Update) -> bool:
-    return any(field.cause == "reactivated" for field in change.fields)
-
-
 def _deleted(deletes: Sequence[Delete], tense: str) -> str:
-    return f"{kinds_of(change.address for change in deletes)} {_be(tense, len(deletes))} deleted"
+    return f"{by_kind(deletes)} {_be(tense, len(deletes))} deleted"
 
 
 def _of_deletes(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
     """Return what makes deletes worse than their number: who was there before us, and what goes with them."""
     before = sum(1 for change in deletes if change.adopted)
-    below = sum(len(change.cascades) for change in deletes)
-    rows = [child for name in KINDS for child in children(name) if _takes(deletes, name)]
-    what = listed([count(below, row.name, row.plural) for row in rows[:1]]) or count(below, "part")
+    taken = Counter[str]()
+    for change in deletes:
+        taken[change.address.kind] += len(change.cascades)
+    parts = listed([below(name, taken[name]) for name in KINDS if taken[name]])
     told = (
         f"{before:,} of the {len(deletes):,} deleted existed before us." if before else "",
-        f"{what} {_be(tense, below)} deleted with {'it' if len(deletes) == 1 else 'them'}." if below else "",
+        f"{parts} {_be(tense, taken.total())} deleted with {'it' if len(deletes) == 1 else 'them'}."
+        if parts
+        else "",
     )
     return tuple(filter(None, told))
-
-
-def _takes(deletes: Sequence[Delete], kind: str) -> bool:
-    return any(change.cascades and change.address.kind == kind for change in deletes)
 
 
 def _other(changes: Sequence[Change], tense: str) -> list[Clause]:
     clauses = []
     for made, word in ((Update, "updated"), (Create, "created")):
-        addresses = [change.address for change in changes if isinstance(change, made)]
-        if addresses:
-            clauses.append(Clause(f"{kinds_of(addresses)} {_be(tense, len(addresses))} {word}"))
+        chosen = [change for change in changes if isinstance(change, made) and not is_revived(change)]
+        if chosen:
+            clauses.append(Clause(f"{by_kind(chosen)} {_be(tense, len(chosen))} {word}"))
     return clauses
 
 
