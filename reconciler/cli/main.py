@@ -23,6 +23,7 @@ COMMANDS = {
     "init": "Start a project: settings, a manifest, CI.",
     "export": "Write what is live as manifests.",
     "validate": "Check settings and manifests offline, all problems at once.",
+    "fmt": "Bring manifests into one form, comments kept.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
     "adopt": "Begin to own what is declared and live, as it is.",

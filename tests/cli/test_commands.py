@@ -41,11 +41,11 @@ def test_validate_prints_warnings_as_text_and_in_json(project: Project, service:
 
     assert (text.returncode, as_json.returncode) == (0, 0)
     assert "! contact/default/sam-lee: workMobilePhone1 '+15555550123' is in no range" in text.stderr
-    assert "(manifests/team.yaml:29)\n  next: check its digits" in text.stderr
+    assert "(manifests/team.yaml:28)\n  next: check its digits" in text.stderr
     assert text.stdout.startswith("no mistakes, 1 warning. Declared: 3 contacts")
     (notice,) = json.loads(as_json.stdout)["notices"]
     assert (notice["kind"], notice["subject"]) == ("value", "contact/default/sam-lee")
-    assert (notice["place"], notice["next"]) == ("manifests/team.yaml:29", "check its digits")
+    assert (notice["place"], notice["next"]) == ("manifests/team.yaml:28", "check its digits")
     assert service.requests() == []
 
 

@@ -32,7 +32,7 @@ def write_manifests(folder: Path, new: Mapping[str, bytes], grown: Mapping[str, 
         reason = (error.strerror or type(error).__name__).lower()
         raise FileError(
             f"{folder.name}: cannot be written: {reason}.",
-            next="check the folder and its permissions, then export again",
+            next="check the folder and its permissions, then try again",
         ) from error
 
 
@@ -73,8 +73,8 @@ def _grow(path: Path, before: bytes, after: bytes) -> None:
         _write(temporary, after)
         temporary.chmod(path.stat().st_mode & 0o777)
         if path.read_bytes() != before:
-            what = f"{path.name}: cannot be added to: somebody has changed it meanwhile."
-            raise FileError(what, next="export again")
+            what = f"{path.name}: was left as it is: somebody has changed it meanwhile."
+            raise FileError(what, next="try again")
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -53,6 +53,14 @@ def _locate(config: str | None, cwd: Path, who: trust.Who) -> Path:
     raise _nothing_found(looked_at, above)
 
 
+def nearest(cwd: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the settings file that is named or found, whatever is in it; None where there is none."""
+    try:
+        return _locate(present("RECONCILER_CONFIG", environ), cwd, trust.this_user(environ))
+    except SettingsError:
+        return None
+
+
 def reach(above: tuple[Path, ...], who: trust.Who) -> tuple[Path, ...]:
     """Return the folders that settings are looked for in, of the working directory and all above it.
 

@@ -19,7 +19,7 @@ _INDENT = "  "
 # A letter first, and nothing behind it that YAML gives a meaning: no colon, no number sign, no quotes.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_.@+/-]| (?=[A-Za-z0-9_.@+/-]))*", re.ASCII)
 # What some reader of YAML takes for a truth or for nothing. Ours takes all but null as text.
-_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
+WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
 
 
 def scalar(value: Scalar) -> str:
@@ -31,7 +31,7 @@ def scalar(value: Scalar) -> str:
 
 def quoted(text: str) -> str:
     """Return a text as YAML, in quotes where it is not plainly safe without."""
-    if _PLAIN.fullmatch(text) and text.casefold() not in _WORDS:
+    if _PLAIN.fullmatch(text) and text.casefold() not in WORDS:
         return text
     return json.dumps(text, ensure_ascii=False)
 

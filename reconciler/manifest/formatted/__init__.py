@@ -1,0 +1,1 @@
+"""Manifests that people wrote, in the canonical form: the same meaning, every comment kept."""

@@ -1,0 +1,33 @@
+"""What formatting changes, as a unified diff for people. What may be a secret is not in it."""
+
+import re
+from collections.abc import Iterator
+from difflib import unified_diff
+
+from reconciler.manifest.formatted.source import parsed
+from reconciler.parsing.paths import secret_keys
+
+_REFERENCE = re.compile(r"[\"']?\$\{env:[A-Z0-9_]+\}[\"']?", re.ASCII | re.IGNORECASE)
+_SECRET = "(secret)"  # noqa: S105 - the word that stands for one
+
+
+def difference(file: str, before: bytes, after: bytes) -> Iterator[str]:
+    """Yield the lines of a unified diff of two forms of one manifest, without line ends."""
+    yield from unified_diff(
+        _lines(before), _lines(after), f"{file} (as it is)", f"{file} (formatted)", lineterm=""
+    )
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines of a manifest that can be read; the values of secret fields are not shown."""
+    text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    keys = secret_keys()
+    parts, at = [], 0
+    for entry in parsed(text).entries:
+        if entry.key is None or entry.key.value not in keys or entry.value.start < at:
+            continue
+        start, end = entry.value.start, entry.value.end
+        if not _REFERENCE.fullmatch(text[start:end]):
+            parts += [text[at:start], _SECRET, "\n" * text.count("\n", start, end)]
+            at = end
+    return "".join([*parts, text[at:]]).splitlines()
