@@ -11,7 +11,7 @@ from world import World
 
 from reconciler import pipeline
 from reconciler.cli.sandbox_rows import rows_of
-from reconciler.core.explaining import Known, Seen, explanations
+from reconciler.core.explaining import Evidence, PlanView, explanations
 from reconciler.core.listing import planned_words
 from reconciler.core.normalize import WITHHELD
 from reconciler.core.provenance import sources_of
@@ -19,7 +19,7 @@ from reconciler.core.select import Selection
 from reconciler.errors import ManifestError, UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.changes import Create, Delete, Update
-from reconciler.model.explanations import ExplainedField, Explanation, Source
+from reconciler.model.explanations import ExplainedField, Explanation, FieldSource
 from reconciler.model.kinds import KINDS
 from reconciler.report.explain import WHY, explain_lines, explain_values
 from reconciler.report.lines import plain
@@ -38,11 +38,11 @@ ADDRESS = "contact/default/jane-doe"
 OWN_KINDS = Path(__file__).parents[1] / "examples" / "own-kinds" / "profile.yaml"
 
 
-def known_of(case: Planned, *, seen: bool = True) -> Known:
+def known_of(case: Planned, *, seen: bool = True) -> Evidence:
     declared = case.resolved.declared
     sources = {address: sources_of(one, case.rules) for address, one in declared.items()}
-    looked = Seen(case.live, case.plan) if seen else None
-    return Known(case.resolved.desired, case.recorded, case.rules, sources, seen=looked)
+    looked = PlanView(case.live, case.plan) if seen else None
+    return Evidence(case.resolved.desired, case.recorded, case.rules, sources, seen=looked)
 
 
 def everybody(case: Planned) -> list[Address]:
@@ -154,7 +154,7 @@ def test_every_value_stands_where_it_is_said_to_stand(cases: dict[str, Planned])
     assert forms == {"entry", "defaults", "cell", "mark"}
 
 
-def _line(folder: Path, source: Source) -> str:
+def _line(folder: Path, source: FieldSource) -> str:
     return (folder / source.place.file).read_text(encoding="utf-8").splitlines()[source.place.line - 1]
 
 

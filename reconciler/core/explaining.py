@@ -29,11 +29,11 @@ from reconciler.model.entities import Entity
 from reconciler.model.explanations import (
     Control,
     Decision,
+    EntitySources,
     ExplainedField,
     Explanation,
     FieldReason,
     LastWrite,
-    Sources,
 )
 from reconciler.model.kinds import BUILT_IN, KINDS
 from reconciler.model.plans import Plan, Skip, Verdict
@@ -42,7 +42,7 @@ from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Reco
 State = Literal["declared", "owned", "drifted", "removed", "outside"]
 
 
-class Seen(Struct, frozen=True):
+class PlanView(Struct, frozen=True):
     """What a plan of these addresses saw, and what it is."""
 
     live: Live
@@ -50,7 +50,7 @@ class Seen(Struct, frozen=True):
     verdict: Verdict = Verdict()
 
 
-class Known(Struct, frozen=True):
+class Evidence(Struct, frozen=True):
     """Everything that explaining takes. Without `seen` nobody was asked.
 
     `sources` are where declared values come from, `writes` who wrote the records last, both by address.
@@ -60,9 +60,9 @@ class Known(Struct, frozen=True):
     desired: Desired
     recorded: Recorded
     rules: Rules
-    sources: Mapping[Address, Sources] = {}
+    sources: Mapping[Address, EntitySources] = {}
     writes: Mapping[Address, LastWrite] = {}
-    seen: Seen | None = None
+    seen: PlanView | None = None
     selection: Selection = Selection()
 
 
@@ -76,7 +76,7 @@ class _Found(Struct, frozen=True):
     by: str = ""
 
 
-def explanations(addresses: Iterable[Address], known: Known) -> tuple[Explanation, ...]:
+def explanations(addresses: Iterable[Address], known: Evidence) -> tuple[Explanation, ...]:
     """Return the explanation of each address, in the order given; all of them are declared or recorded.
 
     The plan is one of these addresses, made with the same snapshots. Same inputs, same result.
@@ -98,20 +98,20 @@ def explanations(addresses: Iterable[Address], known: Known) -> tuple[Explanatio
     return tuple(made)
 
 
-def _shared(known: Known, seen: Seen) -> Shared:
+def _shared(known: Evidence, seen: PlanView) -> Shared:
     plan = seen.plan
     return shared(
         known.desired, seen.live, known.recorded, options=plan.options, rules=known.rules, salt=plan.salt
     )
 
 
-def _unseen(known: Known, address: Address, former: Address) -> _Found:
+def _unseen(known: Evidence, address: Address, former: Address) -> _Found:
     entities, records = known.desired.entities, known.recorded.entities
     return _Found(address, entities.get(address), records.get(address) or records.get(former))
 
 
 def _live(
-    wanted: Iterable[Address], known: Known, seen: Seen, across: Shared
+    wanted: Iterable[Address], known: Evidence, seen: PlanView, across: Shared
 ) -> Iterator[tuple[Address, _Found]]:
     """Yield what each address is, by the functions that planning asks, where its scope was read."""
     by_scope: dict[Scope, list[Address]] = {}
@@ -151,7 +151,7 @@ def _by_id(rows: Iterable[LiveEntity], record: RecordedEntity | None) -> LiveEnt
     return next((row for row in rows if record and row.remote_id == record.remote_id), None)
 
 
-def _state(known: Known, one: _Found, *, drifted: bool) -> State:
+def _state(known: Evidence, one: _Found, *, drifted: bool) -> State:
     """Return whose it is, as a list says it; what nobody decides about is not in a list of its scope."""
     address = one.address
     if one.entity is not None:
@@ -166,9 +166,9 @@ def _state(known: Known, one: _Found, *, drifted: bool) -> State:
     return "drifted" if drifted else "owned"
 
 
-def _explained(known: Known, across: Shared | None, one: _Found, state: State, word: str) -> Explanation:
+def _explained(known: Evidence, across: Shared | None, one: _Found, state: State, word: str) -> Explanation:
     address = one.address
-    sources, record, entity = known.sources.get(address, Sources()), one.record, one.entity
+    sources, record, entity = known.sources.get(address, EntitySources()), one.record, one.entity
     recorded_as = record.address if record and record.address != address else ""
     read = known.seen is not None and Scope.of(address.above or address) in known.desired.scopes
     remote_id = one.row.remote_id if one.row else record.remote_id if record and not read else ""
@@ -204,7 +204,7 @@ def _explained(known: Known, across: Shared | None, one: _Found, state: State, w
     )
 
 
-def _controls(entity: Entity, sources: Sources) -> Iterator[Control]:
+def _controls(entity: Entity, sources: EntitySources) -> Iterator[Control]:
     said, at = entity.controls, sources.controls
     if said.protect:
         yield Control("protect", "true", at.get("protect"))
@@ -227,7 +227,7 @@ class _Why(Struct, frozen=True):
 
 
 def _fields(
-    known: Known, across: Shared | None, one: _Found, sources: Sources, *, read: bool
+    known: Evidence, across: Shared | None, one: _Found, sources: EntitySources, *, read: bool
 ) -> Iterator[ExplainedField]:
     """Yield every field that is declared, live or recorded, by path."""
     salt = across.salts.plan if across else ""
@@ -258,7 +258,7 @@ def _was_read(row: LiveEntity | None, path: str) -> bool:
     return row is None or row.known is None or path in row.known
 
 
-def _why(known: Known, across: Shared, one: _Found) -> dict[str, _Why]:
+def _why(known: Evidence, across: Shared, one: _Found) -> dict[str, _Why]:
     """Return what the plan makes of each field that it looks at."""
     assert known.seen is not None  # noqa: S101 - across comes from it
     change = next((each for each in known.seen.plan.changes if each.address == one.address), None)

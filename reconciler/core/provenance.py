@@ -7,31 +7,31 @@ what the value means for a plan (explaining.py).
 from reconciler.core.crosscheck import Declared
 from reconciler.core.rules import Rules
 from reconciler.model.documents import Content, Place
-from reconciler.model.explanations import Source, Sources
+from reconciler.model.explanations import EntitySources, FieldSource
 
 
-def sources_of(one: Declared, rules: Rules) -> Sources:
+def sources_of(one: Declared, rules: Rules) -> EntitySources:
     """Return where everything comes from that an entity declares."""
     found = {path: _source(one, path, rules) for path in sorted(one.entity.fields)}
-    return Sources(found, dict(one.document.control_places))
+    return EntitySources(found, dict(one.document.control_places))
 
 
-def _source(one: Declared, path: str, rules: Rules) -> Source:
+def _source(one: Declared, path: str, rules: Rules) -> FieldSource:
     document = one.document
     if path == rules.mark_of(document.kind):
-        return Source("mark", document.place)
+        return FieldSource("mark", document.place)
     default = one.defaults.get(path)
     if path not in document.fields and default is not None:
-        return Source("defaults", default, variables=_variables(one, default))
+        return FieldSource("defaults", default, variables=_variables(one, default))
     place, origin = one.place(path), document.origin
     if origin is None or path not in origin.templates:
         file = _file(document.content, one.entity.fields[path])
-        return Source("entry", place, variables=_variables(one, place), file=file, default=default)
+        return FieldSource("entry", place, variables=_variables(one, place), file=file, default=default)
     template = origin.templates[path]
     variables = _variables(one, template)
     if path not in origin.columns:
-        return Source("roster", template, variables=variables, default=default)
-    return Source("cell", place, origin.columns[path], template, variables, default=default)
+        return FieldSource("roster", template, variables=variables, default=default)
+    return FieldSource("cell", place, origin.columns[path], template, variables, default=default)
 
 
 def _variables(one: Declared, place: Place) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from reconciler.model.documents import Place, Scalar
 SourceForm = Literal["entry", "defaults", "cell", "roster", "mark"]
 
 
-class Source(Struct, frozen=True):
+class FieldSource(Struct, frozen=True):
     """Where one value comes from.
 
     `place` is where it stands; in a roster the row and the first cell. `template` is where a manifest says
@@ -37,10 +37,10 @@ class Source(Struct, frozen=True):
     default: Place | None = None
 
 
-class Sources(Struct, frozen=True):
+class EntitySources(Struct, frozen=True):
     """The source of each field of an entity by path, and the places of what stands under its `meta:`."""
 
-    fields: Mapping[str, Source] = {}
+    fields: Mapping[str, FieldSource] = {}
     controls: Mapping[str, Place] = {}
 
 
@@ -80,7 +80,7 @@ class ExplainedField(Struct, frozen=True):
     decision: Decision
     reason: Cause | FieldReason
     desired: Scalar | None = None
-    source: Source | None = None
+    source: FieldSource | None = None
     live: Scalar | None = None
     read: bool = False
     sent: Scalar | None = None

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from reconciler.model.changes import Cause, FieldChange
 from reconciler.model.documents import Scalar
-from reconciler.model.explanations import Control, ExplainedField, Explanation, FieldReason, Said, Source
+from reconciler.model.explanations import Control, ExplainedField, Explanation, FieldReason, FieldSource, Said
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import UNKNOWN
 from reconciler.report.inert import inert
@@ -214,7 +214,7 @@ def _value(label: str, text: str, about: str = "") -> Line:
     return line("    ", (pad(label, _label), "dim"), text, ("   " + about if about else "", "dim"))
 
 
-def _source(source: Source) -> str:
+def _source(source: FieldSource) -> str:
     """Return where a value comes from, for people: a file and a line first, wherever there is one."""
     match source.form:
         case "mark":

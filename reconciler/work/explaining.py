@@ -12,7 +12,7 @@ from msgspec import structs
 
 from reconciler.apply.context import Outside, ReadContext
 from reconciler.apply.opening import opened
-from reconciler.core.explaining import Known, Seen, explanations
+from reconciler.core.explaining import Evidence, PlanView, explanations
 from reconciler.core.guard import Consent
 from reconciler.core.match import former_names
 from reconciler.core.provenance import sources_of
@@ -65,7 +65,7 @@ async def explained(
 
 def _without_service(
     store: Store, texts: Sequence[str], declared: Resolved, rules: Rules, selection: Selection
-) -> tuple[tuple[Address, ...], Known]:
+) -> tuple[tuple[Address, ...], Evidence]:
     """Return the addresses, and what manifests and store know of them. Raises UnknownAddress.
 
     Of the store that is what is recorded where it is certain which workspace an alias means.
@@ -79,7 +79,7 @@ def _without_service(
     }
     recorded_as = {*addresses, *_former(declared.desired, addresses)}
     writes = store.last_writes(sorted(recorded_as), workspaces)
-    return addresses, Known(declared.desired, stored, rules, sources, writes, selection=selection)
+    return addresses, Evidence(declared.desired, stored, rules, sources, writes, selection=selection)
 
 
 def _former(desired: Desired, addresses: Collection[Address]) -> Collection[Address]:
@@ -121,11 +121,11 @@ def _same_workspaces(desired: Desired, addresses: Collection[Address]) -> Desire
     )
 
 
-async def _planned(context: ReadContext, known: Known, addresses: Sequence[Address]) -> Known:
+async def _planned(context: ReadContext, known: Evidence, addresses: Sequence[Address]) -> Evidence:
     """Return the same with the plan of these addresses, and what it saw."""
     only = tuple(map(str, addresses))
     planned = await plan_afresh(context, Options(only=only), Consent())
-    seen = Seen(planned.live, planned.plan, planned.verdict)
+    seen = PlanView(planned.live, planned.plan, planned.verdict)
     workspaces = planned.plan.target.workspaces
     wanted = sorted({*addresses, *_former(planned.desired, addresses)})
     writes = await context.ask(lambda store: store.last_writes(wanted, workspaces))
