@@ -113,8 +113,12 @@ def create_lines(
         - (not full and KINDS[kind].content in paths and "mimeType" in change.fields)
     )
     if left > 0:
-        lines.append(line((" " * _indent + f"… and {count(left, 'more field')}", "dim")))
+        lines.append(_more(left))
     return lines
+
+
+def _more(left: int) -> Line:
+    return line((" " * _indent + f"… and {count(left, 'more field')} (--full shows all)", "dim"))
 
 
 def _important(kind: str, fields: Fields) -> list[str]:
@@ -134,10 +138,13 @@ def _content(change: Create, sizes: Mapping[Address, int], contents: Mapping[Add
     )
 
 
-def delete_lines(before: Fields, kind: str) -> list[Line]:
-    """Return every field of what goes away, as it is now."""
-    columns = min(max((width(inert(path)) for path in before), default=0), _path_max)
-    return [
-        line(" " * _indent, pad(path, columns), "  ", _styled(shown(kind, path, value, limit=0)))
-        for path, value in sorted(before.items())
+def delete_lines(before: Fields, kind: str, *, full: bool) -> list[Line]:
+    """Return what goes away, as it is now: the important fields, or all of them."""
+    paths = sorted(before) if full else _important(kind, before)
+    columns = min(max((width(inert(path)) for path in paths), default=0), _path_max)
+    limit = 0 if full else value_max
+    lines = [
+        line(" " * _indent, pad(path, columns), "  ", _styled(shown(kind, path, before[path], limit=limit)))
+        for path in paths
     ]
+    return [*lines, _more(len(before) - len(paths))] if len(before) > len(paths) else lines

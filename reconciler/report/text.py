@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from reconciler.core.lookalikes import lookalikes
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.changes import Create, Delete, Update
@@ -16,6 +17,7 @@ from reconciler.model.plans import Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.drift import drift_lines
 from reconciler.report.fields import Columns, ShownField, columns, create_lines, delete_lines, row_lines, rows
+from reconciler.report.hints import hint_lines
 from reconciler.report.lines import (
     BLANK,
     Line,
@@ -57,14 +59,14 @@ def plan_lines(
     `full` folds nothing and cuts nothing. `next_step` is the command that would carry the plan out.
     `seconds` is how long planning took; `sizes` are octets of content by address, where known.
     """
-    counts = _counts(plan)
+    counts, alike = _counts(plan), lookalikes(plan)
     ambiguous = [skip for skip in plan.skips if skip.reason == "ambiguous"]
     others = [skip for skip in plan.skips if skip.reason != "ambiguous"]
     blocks = [
         _skips(ambiguous, full=full),
-        _deletes(plan, full=full),
+        _deletes(plan, alike, full=full),
         _updates(plan, full=full),
-        _creates(plan, full=full, sizes=sizes or {}),
+        _creates(plan, alike, full=full, sizes=sizes or {}),
         _bookkeeping(plan, full=full),
         _skips(others, full=full),
         notice_lines(plan.notices, full=full),
@@ -74,9 +76,19 @@ def plan_lines(
     body: list[Line] = [_head(plan, seconds), *_selection(plan), BLANK, *counts, BLANK]
     for block in blocks:
         body += [*block, BLANK] if block else []
+    body += [] if full else _cut_values(body)
     if len(body) > _screen_lines:
         body += [*counts, BLANK]
     return *body, _last(plan, verdict, next_step)
+
+
+def _cut_values(body: Sequence[Line]) -> list[Line]:
+    """Say what an ellipsis within a line means, where one stands; lines that count a rest say it already."""
+    texts = ("".join(span.text for span in spans) for spans in body)
+    cut = any("…" in text and not text.lstrip().startswith("… and ") for text in texts)
+    return (
+        [line(("… stands for the rest of a long value; --full shows all of it", "dim")), BLANK] if cut else []
+    )
 
 
 def _head(plan: Plan, seconds: float | None) -> Line:
@@ -133,7 +145,7 @@ def _address_columns(addresses: Sequence[Address]) -> int:
     return min(max(longest, _address_min), _address_max)
 
 
-def _deletes(plan: Plan, *, full: bool) -> list[Line]:
+def _deletes(plan: Plan, alike: Mapping[Address, Address], *, full: bool) -> list[Line]:
     changes = [change for change in plan.changes if isinstance(change, Delete)]
     listed, rest = fold(changes, full=full)
     at = _address_columns([change.address for change in listed])
@@ -145,7 +157,8 @@ def _deletes(plan: Plan, *, full: bool) -> list[Line]:
         lines += [line("    ", (origin(change), "delete"))] if change.adopted else []
         below = " or ".join(child.name for child in children(change.address.kind))
         lines += [line(f"    and its {below} ", (name, "delete")) for name in change.cascades]
-        lines += delete_lines(change.before, change.address.kind) if full else []
+        lines += delete_lines(change.before, change.address.kind, full=full)
+        lines += hint_lines(alike, change)
     return [*lines, *rest]
 
 
@@ -177,7 +190,9 @@ def _update(change: Update, table: list[ShownField], at: int, shared: Columns) -
     return [_headline("~", "update", change.address, about, at), *fields]
 
 
-def _creates(plan: Plan, *, full: bool, sizes: Mapping[Address, int]) -> list[Line]:
+def _creates(
+    plan: Plan, alike: Mapping[Address, Address], *, full: bool, sizes: Mapping[Address, int]
+) -> list[Line]:
     changes = [change for change in plan.changes if isinstance(change, Create)]
     listed, rest = fold(changes, full=full)
     at = _address_columns([change.address for change in listed])
@@ -187,6 +202,7 @@ def _creates(plan: Plan, *, full: bool, sizes: Mapping[Address, int]) -> list[Li
         about = change.place if change.cause == "declared" else ", ".join(filter(None, [change.place, why]))
         lines.append(_headline("+", "create", change.address, about, at))
         lines += create_lines(change, full=full, sizes=sizes, contents=plan.contents)
+        lines += hint_lines(alike, change)
     return [*lines, *rest]
 
 
