@@ -1,6 +1,8 @@
 # noqa: INP001 - a script, started by script/generate-docs; part of no package
 """Write docs/cli.md: the help of every command, exit codes and error classes, taken from the program itself.
 
+And docs/errors.md, the page of all codes, which a test compares with their table.
+
 With --check nothing is written; exit code 1 and one line say that the page is stale. Another page than
 docs/cli.md may be named last. Nothing about what commands do is written here: that is their --help.
 """
@@ -15,9 +17,12 @@ import click
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS, cli
+from reconciler.model.codes.table import CODES
 from reconciler.model.outcomes import WORDS
+from reconciler.report.codes import code_page
 
 ROOT = Path(__file__).parents[1]
+CODES_PAGE = ROOT / "docs" / "errors.md"
 PAGE = ROOT / "docs" / "cli.md"
 COLUMNS = "100"  # characters of a line of help; what fits beside the margin of most readers
 
@@ -95,9 +100,9 @@ def _exit_codes() -> str:
 
 def _errors() -> str:
     head = (
-        "With `--format json` an error is `{outcome, exit_code, error: {kind, message, next}, problems}`,\n"
-        "and `kind` is one of these. Each is one thing that the reader does next; those below another are\n"
-        "kinds of it."
+        "With `--format json` an error is `{outcome, exit_code, code, error: {kind, message, next},\n"
+        "problems}`. What the codes mean stands in [errors](errors.md), and `kind` is one of these. Each is\n"
+        "one thing that the reader does next; those below another are kinds of it."
     )
     rows = [
         f"| {'&ensp;' * 2 * depth}`{kind.__name__}` | {kind.exit_code} | {_about(kind)} |"
@@ -131,6 +136,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{file.name} is stale.\n  next: script/generate-docs\n")
         return 1
     file.write_text(made, encoding="utf-8")
+    if not named:
+        CODES_PAGE.write_text(code_page(CODES.values()), encoding="utf-8")
     return 0
 
 

@@ -15,7 +15,7 @@ from reconciler.errors import Problem
 from reconciler.manifest.files import BYTES_MAX, Unreadable, read_regular
 from reconciler.manifest.schema.schemas import resources
 from reconciler.manifest.table import delimiter_of, widths
-from reconciler.report.excerpt import Shown, excerpt_lines, roster_excerpt, yaml_excerpt
+from reconciler.report.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
 from reconciler.report.lines import Line
 
 _bytes_max = 64 * 1024 * 1024  # of all files together: an error should be told within a second or two
@@ -45,7 +45,7 @@ class Excerpts:
         shown = self._shown(problem)
         return excerpt_lines(problem.line, shown, columns=self._columns) if shown else ()
 
-    def _shown(self, problem: Problem) -> Shown | None:
+    def _shown(self, problem: Problem) -> ShownLine | None:
         if problem.file not in self._read:
             self._read[problem.file] = self._file(problem.file)
         found = self._read[problem.file]

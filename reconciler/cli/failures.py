@@ -5,6 +5,7 @@ an error is shown: it loads what a command that succeeds may not need.
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ from reconciler.errors import (
     ServiceError,
     UnsafePlan,
 )
+from reconciler.model.codes.errors import CLASSES
+from reconciler.model.codes.table import code_of_error, code_of_problem
 from reconciler.report.lines import Line, line, sentence
 
+usage_code = CLASSES["UsageError"].code
 problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
 
 
@@ -36,7 +40,8 @@ def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]
     problems = _problems(error)
     excerpts = _excerpts(error, columns) if problems else None
     for problem in problems[:problems_max]:
-        said = sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+        what = f"{problem.what} [{code_of_problem(problem.what)}]"
+        said = sentence(f"{problem.where}: ", what, problem.next, style="bold")
         shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
     if len(problems) > problems_max:
         shown.append(line(f"and {len(problems) - problems_max:,} more"))
@@ -51,8 +56,9 @@ def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]
 
 
 def error_json(error: ReconcilerError) -> str:
-    """`{"outcome", "exit_code", "error", "problems"}`: the form of every error with --format json.
+    """`{"outcome", "exit_code", "code", "error", "problems"}`: the form of every error with --format json.
 
+    `code` is that of model/codes; each problem has one of its own, and the service's stands in `error`.
     Where there are more than 1,000 problems, `more` says how many are left out.
     """
     about: dict[str, Any] = {"kind": type(error).__name__, "message": str(error), "next": error.next}
@@ -64,12 +70,12 @@ def error_json(error: ReconcilerError) -> str:
         about["places"] = error.places
     if isinstance(error, LockHeld) and error.running is not None:
         about["running"] = error.running
-    return _encoded(error.outcome, error.exit_code, about, _problems(error))
+    return _encoded(error.outcome, error.exit_code, code_of_error(type(error)), about, _problems(error))
 
 
 def usage_json(sentence: str, hint: str) -> str:
     """Return a mistake in the command line itself in the same form."""
-    return _encoded("usage", 64, {"kind": "UsageError", "message": sentence, "next": hint}, ())
+    return _encoded("usage", 64, usage_code, {"kind": "UsageError", "message": sentence, "next": hint}, ())
 
 
 def _excerpts(error: ReconcilerError, columns: int) -> Excerpts:
@@ -84,12 +90,15 @@ def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
     return error.problems if isinstance(error, InputError) else ()
 
 
-def _encoded(outcome: str, exit_code: int, about: Mapping[str, Any], problems: tuple[Problem, ...]) -> str:
+def _encoded(
+    outcome: str, exit_code: int, code: str, about: Mapping[str, Any], problems: tuple[Problem, ...]
+) -> str:
     whole: dict[str, Any] = {
         "outcome": outcome,
         "exit_code": exit_code,
+        "code": code,
         "error": about,
-        "problems": problems[:problems_max],
+        "problems": [{**asdict(one), "code": code_of_problem(one.what)} for one in problems[:problems_max]],
     }
     if len(problems) > problems_max:
         whole["more"] = len(problems) - problems_max

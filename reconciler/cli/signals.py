@@ -34,6 +34,7 @@ STOPPED_JSON = b"""\
 {
   "outcome": "interrupted",
   "exit_code": 130,
+  "code": "E043",
   "error": {
     "kind": "Interrupted",
     "message": "stopped before anything was written.",

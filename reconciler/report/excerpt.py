@@ -32,7 +32,7 @@ _BLOCK = re.compile(r"[|>][-+1-9]{0,2}[ \t]*$")
 _OPENERS = ("{", "[")
 
 
-class Shown(NamedTuple):
+class ShownLine(NamedTuple):
     """What is shown of one line, and where the carets stand in it: from `start`, so many characters."""
 
     text: str
@@ -48,7 +48,7 @@ class _Piece(NamedTuple):
     solid: bool = False  # a word, below all of which the carets stand
 
 
-def yaml_excerpt(text: str, column: int, *, said: str, known: Container[str]) -> Shown | None:
+def yaml_excerpt(text: str, column: int, *, said: str, known: Container[str]) -> ShownLine | None:
     """Return what may be shown of a line of YAML or JSON; None where it has no such column or is very long.
 
     `column` counts from 1, and one beyond the end is the end. `said` is the message of the problem: it was
@@ -59,7 +59,7 @@ def yaml_excerpt(text: str, column: int, *, said: str, known: Container[str]) ->
     return _placed(_pieces(text, column - 1, said, known), column - 1)
 
 
-def roster_excerpt(cells: int, column: int, delimiter: str) -> Shown | None:
+def roster_excerpt(cells: int, column: int, delimiter: str) -> ShownLine | None:
     """Return a row of a roster without what its cells hold; None where it has no such cell.
 
     The cell after the last one is the one that is missing.
@@ -68,10 +68,10 @@ def roster_excerpt(cells: int, column: int, delimiter: str) -> Shown | None:
         return None
     text = f"{delimiter} ".join([MASK] * cells)
     start = (column - 1) * (len(MASK) + 2)
-    return Shown(text, start, len(MASK)) if column <= cells else Shown(text, len(text), 1)
+    return ShownLine(text, start, len(MASK)) if column <= cells else ShownLine(text, len(text), 1)
 
 
-def excerpt_lines(number: int, shown: Shown, *, columns: int) -> tuple[Line, Line]:
+def excerpt_lines(number: int, shown: ShownLine, *, columns: int) -> tuple[Line, Line]:
     """Return two lines of at most so many columns: the numbered line, and the carets below it."""
     gutter = f"{number:>5} | "
     start, end, text = _window(shown, max(columns - len(gutter), _LEAST))
@@ -83,7 +83,7 @@ def excerpt_lines(number: int, shown: Shown, *, columns: int) -> tuple[Line, Lin
     )
 
 
-def _window(shown: Shown, most: int) -> tuple[int, int, str]:
+def _window(shown: ShownLine, most: int) -> tuple[int, int, str]:
     """Return where the carets begin and end, and the part around them that has so many columns."""
     text, start, end = shown.text, shown.start, shown.start + shown.length
     if width(text) <= most:
@@ -99,18 +99,18 @@ def _window(shown: Shown, most: int) -> tuple[int, int, str]:
     return start + len(front), end + len(front), front + kept + back
 
 
-def _placed(pieces: Sequence[_Piece], at: int) -> Shown:
+def _placed(pieces: Sequence[_Piece], at: int) -> ShownLine:
     text = "".join(piece.text for piece in pieces)
     before = 0
     for index, piece in enumerate(pieces):
         following = pieces[index + 1].at if index + 1 < len(pieces) else None
         if following is None or at < following:
             if piece.solid:
-                return Shown(text, before, len(piece.text))
+                return ShownLine(text, before, len(piece.text))
             within = min(at - piece.at, len(piece.text))
-            return Shown(text, before + within, 1)
+            return ShownLine(text, before + within, 1)
         before += len(piece.text)
-    return Shown(text, len(text), 1)
+    return ShownLine(text, len(text), 1)
 
 
 def _pieces(text: str, wanted: int, said: str, known: Container[str]) -> list[_Piece]:

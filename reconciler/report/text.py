@@ -12,6 +12,7 @@ from reconciler.core.lookalikes import lookalikes
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.changes import Create, Delete, Update
+from reconciler.model.codes.errors import SKIPS
 from reconciler.model.kinds import children
 from reconciler.model.plans import Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
@@ -254,7 +255,7 @@ def _skips(skips: Sequence[Skip], *, full: bool) -> list[Line]:
 def _skip(skip: Skip) -> list[Line]:
     # What is said of one field names that field first; anything else has the address as its subject.
     joint = ": " if skip.reason == "taken over" else " "
-    what = f"{skip.address}{joint}{skip.what}"
+    what = f"{skip.address}{joint}{skip.what} [{SKIPS[skip.reason]}]"
     return sentence("! ", what, skip.next)
 
 
@@ -274,7 +275,12 @@ def _refusals(verdict: Verdict) -> list[Line]:
     return [
         each
         for reason in verdict.reasons
-        for each in sentence("refused: ", reason.what.removeprefix("refused: "), reason.next, style="delete")
+        for each in sentence(
+            "refused: ",
+            f"{reason.what.removeprefix('refused: ')} [{reason.rule}]",
+            reason.next,
+            style="delete",
+        )
     ]
 
 

@@ -34,7 +34,7 @@ def test_the_line_stands_between_the_mistake_and_what_to_do(folder: Path) -> Non
     """As compilers show it; whatever else the line holds is left out."""
     assert (folder / "people.yaml").is_file()
     assert told(at("people.yaml")) == (
-        "people.yaml:4:10: fristName is not a field.\n"
+        "people.yaml:4:10: fristName is not a field. [E208]\n"
         "    4 |   ...: {fristName: ...}\n"
         "      |         ^^^^^^^^^\n"
         "  next: did you mean firstName?\n"
@@ -83,17 +83,12 @@ def test_what_cannot_be_shown_is_left_out(folder: Path, problem: Problem) -> Non
     assert "fristName is not a field." in text
 
 
-def test_other_files_than_manifests_are_looked_for_where_we_are(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_project_files_are_looked_for_where_we_are(folder: Path) -> None:
     """Settings are named from the current folder, which is not always that of the project."""
-    there = folder / "below"
-    there.mkdir()
-    (there / "people.yaml").write_text("fristName: x\n")
-    monkeypatch.chdir(there)
+    absolute = str(folder / "people.yaml")
     streams.command_begins()
 
-    assert "    1 | fristName: ...\n" in told(at("people.yaml", 1, 1), kind=SettingsError)
+    assert "    4 |   ...: {fristName: ...}\n" in told(at(absolute), kind=SettingsError)
 
 
 def test_json_holds_no_excerpt(folder: Path) -> None:

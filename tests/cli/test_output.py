@@ -260,7 +260,7 @@ def test_an_error_says_problems_sentence_and_next() -> None:
     error = ManifestError("the manifests hold 1 mistake.", next="mend it", problems=(problem,))
 
     assert shown(error) == (
-        "a.yaml:3:7: fristName is not a field.\n  next: did you mean firstName?\n"
+        "a.yaml:3:7: fristName is not a field. [E208]\n  next: did you mean firstName?\n"
         "the manifests hold 1 mistake.\n  next: mend it\n"
     )
 
@@ -286,8 +286,9 @@ def shown(error: ReconcilerError) -> str:
             {
                 "outcome": "invalid",
                 "exit_code": 3,
+                "code": "E001",
                 "error": {"kind": "InputError", "message": "no.", "next": "yes"},
-                "problems": [{"file": "a", "line": 1, "column": 2, "what": "w", "next": "n"}],
+                "problems": [{"file": "a", "line": 1, "column": 2, "what": "w", "next": "n", "code": "E100"}],
             },
         ),
         (
@@ -295,6 +296,7 @@ def shown(error: ReconcilerError) -> str:
             {
                 "outcome": "failed",
                 "exit_code": 1,
+                "code": "E029",
                 "error": {
                     "kind": "Rejected",
                     "message": "no.",
@@ -312,6 +314,7 @@ def shown(error: ReconcilerError) -> str:
             {
                 "outcome": "refused",
                 "exit_code": 7,
+                "code": "E012",
                 "error": {"kind": "UnsafePlan", "message": "no.", "next": "", "reasons": ["r"]},
                 "problems": [],
             },
@@ -345,7 +348,7 @@ def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
     document = msgspec.json.decode(failures.error_json(error))
 
     assert [one for one in lines if one.startswith("a.yaml:")] == [
-        f"a.yaml:{n}: wrong." for n in range(1, 1001)
+        f"a.yaml:{n}: wrong. [E100]" for n in range(1, 1001)
     ]
     assert lines[1000:] == ["and 201 more", "the settings cannot be used."]
     assert (len(document["problems"]), document["more"]) == (1000, 201)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconciler.report.excerpt import Shown, excerpt_lines, roster_excerpt, yaml_excerpt
+from reconciler.report.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
 from reconciler.report.lines import plain, width
 
 KNOWN = frozenset({"contacts", "firstName", "pushToken", "timezone"})
@@ -82,7 +82,7 @@ def test_carets_stay_on_the_screen(text: str, data: st.DataObject, columns: int)
     start = data.draw(st.integers(0, len(text)))
     length = data.draw(st.integers(1, 80))
 
-    above, below = excerpt_lines(12345, Shown(text, start, length), columns=columns)
+    above, below = excerpt_lines(12345, ShownLine(text, start, length), columns=columns)
 
     least = max(columns, 30)
     assert width("".join(span.text for span in above)) <= least
@@ -104,7 +104,7 @@ def test_a_row_of_a_roster_shows_which_cell_and_no_cell() -> None:
 
     assert found is not None
     assert plain(excerpt_lines(2, found, columns=80)) == "    2 | ...; ...; ...\n      |      ^^^\n"
-    assert roster_excerpt(3, 4, ";") == Shown("...; ...; ...", 13, 1)
+    assert roster_excerpt(3, 4, ";") == ShownLine("...; ...; ...", 13, 1)
     assert roster_excerpt(3, 5, ";") is None
 
 

@@ -177,7 +177,7 @@ def test_a_refused_plan_does_not_say_how_to_apply_it() -> None:
     text = plain(plan_lines(cases.LONG, cases.REFUSED, next_step="reconciler apply plan.json"))
 
     assert "reconciler apply plan.json" not in text
-    assert "refused: the plan deletes 41 entities (the limit is 25).\n  next: " in text
+    assert "refused: the plan deletes 41 entities (the limit is 25). [G1]\n  next: " in text
 
 
 def test_an_adoption_alone_is_still_something_to_apply() -> None:

@@ -1,0 +1,69 @@
+"""A code as lines for a person, as values for a program, and all of them as the page docs/errors.md.
+
+Belongs here: the order and the wording. Not here: the codes (model/codes).
+"""
+
+from collections.abc import Iterable
+
+from reconciler.model.codes.code import ROSTER, Code
+from reconciler.report.lines import BLANK, Line, line
+
+_PAGE = """\
+# Codes of errors
+
+Made by `script/generate-docs` from the table in `reconciler/model/codes`; a test holds the two together,
+and runs every example.
+
+Each mistake in a file, each reason of a refused plan and whatever a plan leaves alone ends in its code:
+`[E201]`. With `--format json` mistakes, and errors of every other kind, have it as `code`. A code keeps its
+meaning, and one that is gone is not used again. Codes of rules, such as G1, are those of
+[planning](planning.md).
+"""
+
+
+def code_lines(one: Code) -> tuple[Line, ...]:
+    """Return a code with what it means, and its examples."""
+    lines: list[Line] = [line((one.code, "bold"), f"  {one.title}"), BLANK, line(one.means)]
+    for word, text in _examples(one):
+        lines += [BLANK, line((f"{word}:", "bold"))]
+        lines += [line(f"    {each}") for each in text.splitlines()]
+    return tuple(lines)
+
+
+def code_value(one: Code) -> dict[str, str]:
+    """Return the same for a program: all of them texts, "" where there is no example."""
+    return {
+        "code": one.code,
+        "title": one.title,
+        "means": one.means,
+        "beside": ROSTER if one.roster else "",
+        "wrong": one.wrong,
+        "right": one.right,
+    }
+
+
+def code_page(codes: Iterable[Code]) -> str:
+    """Return the page of all codes, as Markdown."""
+    found = tuple(codes)
+    rows = [f"| [{one.code}](#{one.code.lower()}) | {one.title} |" for one in found]
+    sections = [_section(one) for one in found]
+    return "\n".join([_PAGE, "| code | means |", "|---|---|", *rows, "", *sections])
+
+
+def _examples(one: Code) -> Iterable[tuple[str, str]]:
+    """The examples with their captions, as far as there are any."""
+    beside = (("the manifest beside the roster", ROSTER),) if one.roster and one.wrong else ()
+    return [pair for pair in (*beside, ("wrong", one.wrong), ("right", one.right)) if pair[1]]
+
+
+def _section(one: Code) -> str:
+    parts = [f"## {one.code}", "", f"**{one.title}.** {one.means}", ""]
+    for word, text in _examples(one):
+        form = "csv" if one.roster and text != ROSTER else "yaml"
+        parts += [f"{word[:1].upper()}{word[1:]}:", "", f"```{form}", *_visible(text), "```", ""]
+    return "\n".join(parts)
+
+
+def _visible(text: str) -> list[str]:
+    """The lines of an example; an invisible character is shown as its escape."""
+    return ["".join(span.text for span in line(each)) for each in text.splitlines()]

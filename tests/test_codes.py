@@ -1,0 +1,127 @@
+"""Codes: one for each kind of mistake, by its message, with examples that are run."""
+
+import json
+from itertools import chain
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from manifest.project import RULES as PROJECT_RULES
+from manifest.project import Project
+from manifest.test_all_at_once import CATALOGUE, Mistake
+from manifest.test_all_at_once import _problems as problems_with
+
+from reconciler import errors
+from reconciler.cli import failures
+from reconciler.cli.verbs.explain_code import explain_code, is_code
+from reconciler.core.resolve import resolve
+from reconciler.errors import UnknownAddress
+from reconciler.model.codes.code import ROSTER, Code
+from reconciler.model.codes.errors import CLASSES, RULES, SKIPS
+from reconciler.model.codes.table import CODES, OTHER, PROBLEMS, code_of_error, code_of_problem
+from reconciler.model.plans import SkipReason
+from reconciler.report.codes import code_page
+from reconciler.report.lines import plain
+
+SHOWN = [one for one in PROBLEMS if one.wrong]
+
+
+def found(root: Path, one: Code, text: str) -> set[str]:
+    """The codes of everything that is wrong with an example."""
+    project = Project(root / "p")
+    project.variables = ["EXAMPLE_*"]
+    if one.roster:
+        project.write("manifests/staff.csv", text)
+    project.manifest(ROSTER if one.roster else text)
+    loaded = project.load()
+    problems = {*loaded.problems, *resolve(loaded.manifests, PROJECT_RULES).problems}
+    return {code_of_problem(problem.what) for problem in problems}
+
+
+@pytest.mark.parametrize("one", SHOWN, ids=lambda one: one.code)
+def test_the_wrong_example_has_its_code_and_no_other(one: Code, tmp_path: Path) -> None:
+    """Who reads it sees that very mistake; and a message that is changed keeps its code, or this fails."""
+    assert found(tmp_path, one, one.wrong) == {one.code}
+
+
+@pytest.mark.parametrize("one", [one for one in SHOWN if one.right], ids=lambda one: one.code)
+def test_the_right_example_is_right(one: Code, tmp_path: Path) -> None:
+    assert found(tmp_path, one, one.right) == set()
+
+
+@pytest.mark.parametrize("mistake", CATALOGUE[:60] + CATALOGUE[-20:])
+def test_every_mistake_of_the_catalogue_has_a_code_of_its_own_kind(tmp_path: Path, mistake: Mistake) -> None:
+    """The code of whatever is left over says nothing."""
+    codes = {code_of_problem(one.what) for one in problems_with(tmp_path / "p", [mistake])}
+
+    assert OTHER.code not in codes
+
+
+def test_no_code_stands_twice() -> None:
+    every = [*CLASSES.values(), OTHER, *PROBLEMS, *RULES.values()]
+    assert len(CODES) == len(every)
+
+
+def test_every_class_of_error_has_a_code() -> None:
+    """Also one that another module derives, which has that of the class above it."""
+
+    def below(kind: type[object]) -> list[type[object]]:
+        return [kind, *chain.from_iterable(map(below, kind.__subclasses__()))]
+
+    own = [kind for kind in below(errors.ReconcilerError) if kind.__module__ == errors.__name__]
+    assert {code_of_error(kind) for kind in own} == {CLASSES[kind.__name__].code for kind in own}
+
+
+def test_every_reason_of_a_skip_has_the_code_of_its_rule() -> None:
+    assert SKIPS.keys() == {*get_args(SkipReason)}
+    assert set(SKIPS.values()) <= set(RULES)
+
+
+def test_what_somebody_wrote_decides_no_code() -> None:
+    """Values are quoted in messages; one that reads like a message is none."""
+    quoted = "contact/ops/jane: timezone 'this is not YAML, is not a field of x' is not a time zone."
+    assert code_of_problem(quoted) == "E403"
+
+
+def test_the_page_of_all_codes_is_that_of_the_table() -> None:
+    """script/generate-docs writes it."""
+    page = Path(__file__).parents[1] / "docs" / "errors.md"
+    assert page.read_text(encoding="utf-8") == code_page(CODES.values())
+
+
+@pytest.mark.parametrize("text", ["E201", "e201", "[E201]", "G1"])
+def test_a_code_is_explained_as_it_is_printed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert is_code(text)
+    assert explain_code(text, as_json=False) == 0
+    assert CODES[text.strip("[]").upper()].title in capsys.readouterr().out
+
+
+def test_a_code_that_does_not_exist_is_no_success() -> None:
+    """And names those near it."""
+    with pytest.raises(UnknownAddress, match="E999") as caught:
+        explain_code("E999", as_json=False)
+
+    assert caught.value.next
+
+
+def test_an_address_is_no_code() -> None:
+    assert not is_code("contact/ops/jane-doe")
+    assert not is_code("jane")
+
+
+def test_an_explanation_for_programs_has_every_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain_code("E501", as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["wrong"] == CODES["E501"].wrong
+    assert told["beside"] == ROSTER
+
+
+def test_mistakes_are_shown_with_their_codes() -> None:
+    """At the end of the message. What ends the command has its code in JSON."""
+    problem = errors.Problem("a.yaml", 1, 1, "contact/ops/jane: fristName is not a field of a contact.")
+    several = errors.ManifestError("the manifests cannot be used: 1 mistake.", problems=(problem,))
+
+    assert "is not a field of a contact. [E201]\n" in plain(failures.error_lines(several))
+    told = json.loads(failures.error_json(several))
+    assert (told["code"], told["problems"][0]["code"]) == ("E002", "E201")
+    assert json.loads(failures.usage_json("no.", "see --help"))["code"] == "E064"
