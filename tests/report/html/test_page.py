@@ -213,6 +213,7 @@ def test_drift_reads_as_time_does() -> None:
     text = html(structs.replace(REVIEWS["drift"], show_values=True))
 
     assert "<dt>department<dd><del>Operations</del> <ins>Night</ins>" in text
+    assert "<dt>mimeType<dd><del><s>(not known)</s></del> <ins>text/plain</ins>" in text
 
 
 def test_a_change_inside_a_long_value_is_marked_and_the_rest_stands_once() -> None:

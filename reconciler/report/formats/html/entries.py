@@ -108,8 +108,8 @@ def notice_entry(notice: Notice, told: EntryContext) -> Html:
 def drift_entry(drift: Drift, told: EntryContext) -> Html:
     """Return one entity that others changed: what we left, then what is live now."""
     kind = drift.address.kind
-    rows = (_changed(kind, field, told, tag_cause=False) for field in drift.fields)
-    fields = _list_of_fields(rows) if drift.fields else NOTHING
+    rows = [_drifted(kind, field, told) for field in drift.fields]
+    fields = _list_of_fields(rows) if rows else NOTHING
     said = _sentence(drift_said(drift, values=told.show_values), "")
     return _entry(drift.address, NOTHING, [_cause(drift.cause)], Html(said + fields))
 
@@ -189,15 +189,21 @@ def _shown(value: Shown) -> Html:
     return Html(f"<s>{text(value.text)}</s>") if value.placeholder else text(value.text)
 
 
-def _changed(kind: str, field: FieldChange, told: EntryContext, *, tag_cause: bool = True) -> Html:
+def _changed(kind: str, field: FieldChange, told: EntryContext) -> Html:
     """Return a field before and after, with why it changes."""
-    cause = f" {_cause(field.cause)}" if tag_cause else ""
-    values = _both(kind, field) if told.show_values else NOTHING
-    return Html(f"<dt>{markup.path(field.path)}<dd>{values}{cause}")
+    values = _both(*pair(kind, field, limit=0)) if told.show_values else NOTHING
+    return Html(f"<dt>{markup.path(field.path)}<dd>{values} {_cause(field.cause)}")
 
 
-def _both(kind: str, field: FieldChange) -> Html:
+def _drifted(kind: str, field: FieldChange, told: EntryContext) -> Html:
+    """Return a field as we left it and as it is; where the manifest changed too, the plan has not the first."""
     before, after = pair(kind, field, limit=0)
+    if field.cause == "both":
+        before = Shown("(not known)", placeholder=True)
+    return Html(f"<dt>{markup.path(field.path)}<dd>{_both(before, after) if told.show_values else ''}")
+
+
+def _both(before: Shown, after: Shown) -> Html:
     if not before.placeholder and not after.placeholder:
         return difference(before.text, after.text)
     return Html(f"{_end('del', before)} {_end('ins', after)}")

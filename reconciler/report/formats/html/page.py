@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from reconciler.core.drifts import drifts
 from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Plan, Verdict
 from reconciler.report.formats.html import entries
@@ -98,8 +99,17 @@ def _sections(review: Review) -> Iterator[EntryList]:
         yield EntryList("records", "Records", _records(plan), "Kept by us; nothing changes at the service.")
         skips = [entries.skip_entry(one, told) for one in plan.skips]
         yield EntryList("skips", "Left alone", skips, "Seen, and not acted on.")
-    notices = [entries.notice_entry(one, told) for one in plan.notices]
+    notices = [entries.notice_entry(one, told) for one in _notices(review)]
     yield EntryList("notices", "Notices", notices, "Good to know; nothing is done about it.")
+
+
+def _notices(review: Review) -> list[Notice]:
+    """Return the notices; of drift without those that its entries tell."""
+    if review.command != "drift":
+        return [*review.plan.notices]
+    told = {str(one.address) for one in drifts(review.plan) if one.cause in {"duplicate", "ambiguous"}}
+    twice = {"duplicate", "ambiguous"}
+    return [one for one in review.plan.notices if one.kind not in twice or one.subject not in told]
 
 
 def _changes(changes: Sequence[Change], told: entries.EntryContext) -> Iterator[EntryList]:
