@@ -16,6 +16,7 @@ from report.test_markdown import assert_inert
 
 from reconciler.errors import Problem
 from reconciler.model.notices import Notice
+from reconciler.model.outcomes import Outcome
 from reconciler.report.formats import checks
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
@@ -201,6 +202,15 @@ def test_tests_fail_where_the_command_does_or_somebody_has_to_look(name: str) ->
     failed = int(root.attrib["failures"]) + int(root.attrib["errors"])
 
     assert bool(failed) == (review.exit_code != 0)
+
+
+def test_a_run_that_was_cut_short_has_a_test_that_fails() -> None:
+    """None of its changes failed: they were not attempted, and that alone would be green."""
+    outcomes = (Outcome(cases.JANE.address, "update", "not attempted"),)
+    run = structs.replace(cases.DONE, outcome="interrupted", exit_code=130, outcomes=outcomes)
+    root = checked_junit(structs.replace(REVIEWS["run-done"], run=run, exit_code=130))
+
+    assert root.attrib["failures"] == "1"
 
 
 def test_a_change_has_the_same_name_in_a_plan_and_in_its_run() -> None:
