@@ -17,6 +17,7 @@ from report.test_markdown import assert_inert
 from reconciler.errors import Problem
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome
+from reconciler.model.plans import Reason, Verdict
 from reconciler.report.formats import checks
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
@@ -279,6 +280,16 @@ def test_every_format_of_a_plan_that_many_read_is_one_of_validate_too() -> None:
     """Nobody has to learn which command knows which format."""
     assert CHECKS.keys() <= FORMATS.keys()
     assert {"markdown", "junit", "sarif", "github", "gitlab"} <= CHECKS.keys()
+
+
+def test_no_remark_is_without_a_sentence() -> None:
+    """A reader of SARIF refuses the whole file for one message without text."""
+    run = structs.replace(cases.PARTIAL, stopped="", outcomes=())
+    review = structs.replace(REVIEWS["plan"], verdict=Verdict((Reason("G1", "", 1, 1, "", ""),)), run=None)
+
+    (refused,) = (one for one in checked_sarif(review)["results"] if one["ruleId"] == "refused")
+    assert refused["message"]["text"] == RULES["refused"][1]
+    assert checked_sarif(structs.replace(review, run=run))["results"]
 
 
 def test_a_run_counts_what_was_applied_for_the_widget() -> None:

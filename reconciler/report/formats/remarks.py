@@ -84,7 +84,8 @@ class Remark(Struct, frozen=True):
     @property
     def said(self) -> str:
         """The subject, the sentence, and what to do."""
-        about = f"{self.subject}: {self.what}" if self.subject else self.what
+        what = self.what or RULES[self.rule][1]  # no reader takes a message without text
+        about = f"{self.subject}: {what}" if self.subject else what
         return f"{about}  next: {self.next}" if self.next else about
 
     @property

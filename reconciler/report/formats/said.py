@@ -35,6 +35,8 @@ def headline(review: Review) -> str:
         return _of_drift(drifts(review.plan))
     if not review.verdict.safe:
         return f"Refused, and nothing is carried out: {_joined(_parts(review.plan, 'would be'))}."
+    if review.command == "resume":  # without a run nothing was compared either
+        return "Nothing to resume: every run of this stack has finished."
     return _of_plan(review.plan)
 
 
@@ -45,8 +47,7 @@ def _of_plan(plan: Plan) -> str:
         said.append(f"{count(plan.to_keep, 'record')} to keep")
     if said:
         return f"{_joined(said)}."
-    nothing = "Nothing to undo." if plan.options.undo_of else "the service matches the manifests."
-    return nothing if plan.options.undo_of else f"Nothing to do: {nothing}"
+    return "Nothing to undo." if plan.options.undo_of else "Nothing to do: the service matches the manifests."
 
 
 def _parts(plan: Plan, verb: str) -> list[str]:
