@@ -19,13 +19,13 @@ from reconciler.report.review import Review
 
 FORMATS: Mapping[str, Callable[[Review], str]] = {
     "markdown": markdown,
-    "html": html,
     "json": json,
     "text": text,
     "junit": junit,
     "sarif": sarif,
     "github": github,
     "gitlab": gitlab,
+    "html": html,
 }
 
 # Those of `validate`, which has mistakes and no plan.

@@ -196,7 +196,7 @@ def _changed(kind: str, field: FieldChange, told: EntryContext) -> Html:
 
 
 def _drifted(kind: str, field: FieldChange, told: EntryContext) -> Html:
-    """Return a field as we left it and as it is; where the manifest changed too, the plan has not the first."""
+    """Return a field as we left it and as it is; the first is not known where the manifest changed too."""
     before, after = pair(kind, field, limit=0)
     if field.cause == "both":
         before = Shown("(not known)", placeholder=True)

@@ -19,7 +19,8 @@ def overview(run: Run) -> Html:
     facts = "".join(f"<div><dt>{text(name)}</dt><dd>{value}</dd></div>" for name, value in _facts(run))
     stopped = f"<p class=alert><b>Stopped:</b> {text(run.stopped)}</p>" if run.stopped else ""
     return Html(
-        f"<section class=run aria-labelledby=h-run><h2 id=h-run>The run</h2>{stopped}<dl class=facts>{facts}</dl></section>"
+        f"<section class=run aria-labelledby=h-run><h2 id=h-run>The run</h2>{stopped}"
+        f"<dl class=facts>{facts}</dl></section>"
     )
 
 
