@@ -20,7 +20,7 @@ from report.strategies import calm
 
 from reconciler.errors import ManifestError
 from reconciler.model.address import contact, device
-from reconciler.model.changes import Delete, FieldChange, Update
+from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.plans import Verdict
 from reconciler.report.formats.html import html
 from reconciler.report.formats.html.difference import difference, piece_max
@@ -206,6 +206,18 @@ def test_a_run_tells_outcomes_time_and_calls_and_what_went_wrong_first() -> None
     ended = [str(one.address) for one in cases.PARTIAL.outcomes if one.result != "applied"]
     assert sorted(entries(text, "ended")) == sorted(ended)
     assert entries(text, "ended")[0] == str(cases.NEW_CONTACT.address)
+
+
+def test_a_delete_that_looks_like_a_rename_says_so_beside_its_create() -> None:
+    """A person under a new name is deleted and created, and loses what only the service knows."""
+    person = {"firstName": "Nora", "lastName": "More", "workEmailAddress1": "nora.more@example.com"}
+    old, new = contact("ops", "nora-less"), contact("ops", "nora-more")
+    changes = (Delete(old, "9A", person), Create(new, "manifests/ops.yaml:3", person))
+    page = Page(html(Review("plan", structs.replace(cases.EMPTY, changes=changes), SAFE, 2)))
+
+    assert f"looks like {new}, which is created" in page.text
+    assert f"looks like a rename of {old}, which is deleted" in page.text
+    assert "meta: {renamedFrom: nora-less}" in page.text
 
 
 def test_drift_reads_as_time_does() -> None:

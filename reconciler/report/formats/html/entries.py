@@ -10,6 +10,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from reconciler.core.drifts import Drift
+from reconciler.core.lookalikes import lookalikes
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update, action
 from reconciler.model.documents import Fields, Scalar
@@ -21,6 +22,7 @@ from reconciler.report.formats.html import markup
 from reconciler.report.formats.html.difference import difference, piece_max
 from reconciler.report.formats.html.markup import NOTHING, Html, joined, text
 from reconciler.report.formats.said import below, drift_said, notice_said, skip_said
+from reconciler.report.hints import rename_hint
 from reconciler.report.lines import count
 from reconciler.report.text import origin
 from reconciler.report.values import Shown, pair, shown
@@ -31,18 +33,21 @@ _ENDED: Mapping[Result, str] = {"in doubt": "bad", "failed": "bad", "applied": "
 
 
 class EntryContext(Struct, frozen=True):
-    """What the entries of one report share: whether they show values, files of contents, results of a run."""
+    """What the entries of one report share: whether they show values, files of contents, results of a run.
+
+    `alike` are a delete and a create each that look like one entity under a new name, by both addresses.
+    """
 
     show_values: bool
     contents: Mapping[Address, str]
     results: Mapping[tuple[Address, str], Result]
+    alike: Mapping[Address, Address]
 
 
 def told_of(plan: Plan, outcomes: Sequence[Outcome], *, show_values: bool) -> EntryContext:
     """Return what the entries of a plan share."""
-    return EntryContext(
-        show_values, plan.contents, {(one.address, one.action): one.result for one in outcomes}
-    )
+    results = {(one.address, one.action): one.result for one in outcomes}
+    return EntryContext(show_values, plan.contents, results, lookalikes(plan))
 
 
 def change_entry(change: Change, told: EntryContext) -> Html:
@@ -69,7 +74,7 @@ def _delete(change: Delete, told: EntryContext) -> Html:
     ]
     lost = _values(kind, change.before, told, f"{count(len(change.before), 'field')} lost", "open")
     about = [_result(change, told), _cause(why), *notes]
-    return _entry(change.address, _whom(kind, change.before, told), about, lost)
+    return _entry(change.address, _whom(kind, change.before, told), about, Html(_hint(change, told) + lost))
 
 
 def _update(change: Update, told: EntryContext) -> Html:
@@ -85,7 +90,12 @@ def _create(change: Create, told: EntryContext) -> Html:
     cause = NOTHING if change.cause == "declared" else _cause(_CAUSES.get(change.cause, change.cause))
     about = [_result(change, told), text(change.place), cause, _content(change.address, told)]
     fields = _values(kind, change.fields, told, count(len(change.fields), "field"), "")
-    return _entry(change.address, _whom(kind, change.fields, told), about, fields)
+    return _entry(change.address, _whom(kind, change.fields, told), about, Html(_hint(change, told) + fields))
+
+
+def _hint(change: Change, told: EntryContext) -> Html:
+    hint = rename_hint(told.alike, change)
+    return _sentence(hint.what, hint.next) if hint else NOTHING
 
 
 def record_entry(address: Address, about: str) -> Html:
