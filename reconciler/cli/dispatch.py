@@ -10,6 +10,8 @@ from functools import update_wrapper
 from importlib import import_module
 from typing import Any
 
+import click
+
 
 class Runs:
     """The callback of a declared command. `target` is `module:function`, below `reconciler.cli`."""
@@ -27,6 +29,18 @@ class Runs:
         module, name = self.target.split(":")
         function: Callable[..., int] = getattr(import_module(f"reconciler.cli.{module}"), name)
         return function
+
+
+class Completes:
+    """What a shell offers for an option or argument. `name` is a function of completing.py."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+        """Import the function, and return what it offers."""
+        offer: Callable[..., list[Any]] = getattr(import_module("reconciler.cli.completing"), self.name)
+        return offer(ctx, parameter, incomplete)
 
 
 def runs(target: str) -> Callable[[Callable[[], None]], Runs]:

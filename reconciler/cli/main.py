@@ -43,6 +43,7 @@ COMMANDS = {
     "workspaces": "List the workspaces of the account.",
     "config": "Show every setting and where it comes from.",
     "schema": "List or print the shipped JSON Schemas.",
+    "completion": "Print what completes commands in a shell.",
     "sandbox": "Run the whole service on this machine.",
     "demo": "See the program at work in half a minute, offline.",
 }

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from reconciler.cli.dispatch import Completes
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
@@ -72,21 +74,33 @@ settings_options = together(
     click.option(
         "--config",
         metavar="FILE",
+        shell_complete=Completes("files"),
         help="The settings file. Default: reconciler.yaml here, or above within the git repository.",
     ),
     click.option(
         "--environment",
         "-e",
         metavar="NAME",
+        shell_complete=Completes("environments"),
         help="The section of `environments:` in the settings to use.",
     ),
 )
 workspace_option = click.option(
-    "--workspace", default="default", show_default=True, metavar="ALIAS", help="A workspace of the settings."
+    "--workspace",
+    default="default",
+    show_default=True,
+    metavar="ALIAS",
+    shell_complete=Completes("workspaces"),
+    help="A workspace of the settings.",
 )
 text_options = together(
     click.option("--body", metavar="TEXT", help="The text."),
-    click.option("--body-file", metavar="FILE", help="Read the text from FILE; - is standard input."),
+    click.option(
+        "--body-file",
+        metavar="FILE",
+        shell_complete=Completes("files"),
+        help="Read the text from FILE; - is standard input.",
+    ),
 )
 recipients_option = click.option(
     "--allow-recipients",
@@ -106,6 +120,7 @@ selection_options = together(
         "--only",
         multiple=True,
         metavar="SELECTOR",
+        shell_complete=Completes("addresses"),
         help="Only these: an address, a glob of addresses, kind:device, workspace:ops, tag:team=sre. "
         "Repeatable.",
     ),
@@ -114,6 +129,7 @@ selection_options = together(
         "excluded",
         multiple=True,
         metavar="SELECTOR",
+        shell_complete=Completes("addresses"),
         help="All except these; the same selectors. Repeatable.",
     ),
 )
@@ -126,6 +142,7 @@ consent_options = together(
         "--reactivate",
         multiple=True,
         metavar="ADDRESS",
+        shell_complete=Completes("addresses"),
         help="Re-enable this device, which the service disabled. Pushes to it are charged again. Repeatable.",
     ),
 )
@@ -142,12 +159,14 @@ recipients_options = together(
         "--recipients-file",
         multiple=True,
         metavar="FILE",
+        shell_complete=Completes("files"),
         help="Encrypt the file for every public key in FILE, one per line. Repeatable.",
     ),
 )
 identity_option = click.option(
     "--identity",
     metavar="FILE",
+    shell_complete=Completes("files"),
     help="The file with your private key, for an encrypted plan. Default: the file that "
     "RECONCILER_IDENTITY names.",
 )

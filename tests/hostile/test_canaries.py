@@ -84,6 +84,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "workspaces": (("workspaces", "list"),),
     "config": (("config",), ("config", *JSON)),
     "schema": (("schema",),),
+    "completion": (("completion", "bash"),),
 }
 FOR_GIT = (".gitignore", ".github/", "below/")  # what `init` writes: everybody may read it
 ELSEWHERE = {"sandbox": "a server of its own, without our credentials", "demo": "only the sandbox's own"}

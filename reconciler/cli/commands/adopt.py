@@ -3,11 +3,11 @@
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 
 @click.command()
-@click.argument("addresses", metavar="[ADDRESS]...", nargs=-1)
+@click.argument("addresses", metavar="[ADDRESS]...", nargs=-1, shell_complete=Completes("addresses"))
 @click.option("--all", "everything", is_flag=True, help="Everything that is declared, live and not ours.")
 @options.settings_options
 @options.yes_option

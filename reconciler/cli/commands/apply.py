@@ -3,11 +3,11 @@
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=Completes("files"))
 @options.settings_options
 @options.selection_options
 @options.consent_options

@@ -3,11 +3,11 @@
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=Completes("files"))
 @click.option("--check", is_flag=True, help="Write nothing; exit with 2 if a file is not formatted.")
 @click.option("--diff", is_flag=True, help="Write nothing; show what would change. Exits like --check.")
 @options.settings_options

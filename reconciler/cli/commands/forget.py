@@ -3,11 +3,13 @@
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 
 @click.command()
-@click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
+@click.argument(
+    "addresses", metavar="ADDRESS...", nargs=-1, required=True, shell_complete=Completes("addresses")
+)
 @options.settings_options
 @options.yes_option
 @options.lock_option

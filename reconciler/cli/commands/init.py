@@ -5,7 +5,7 @@ import re
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as in schemas/settings.schema.json
 
@@ -17,7 +17,7 @@ def _id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
 
 
 @click.command()
-@click.argument("folder", default=".")
+@click.argument("folder", default=".", shell_complete=Completes("folders"))
 @click.option(
     "--workspace-id",
     default="",

@@ -3,11 +3,11 @@
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=Completes("schema_names"))
 @click.option("--config", metavar="FILE", help="Include the kinds that the profile of these settings brings.")
 @options.format_option
 @runs("verbs.schema:schema")

@@ -3,11 +3,11 @@
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=Completes("files"))
 @options.identity_option
 @options.report_options
 @options.full_option

@@ -38,13 +38,13 @@ class Node:
     flow: bool = False
     keeps: bool = False  # a text whose blank lines at the end count is in it: it stays where it is
     inline: bool = False  # a bracket that ends in the line where it begins
-    entries: "list[Entry] | None" = None
+    entries: "list[WrittenEntry] | None" = None
     trailing: list[str] = field(default_factory=list)
-    owner: "Entry | None" = None
+    owner: "WrittenEntry | None" = None
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class WrittenEntry:
     """A key and its value, or an item of a list, with the comments that belong to it; "" is a blank line."""
 
     start: int
@@ -58,24 +58,24 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Source:
+class Layout:
     """A whole file. `before` are the comments above its `---`, where it has one (`marked`)."""
 
     text: str
     root: Node
-    entries: list[Entry]
+    entries: list[WrittenEntry]
     comments: list[str]
     marked: bool = False
     before: list[str] = field(default_factory=list)
 
 
-def parsed(text: str) -> Source:
+def parsed(text: str) -> Layout:
     """Return the parts of a text with line ends of one character, comments attached to their entries."""
     reading = _Reading(text)
     for event in yaml.parse(text, Loader=LOADER):
         reading.take(event)
     assert reading.root is not None  # noqa: S101 - our reader has found a mapping there
-    source = Source(text, reading.root, reading.entries, [], marked=reading.marked is not None)
+    source = Layout(text, reading.root, reading.entries, [], marked=reading.marked is not None)
     _Attaching(source, reading).all()
     return source
 
@@ -86,12 +86,12 @@ class _Reading:
     def __init__(self, text: str) -> None:
         self.text = text
         self.root: Node | None = None
-        self.entries: list[Entry] = []
+        self.entries: list[WrittenEntry] = []
         self.spans: list[tuple[int, int]] = []
         self.kept: list[tuple[int, int]] = []  # first and last lines of texts whose last blank lines count
         self.marked: int | None = None
         self._open: list[Node] = []
-        self._due: Entry | None = None  # the entry whose key was read
+        self._due: WrittenEntry | None = None  # the entry whose key was read
 
     def take(self, event: Any) -> None:
         kind = type(event)
@@ -128,24 +128,24 @@ class _Reading:
         if above is None:
             self.root = node
         elif above.mapping and self._due is None:
-            self._due = Entry(node.start, node.line, above, key=node)
+            self._due = WrittenEntry(node.start, node.line, above, key=node)
             self._join(above, self._due)
         else:
             entry = self._due or self._item(above, node)
             entry.value, node.owner, self._due = node, entry, None
 
-    def _item(self, above: Node, node: Node) -> Entry:
+    def _item(self, above: Node, node: Node) -> WrittenEntry:
         start, line = node.start, node.line
         if not above.flow:
             before = above.entries[-1].value.end if above.entries else above.start
             between = _COMMENT.sub(lambda found: " " * len(found[0]), self.text[before : node.start])
             start = before + between.rindex("-")
             line -= self.text.count("\n", start, node.start)
-        entry = Entry(start, line, above)
+        entry = WrittenEntry(start, line, above)
         self._join(above, entry)
         return entry
 
-    def _join(self, above: Node, entry: Entry) -> None:
+    def _join(self, above: Node, entry: WrittenEntry) -> None:
         assert above.entries is not None  # noqa: S101 - only containers are open
         above.entries.append(entry)
         self.entries.append(entry)
@@ -164,7 +164,7 @@ class _Reading:
 class _Attaching:
     """Every comment goes to one entry, to the end of one container, or above the `---`."""
 
-    def __init__(self, source: Source, reading: _Reading) -> None:
+    def __init__(self, source: Layout, reading: _Reading) -> None:
         self._source = source
         self._spans = reading.spans
         self._marked = reading.marked
@@ -195,7 +195,7 @@ class _Attaching:
                 yield found.start(), found[0].rstrip()
             at = end
 
-    def _around(self, start: int) -> tuple[Entry | None, Entry | None, int]:
+    def _around(self, start: int) -> tuple[WrittenEntry | None, WrittenEntry | None, int]:
         """Return the entries before and behind a place, and the number of the latter."""
         number = bisect_right(self._starts, start)
         entries = self._source.entries
@@ -239,7 +239,9 @@ class _Attaching:
             return before.leading
         return self._by_column(before, after, number, column)
 
-    def _by_column(self, before: Entry, after: Entry | None, number: int, column: int) -> list[str]:
+    def _by_column(
+        self, before: WrittenEntry, after: WrittenEntry | None, number: int, column: int
+    ) -> list[str]:
         if number != self._gap:
             self._gap, self._lowest = number, column
         if after is not None and after.within is before.value:

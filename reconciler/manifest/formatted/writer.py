@@ -12,7 +12,7 @@ import yaml
 
 from reconciler.manifest.entries import Steps
 from reconciler.manifest.formatted.order import rank_at
-from reconciler.manifest.formatted.source import Entry, Node, Source
+from reconciler.manifest.formatted.source import Layout, Node, WrittenEntry
 from reconciler.manifest.written.yamltext import WORDS, quoted
 
 _INDENT = "  "
@@ -23,7 +23,7 @@ _RESOLVER: Any = yaml.resolver.Resolver()
 _TEXT = _RESOLVER.DEFAULT_SCALAR_TAG
 
 
-def written(source: Source) -> str:
+def written(source: Layout) -> str:
     """Return the whole text. `source` is left as it is."""
     lines = [*source.before, *(["---"] if source.marked else [])]
     lines += _block(source.root, 0, ())
@@ -50,7 +50,7 @@ def _block(node: Node, depth: int, path: Steps) -> list[str]:
     return lines + [f"{pad}{text}".rstrip() for text in node.trailing]
 
 
-Placed = tuple[int, Entry, list[str]]  # its number, and the comments that move with it
+Placed = tuple[int, WrittenEntry, list[str]]  # its number, and the comments that move with it
 
 
 def _groups(node: Node, path: Steps) -> Iterator[tuple[list[str], list[Placed]]]:
@@ -74,7 +74,7 @@ def _behind_blank(leading: list[str]) -> int:
     return max((at for at, text in enumerate(leading, 1) if not text), default=0)
 
 
-def _leading(entry: Entry) -> list[str]:
+def _leading(entry: WrittenEntry) -> list[str]:
     """Return what stands above an entry, with the comments that have no place within it."""
     value = entry.value
     inside = list(value.trailing) if value.entries is not None and not value.entries else []
@@ -86,7 +86,7 @@ def _is_block(node: Node) -> bool:
     return bool(node.entries) and not node.inline
 
 
-def _item(entry: Entry, depth: int, path: Steps) -> list[str]:
+def _item(entry: WrittenEntry, depth: int, path: Steps) -> list[str]:
     pad = _INDENT * depth
     if not _is_block(entry.value):
         return _with_value(f"{pad}-", entry, depth, path)
@@ -97,7 +97,7 @@ def _item(entry: Entry, depth: int, path: Steps) -> list[str]:
     return [*above, f"{pad}- {lines[comments].lstrip()}", *lines[comments + 1 :]]
 
 
-def _with_value(start: str, entry: Entry, depth: int, path: Steps) -> list[str]:
+def _with_value(start: str, entry: WrittenEntry, depth: int, path: Steps) -> list[str]:
     """Return the lines of an entry whose first one begins with `start`."""
     value = entry.value
     if _is_block(value):
@@ -111,7 +111,7 @@ def _with_value(start: str, entry: Entry, depth: int, path: Steps) -> list[str]:
     return [*lines, _commented(last, entry)]
 
 
-def _commented(line: str, entry: Entry) -> str:
+def _commented(line: str, entry: WrittenEntry) -> str:
     """Return a line with its comment, in the column where it stood, if there is room."""
     if not entry.beside:
         return line
@@ -163,7 +163,7 @@ def _means_more(text: str) -> bool:
     return known or text.casefold() in WORDS or _NUMBER.fullmatch(text) is not None
 
 
-def _text_block(entry: Entry, depth: int) -> Iterator[str]:
+def _text_block(entry: WrittenEntry, depth: int) -> Iterator[str]:
     """Yield the lines of a text behind `|` or `>`, with the indentation of this depth."""
     value = entry.value
     header, *lines = value.raw.split("\n")

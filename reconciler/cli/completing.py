@@ -1,0 +1,104 @@
+"""What a shell may offer for an option or an argument: files, environments, workspaces, addresses.
+
+Read offline from the settings and manifests that are there; no secret is read. Whatever cannot be read offers
+nothing: a prompt is no place for an error. A name that a shell might take for anything but a word is not
+offered, for a checkout may be anybody's.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from reconciler.cli.settings.reading import read_settings, working_folder
+from reconciler.cli.settings.sources import read_layers
+from reconciler.errors import ReconcilerError
+from reconciler.manifest.entries import entries, sections
+from reconciler.manifest.schema import schemas
+from reconciler.manifest.sources import ManifestFile, find, read
+from reconciler.model import address
+from reconciler.parsing.tree import read_tree
+
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,299}", re.ASCII)
+_BYTES_MAX = 2 * 1024 * 1024  # of all manifests together: about a second; beyond it nothing is offered
+_SHOWN_MAX = 500  # words; a shell asks before it shows as many
+
+
+def files(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leave it to the shell, which knows files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leave it to the shell, which knows folders."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def environments(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the sections of `environments:` in the settings."""
+    return _words(_section(ctx, "environments"), incomplete)
+
+
+def workspaces(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the aliases of workspaces in the settings."""
+    return _words(("default", *_section(ctx, "workspaces")), incomplete)
+
+
+def schema_names(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of the shipped schemas."""
+    return _words(schemas.names(), incomplete)
+
+
+def addresses(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the addresses that YAML and JSON manifests declare; rows of rosters are not read."""
+    try:
+        return _words(_declared(ctx), incomplete)
+    except (ReconcilerError, OSError):
+        return []
+
+
+def _section(ctx: click.Context, name: str) -> Iterable[str]:
+    try:
+        layers = read_layers(
+            config=ctx.params.get("config"), environment=None, cwd=working_folder(), environ=os.environ
+        )
+    except (ReconcilerError, OSError):
+        return ()
+    return tuple(layers.written.get(name, {}))
+
+
+def _declared(ctx: click.Context) -> Iterator[str]:
+    given = ctx.params
+    settings = read_settings(
+        config=given.get("config"),
+        environment=given.get("environment"),
+        cwd=working_folder(),
+        environ=os.environ,
+        service=False,
+    ).settings
+    root = Path(settings.root)
+    found, _ = find([Path(one) for one in settings.manifests], root.resolve())
+    if sum(one.path.stat().st_size for one in found) <= _BYTES_MAX:
+        for one in found:
+            yield from _in_file(one)
+
+
+def _in_file(file: ManifestFile) -> Iterator[str]:
+    data = read(file)
+    tree = read_tree(data, file.name) if isinstance(data, bytes) else None
+    # What has mistakes may have another shape; `validate` says which.
+    if tree is None or tree.problems or not isinstance(workspace := tree.value.get("workspace"), str):
+        return
+    for kind in sections().values():
+        section = tree.value.get(kind.plural, {})
+        if isinstance(section, dict) and all(isinstance(body, dict) for body in section.values()):
+            for one in entries(tree.value, kind):
+                yield address.of(one.kind.name, workspace, one.name, parent=one.parent)
+
+
+def _words(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    fitting = (word for word in words if word.startswith(incomplete) and _WORD.fullmatch(word))
+    return [CompletionItem(word) for word in sorted({*fitting})[:_SHOWN_MAX]]
