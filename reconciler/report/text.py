@@ -19,12 +19,14 @@ from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.drift import drift_lines
 from reconciler.report.fields import Columns, ShownField, columns, create_lines, delete_lines, row_lines, rows
 from reconciler.report.hints import hint_lines
+from reconciler.report.inert import inert
 from reconciler.report.lines import (
     BLANK,
     Line,
     Span,
     Style,
     count,
+    cut,
     flow,
     fold,
     line,
@@ -43,6 +45,7 @@ __all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "probl
 _head_columns = 50  # where the calls stand in the head line
 _address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
 _paths_max = 3  # paths of fields in one line about a record
+_who_max = 60  # columns of a name and an identity
 _screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
 
 
@@ -54,22 +57,25 @@ def plan_lines(
     next_step: str = "reconciler apply",
     seconds: float | None = None,
     sizes: Mapping[Address, int] | None = None,
+    whom: Mapping[Address, str] | None = None,
 ) -> tuple[Line, ...]:
     """Return the whole plan as lines: head, counts, changes, what is left alone, the guard's reasons.
 
     `full` folds nothing and cuts nothing. `next_step` is the command that would carry the plan out.
-    `seconds` is how long planning took; `sizes` are octets of content by address, where known.
+    `seconds` is how long planning took; `sizes` are octets of content by address, where known;
+    `whom` says who the entities are of which the plan holds no fields.
     """
     counts, alike = _counts(plan), lookalikes(plan)
+    who = {one: inert(text) if full else cut(inert(text), _who_max) for one, text in (whom or {}).items()}
     ambiguous = [skip for skip in plan.skips if skip.reason == "ambiguous"]
     others = [skip for skip in plan.skips if skip.reason != "ambiguous"]
     blocks = [
-        _skips(ambiguous, full=full),
+        _skips(ambiguous, who, full=full),
         _deletes(plan, alike, full=full),
-        _updates(plan, full=full),
+        _updates(plan, who, full=full),
         _creates(plan, alike, full=full, sizes=sizes or {}),
-        _bookkeeping(plan, full=full),
-        _skips(others, full=full),
+        _bookkeeping(plan, who, full=full),
+        _skips(others, who, full=full),
         notice_lines(plan.notices, full=full),
         [*_reads(plan.reads, full=full), *outside_lines(plan.outside)],
         _refusals(verdict),
@@ -170,7 +176,7 @@ def origin(change: Delete) -> str:
     return f"existed before us, adopted on {change.adopted[:10]}"
 
 
-def _updates(plan: Plan, *, full: bool) -> list[Line]:
+def _updates(plan: Plan, whom: Mapping[Address, str], *, full: bool) -> list[Line]:
     changes = [change for change in plan.changes if isinstance(change, Update)]
     listed, rest = fold(changes, full=full)
     tables = [rows(change.address.kind, change.fields, full=full) for change in listed]
@@ -178,15 +184,15 @@ def _updates(plan: Plan, *, full: bool) -> list[Line]:
     at = _address_columns([change.address for change in listed])
     lines: list[Line] = []
     for change, table in zip(listed, tables, strict=True):
-        lines += _update(change, table, at, shared)
+        lines += _update(change, table, at, shared, who=whom.get(change.address, ""))
         if path := plan.contents.get(change.address):
             lines.append(line(("    its content is sent from ", "dim"), path))
     return [*lines, *rest]
 
 
-def _update(change: Update, table: list[ShownField], at: int, shared: Columns) -> list[Line]:
+def _update(change: Update, table: list[ShownField], at: int, shared: Columns, *, who: str) -> list[Line]:
     adopts = f"adopted by {change.adopts}" if change.adopts else ""
-    about = ", ".join(filter(None, [change.place, adopts]))
+    about = ", ".join(filter(None, [who, change.place, adopts]))
     fields = [each for row in table for each in row_lines(row, shared)]
     return [_headline("~", "update", change.address, about, at), *fields]
 
@@ -207,10 +213,11 @@ def _creates(
     return [*lines, *rest]
 
 
-def _bookkeeping(plan: Plan, *, full: bool) -> list[Line]:
+def _bookkeeping(plan: Plan, whom: Mapping[Address, str], *, full: bool) -> list[Line]:
     listed, rest = fold(bookkeeping(plan), full=full)
     at = _address_columns([address for address, _ in listed])
-    return [*(_headline("=", "dim", address, text, at) for address, text in listed), *rest]
+    texts = [(one, ", ".join(filter(None, [whom.get(one, ""), text]))) for one, text in listed]
+    return [*(_headline("=", "dim", address, text, at) for address, text in texts), *rest]
 
 
 def bookkeeping(plan: Plan) -> list[tuple[Address, str]]:
@@ -247,15 +254,16 @@ def _left(word: str, number: int) -> str:
     return f"{word}{'' if number == 1 else 's'} left for an apply"
 
 
-def _skips(skips: Sequence[Skip], *, full: bool) -> list[Line]:
+def _skips(skips: Sequence[Skip], whom: Mapping[Address, str], *, full: bool) -> list[Line]:
     listed, rest = fold(skips, full=full)
-    return [each for skip in listed for each in _skip(skip)] + list(rest)
+    return [each for skip in listed for each in _skip(skip, whom.get(skip.address, ""))] + list(rest)
 
 
-def _skip(skip: Skip) -> list[Line]:
+def _skip(skip: Skip, who: str) -> list[Line]:
     # What is said of one field names that field first; anything else has the address as its subject.
     joint = ": " if skip.reason == "taken over" else " "
-    what = f"{skip.address}{joint}{skip.what} [{SKIPS[skip.reason]}]"
+    named = f" ({who})" if who else ""
+    what = f"{skip.address}{named}{joint}{skip.what} [{SKIPS[skip.reason]}]"
     return sentence("! ", what, skip.next)
 
 

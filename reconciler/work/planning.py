@@ -6,9 +6,9 @@ Not here: what the plan says (core/plan.py), how little is read (live/).
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -22,8 +22,10 @@ from reconciler.core.recover import Unfinished, doubtful
 from reconciler.core.removed import with_forgotten
 from reconciler.core.scopes import Moment
 from reconciler.core.values.content import is_placeholder
+from reconciler.core.whom import whom
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
+from reconciler.model.address import Address
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.running import Running
@@ -40,7 +42,8 @@ class Planned:
     """A plan, whether it is safe, and the snapshots it was made from.
 
     `unfinished` are runs that did not end and that nobody carries out; `running` is one that is alive.
-    `conflicts` are changes of an undo that a later run has overtaken: nothing is planned for them.
+    `conflicts` are changes of an undo that a later run has overtaken: nothing is planned for them. `whom`
+    says who the entities are of which the plan holds no fields.
     """
 
     plan: Plan
@@ -52,6 +55,7 @@ class Planned:
     unfinished: tuple[Unfinished, ...] = ()
     running: Running | None = None
     conflicts: tuple[Outcome, ...] = ()
+    whom: Mapping[Address, str] = field(default_factory=dict)
 
 
 async def plan_afresh(
@@ -94,7 +98,8 @@ async def plan_afresh(
     if why := context.store.doubtful:
         made = structs.replace(made, notices=(*made.notices, doubtful(why)))
     calls = sum(context.client.calls.values())
-    return Planned(made, judged(context, made, consent), desired, live, recorded, calls)
+    who = whom(made, desired, live, recorded, context.rules)
+    return Planned(made, judged(context, made, consent), desired, live, recorded, calls, whom=who)
 
 
 def moment_of(context: ReadContext, now: datetime, salt: str) -> Moment:

@@ -13,6 +13,7 @@ from msgspec import structs
 from report import cases
 
 from reconciler.errors import Problem
+from reconciler.model.address import contact
 from reconciler.model.plans import Verdict
 from reconciler.report.difference import plan_difference
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
@@ -33,9 +34,16 @@ PROBLEMS = (
     Problem("people/staff.csv", 3, 2, "contact/ops/1042: the e-mail address is empty."),
 )
 SIZES = {cases.IMPORT.address: 12_698}
+WHOM = {
+    contact("ops", "jane-doe"): "Jane Doe, jane.doe@example.com",
+    contact("ops", "ann-poe"): "Ann Poe, ann.poe@example.com",
+    contact("ops", "chief"): "Carl \x1b[2J" + "Chief " * 20,
+}
 
 TEXTS: Mapping[str, Callable[[], tuple[Line, ...]]] = {
-    "plan-mixed": lambda: plan_lines(cases.MIXED, SAFE, next_step=APPLY, seconds=1.23, sizes=SIZES),
+    "plan-mixed": lambda: plan_lines(
+        cases.MIXED, SAFE, next_step=APPLY, seconds=1.23, sizes=SIZES, whom=WHOM
+    ),
     "plan-full": lambda: plan_lines(cases.MIXED, SAFE, full=True, next_step=APPLY, seconds=1.23, sizes=SIZES),
     "plan-empty": lambda: plan_lines(cases.EMPTY, SAFE, next_step=APPLY),
     "plan-refused": lambda: plan_lines(cases.LONG, cases.REFUSED, next_step=APPLY, seconds=104.0),

@@ -56,6 +56,7 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
             next_step=step,
             seconds=time.monotonic() - before,
             sizes=sizes(planned),
+            whom=planned.whom,
         )
     )
     return with_reports(code, whole=whole)

@@ -67,7 +67,9 @@ class Screen:
         if self._hears is not None:
             self._hears(planned)
         if not self._as_json:
-            shown = plan_lines(planned.plan, Verdict(), full=self._full, sizes=sizes(planned))
+            shown = plan_lines(
+                planned.plan, Verdict(), full=self._full, sizes=sizes(planned), whom=planned.whom
+            )
             output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
 
     def waits(self, what: str) -> None:

@@ -1,0 +1,42 @@
+"""Who the entities of a plan are: a name beside an address, of all whose fields a plan does not hold."""
+
+from pathlib import Path
+
+from test_golden import CASES, GOLDEN, planned
+from world import World
+
+from reconciler.core.whom import whom
+from reconciler.errors import ManifestError
+from reconciler.model.changes import Update
+
+JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane@example.com"}
+
+
+def test_everybody_who_is_updated_adopted_or_left_alone_has_a_name() -> None:
+    """In every reviewed case, and never a secret. Of who is created or deleted the plan shows the fields."""
+    told = 0
+    for name in CASES:
+        try:
+            case = planned(GOLDEN / name)
+        except ManifestError:
+            continue
+        plan = case.plan
+        found = whom(plan, case.resolved.desired, case.live, case.recorded, case.rules)
+        wanted = {one.address for one in plan.changes if isinstance(one, Update)}
+        wanted |= {one.address for one in plan.adoptions}
+        assert wanted <= found.keys(), name
+        assert "canary" not in repr(found), name
+        assert "secret:" not in repr(found), name
+        told += len(found)
+    assert told > 40
+
+
+def test_a_person_is_called_as_she_is_live_before_the_update(tmp_path: Path) -> None:
+    """The new name is the change, and stands below; the reviewer knows her by the old one."""
+    world = World(tmp_path)
+    rest = {"workCountry": "Australia", "timezone": "Australia/Melbourne"}
+    world.write({"contacts": {"jane": {**JANE, **rest}}})
+    world.apply()
+    world.write({"contacts": {"jane": {**JANE, **rest, "lastName": "Roe"}}})
+
+    assert world.plan().whom == {"contact/default/jane": "Jane Doe, jane@example.com"}
