@@ -32,8 +32,8 @@ HEAD = """\
 Made by `script/generate-docs` from the program itself; a test holds the two together.
 
 Data goes to stdout, everything else to stderr. Progress bars and questions appear on a terminal only;
-colour there too, unless `NO_COLOR` is set, and elsewhere where `FORCE_COLOR` is. With `CI` set nothing is
-taken for a terminal.
+elsewhere a line tells every 30 seconds how far a command is. Colour is for a terminal too, unless `NO_COLOR`
+is set, and for other places where `FORCE_COLOR` is. With `CI` set nothing is taken for a terminal.
 
 A command that says it writes nothing makes, changes and removes no file of the project, and sends the service
 nothing but GET. One exception: a store of an earlier version is brought to this one by the first command

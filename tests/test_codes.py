@@ -13,7 +13,8 @@ from manifest.test_all_at_once import _problems as problems_with
 
 from reconciler import errors
 from reconciler.cli import failures
-from reconciler.cli.verbs.explain_code import explain_code, is_code
+from reconciler.cli.main import run
+from reconciler.cli.verbs.explain_code import explain_codes, is_code
 from reconciler.core.resolve import resolve
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes.code import ROSTER, Code
@@ -92,14 +93,14 @@ def test_the_page_of_all_codes_is_that_of_the_table() -> None:
 @pytest.mark.parametrize("text", ["E201", "e201", "[E201]", "G1"])
 def test_a_code_is_explained_as_it_is_printed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert is_code(text)
-    assert explain_code(text, as_json=False) == 0
+    assert explain_codes([text], as_json=False, given={}) == 0
     assert CODES[text.strip("[]").upper()].title in capsys.readouterr().out
 
 
 def test_a_code_that_does_not_exist_is_no_success() -> None:
     """And names those near it."""
     with pytest.raises(UnknownAddress, match="E999") as caught:
-        explain_code("E999", as_json=False)
+        explain_codes(["E999"], as_json=False, given={})
 
     assert caught.value.next
 
@@ -110,8 +111,8 @@ def test_an_address_is_no_code() -> None:
 
 
 def test_an_explanation_for_programs_has_every_part(capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain_code("E501", as_json=True) == 0
-    told = json.loads(capsys.readouterr().out)
+    assert explain_codes(["E501"], as_json=True, given={}) == 0
+    (told,) = json.loads(capsys.readouterr().out)["codes"]
     assert told["wrong"] == CODES["E501"].wrong
     assert told["beside"] == ROSTER
 
@@ -125,3 +126,12 @@ def test_mistakes_are_shown_with_their_codes() -> None:
     told = json.loads(failures.error_json(several))
     assert (told["code"], told["problems"][0]["code"]) == ("E002", "E201")
     assert json.loads(failures.usage_json("no.", "see --help"))["code"] == "E064"
+
+
+def test_the_command_explains_codes_and_addresses_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """A code needs no project; both at once would be two answers."""
+    assert run(["explain", "E201", "G1"]) == 0
+    told = capsys.readouterr().out
+    assert "fristName" in told
+    assert CODES["G1"].title in told
+    assert run(["explain", "E201", "contact/ops/jane-doe"]) == 64

@@ -156,6 +156,9 @@ def run(arguments: Sequence[str]) -> int:
         mistake = mistakes.described(error)
         output.failure(mistake, as_json=as_json)
         return mistake.exit_code
+    finally:
+        if logs := sys.modules.get("reconciler.cli.logs"):
+            logs.end()
 
 
 def _sentence(error: click.UsageError) -> str:

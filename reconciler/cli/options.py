@@ -4,6 +4,7 @@ Only their declaration belongs here. What they select or allow is decided furthe
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
@@ -69,6 +70,35 @@ table_format_option = click.option(
 )
 replies_format_option = _format("json", "One JSON line a reply, or text for people.")
 
+
+def _verbose(_ctx: click.Context, _parameter: click.Parameter, count: int) -> None:
+    if count:
+        import_module("reconciler.cli.logs").to_stderr(count)
+
+
+def _log_file(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
+    if path is not None:
+        import_module("reconciler.cli.logs").to_file(path)
+
+
+# Nothing that a command gets: who listens is settled before it begins.
+log_options = together(
+    click.option(
+        "--verbose",
+        "-v",
+        count=True,
+        expose_value=False,
+        callback=_verbose,
+        help="Show on stderr what is done; -vv: each call with status, time, bytes and tries.",
+    ),
+    click.option(
+        "--log-file",
+        metavar="FILE",
+        expose_value=False,
+        callback=_log_file,
+        help="Append both to FILE, which only you can read, as JSON lines with their times.",
+    ),
+)
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
 settings_options = together(
     click.option(
@@ -84,6 +114,7 @@ settings_options = together(
         shell_complete=Completes("environments"),
         help="The section of `environments:` in the settings to use.",
     ),
+    log_options,
 )
 workspace_option = click.option(
     "--workspace",

@@ -13,10 +13,11 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler.cli import signals
-from reconciler.cli.streams import Bars, LiveLines, hidden, is_terminal, wants_colour
+from reconciler.cli.streams import Bars, LiveLines, hidden, is_terminal, told_on_stderr, wants_colour
 from reconciler.errors import (
     FileError,
     ReconcilerError,
@@ -141,12 +142,16 @@ def _interruptible() -> Iterator[int]:
 
 @contextmanager
 def progress() -> Iterator[Bars]:
-    """Yield bars that are gone at the end, whatever happens."""
-    bars = _terminal().TerminalBars() if is_terminal(sys.stderr) else Bars()
-    try:
-        yield bars
-    finally:
-        bars.clear()
+    """Yield bars that are gone at the end, whatever happens. Where no terminal is, a line comes at times."""
+    terminal = is_terminal(sys.stderr)
+    # Bars and the lines of -v would be drawn over each other.
+    bars = _terminal().TerminalBars() if terminal and not told_on_stderr() else Bars()
+    watching = import_module("reconciler.cli.progress").watching
+    with watching(bars, None if terminal else note) as watch:
+        try:
+            yield watch
+        finally:
+            bars.clear()
 
 
 @contextmanager

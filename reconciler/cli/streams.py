@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _concealing: list[Callable[[str], str]] = []  # what hides our secrets, once they are known
 _project = [""]
+_told = [False]
 _began_at = [time.time()]
 
 
@@ -33,6 +34,7 @@ def command_begins() -> None:
     """Forget what an earlier command of this process knew: its secrets, its project, when it began."""
     conceal(None)
     _project[:] = [""]
+    tell_on_stderr(wanted=False)
     _began_at[:] = [time.time()]
 
 
@@ -49,6 +51,16 @@ def project() -> str:
 def began_at() -> float:
     """Return when this command began, in seconds since 1970."""
     return _began_at[-1]
+
+
+def tell_on_stderr(*, wanted: bool) -> None:
+    """Remember whether what is done is told on stderr, line by line."""
+    _told[:] = [wanted]
+
+
+def told_on_stderr() -> bool:
+    """Whether -v was given."""
+    return _told[-1]
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -70,8 +82,11 @@ def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
 class Bars:
     """Progress on stderr, one bar for each thing that advances. This one shows nothing: it is no terminal."""
 
-    def advance(self, what: str, done: int, total: int | None) -> None:
-        """Show that `done` of `total` are done; without a total the bar only shows that work goes on."""
+    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
+        """Show that `done` of `total` are done; without a total the bar only shows that work goes on.
+
+        `more` stands behind the numbers.
+        """
 
     def clear(self) -> None:
         """Take all bars away, so that text or a question may follow. They may come again."""

@@ -58,13 +58,14 @@ class TerminalBars(streams.Bars):
         self._tasks: dict[str, TaskID] = {}
         self._gone = _nothing
 
-    def advance(self, what: str, done: int, total: int | None) -> None:
+    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
         """Show that `done` of `total` are done; without a total the bar only shows that work goes on."""
         if self._bars is None:
             self._bars = self._started()
         if what not in self._tasks:
             self._tasks[what] = self._bars.add_task("", total=total)
         shown = inert(what) if total is None else f"{inert(what)} {done:,}/{total:,}"
+        shown += f" ({inert(more)})" if more else ""
         self._bars.update(self._tasks[what], description=shown, completed=done, total=total)
 
     def clear(self) -> None:

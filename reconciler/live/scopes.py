@@ -4,6 +4,7 @@ Belongs here: what each way costs, both ways, and what a row tells about ours. N
 (wanted.py), which fields a list is asked for (rows.py), all scopes together (reading.py).
 """
 
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
@@ -14,6 +15,7 @@ from reconciler.core.observe import observed
 from reconciler.core.rules import Key
 from reconciler.errors import NotFound
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
+from reconciler.live.told import reached
 from reconciler.live.wanted import Wanted
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
@@ -23,6 +25,8 @@ from reconciler.model.snapshots import LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
+
+steps = logging.getLogger("reconciler.steps")
 
 
 class _Look(Struct, frozen=True):
@@ -78,6 +82,7 @@ class ScopeReader:
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
         naive = total + -(-total // size(first)) if total > 0 else 0
         how = "search" if direct else "scan"
+        steps.info("read %s by %s; rows: %d, calls: %d", self.wanted.scope, how, len(rows), self.calls)
         read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
         return rows, others, read
 
@@ -132,9 +137,11 @@ class ScopeReader:
         """Read the whole list, once, and return its rows by id."""
         if not self.listed:
             self.listed = {row.remote_id: row for row in first.rows}
+            reached(self.wanted.scope, len(self.listed), first.total)
             if not first.last:
                 async for page in self._pages({}, first):
                     self.listed |= {row.remote_id: row for row in page.rows}
+                    reached(self.wanted.scope, len(self.listed), first.total)
         return self.listed
 
     async def _others(self, first: Page, rows: Sequence[LiveEntity]) -> list[LiveEntity]:

@@ -20,6 +20,23 @@ class BadBody(ValueError):
     """
 
 
+class TemplatedPath(str):  # noqa: SLOT000 - it has one more attribute
+    """A path that knows its template, until a Call takes both: so a log can show it without ids."""
+
+    template = ""
+
+
+def template_of(path: str) -> str:
+    """Return `/contacts/{id}` for a path that urls.path built, and of any other the first segment.
+
+    Nothing else is known to hold no id: what was added to a path is not shown.
+    """
+    if isinstance(path, TemplatedPath):
+        return path.template
+    first, more = path.split("/")[1:2], path.count("/") > 1
+    return "/" + "".join(first) + ("/..." if more else "")
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call: `path` below the base address as urls.path built it, `media` the vendor type's kind.
@@ -35,6 +52,12 @@ class Call:
     varies: Literal["", "fields", "offset"] = ""
     # Bodies and headers hold people and keys, so none of them is ever part of a repr.
     body: bytes | None = field(default=None, repr=False)
+    template: str = field(default="", init=False, repr=False, compare=False)  # the path without ids, for logs
+
+    def __post_init__(self) -> None:
+        """Keep the template that urls.path left at the path; what goes on is plain text."""
+        object.__setattr__(self, "template", template_of(self.path))
+        object.__setattr__(self, "path", str(self.path))
 
     def __str__(self) -> str:
         """`GET /contacts`: never the query, which may hold what people searched for."""

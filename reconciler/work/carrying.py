@@ -3,6 +3,7 @@
 Which steps lead there, and in which order, is said in pipeline.py. Not here: one change (apply/step.py).
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ from reconciler.work.held import Observer
 from reconciler.work.planning import Planned, check_safe, moment_of
 
 KeepUndo = Callable[[Plan], None]
+
+steps = logging.getLogger("reconciler.steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run 
     if task.command != "resume" and not observer.agrees(planned):
         return None
     about, began = await _begin(context, task)
+    steps.info("run %s begins; changes to carry out: %d", context.run, len(plan.changes))
 
     def ended(outcome: Outcome) -> None:
         heard.append(outcome)

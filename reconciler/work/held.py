@@ -4,6 +4,7 @@ Belongs here: taking lock, store and client, and letting go of them on every way
 with them (carrying.py), how the locks work (store/lock.py, apply/service_lock.py).
 """
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
@@ -22,6 +23,8 @@ from reconciler.service.client import open_client, open_reader, paced
 from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
 from reconciler.work.planning import Planned
+
+steps = logging.getLogger("reconciler.steps")
 
 
 class Observer(Protocol):
@@ -82,6 +85,7 @@ async def writing(
         store = await held.enter_async_context(opened(settings, outside, create=True))
         lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=observer.waits)
         locked_at = timing.monotonic()
+        steps.info("run %s holds the lock", run)
         # Opened last and closed first: no call of ours is under way when the locks are let go of.
         pace, connections = _shared_pace(settings, store), outside.connections
         client = await held.enter_async_context(

@@ -5,6 +5,7 @@ Not here: what the plan says (core/plan.py), how little is read (live/).
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -35,6 +36,8 @@ from reconciler.work.targets import target_of
 
 # Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
 _threads = min(8, os.cpu_count() or 1)
+
+steps = logging.getLogger("reconciler.steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ async def plan_afresh(
     target = await target_of(context, desired)
     workspaces = target.workspaces
     recorded = await context.ask(lambda store: store.recorded(workspaces))
+    steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
     selection = select.Selection(options.only, options.excluded)
     select.check(selection, select.known(desired, recorded))
     wanted, remembered = select.focus(selection, desired, recorded)
@@ -98,6 +102,9 @@ async def plan_afresh(
     if why := context.store.doubtful:
         made = structs.replace(made, notices=(*made.notices, doubtful(why)))
     calls = sum(context.client.calls.values())
+    steps.info(
+        "planned; changes: %d, records to keep: %d, calls so far: %d", len(made.changes), made.to_keep, calls
+    )
     who = whom(made, desired, live, recorded, context.rules)
     return Planned(made, judged(context, made, consent), desired, live, recorded, calls, whom=who)
 

@@ -7,7 +7,7 @@ from reconciler.cli.dispatch import runs
 
 
 @click.command()
-@click.argument("arguments", metavar="ADDRESS...", nargs=-1, required=True)
+@click.argument("arguments", metavar="ADDRESS|CODE...", nargs=-1, required=True)
 @click.option("--offline", is_flag=True, help="Ask the manifests and the store alone; call nobody.")
 @options.settings_options
 @options.selection_options
@@ -23,6 +23,8 @@ def command() -> None:
     `reconciler plan --only`. With --only or --except it also says whether such a plan leaves an address
     out. Secrets are hidden as in a plan.
 
+    A code, as it stands behind a mistake or a refusal, is explained with an example; nothing is read for it.
+
     Reads settings, manifests, the store and the service; writes nothing. With --offline it asks no service,
     and cannot say what is live.
 
@@ -34,4 +36,5 @@ def command() -> None:
         reconciler explain contact/ops/jane-doe
         reconciler explain device/ops/jane-doe/pixel --offline
         reconciler explain contact/ops/jane-doe resource/ops/sites --format json
+        reconciler explain E201
     """

@@ -10,6 +10,7 @@ from reconciler import pipeline
 from reconciler.cli import output
 from reconciler.cli.running import finish, outside, settings_of
 from reconciler.cli.verbs.calling import show
+from reconciler.cli.verbs.explain_code import explain_codes, is_code
 from reconciler.core.select import Selection
 from reconciler.report.explain import explain_lines, explain_values
 
@@ -56,4 +57,7 @@ def _addresses(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any])
 
 
 # In order: an argument is of the first topic that it fits. An address has a slash, and nothing else has one.
-TOPICS: tuple[Topic, ...] = (Topic("addresses", lambda _text: True, _addresses),)
+TOPICS: tuple[Topic, ...] = (
+    Topic("codes", is_code, explain_codes),
+    Topic("addresses", lambda _text: True, _addresses),
+)

@@ -1,12 +1,16 @@
 """`reconciler explain CODE` at work: what a code means. Reads no file and asks nobody."""
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from reconciler.cli import output
 from reconciler.errors import UnknownAddress
+from reconciler.model.codes.code import Code
 from reconciler.model.codes.table import CODES, near
 from reconciler.model.encoding import encode
 from reconciler.report.codes import code_lines, code_value
+from reconciler.report.lines import BLANK
 
 _CODE = re.compile(r"\[?([A-Za-z][0-9]{1,3})\]?")  # as it is printed, brackets too
 
@@ -16,15 +20,22 @@ def is_code(text: str) -> bool:
     return _CODE.fullmatch(text.strip()) is not None
 
 
-def explain_code(text: str, *, as_json: bool) -> int:
-    """Show what a code means, with an example. Raises UnknownAddress for one that there is not."""
-    found = _CODE.fullmatch(text.strip())
-    code = found[1].upper() if found else text
+def explain_codes(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any]) -> int:  # noqa: ARG001 - of no other option
+    """Show what codes mean, with examples. Raises UnknownAddress for one that there is not."""
+    found = [_found(text) for text in texts]
+    if as_json:
+        about = {"version": 1, "codes": [code_value(one) for one in found]}
+        output.json(encode(about, indent=2).decode())
+        return 0
+    for number, one in enumerate(found):
+        output.lines((*((BLANK,) if number else ()), *code_lines(one)))
+    return 0
+
+
+def _found(text: str) -> Code:
+    read = _CODE.fullmatch(text.strip())
+    code = read[1].upper() if read else text
     if code not in CODES:
         others = ", ".join(near(code)) or "those of docs/errors.md"
         raise UnknownAddress(f"{text!r} is not a code.", next=f"the codes near it: {others}")
-    if as_json:
-        output.json(encode({"version": 1, **code_value(CODES[code])}, indent=2).decode())
-    else:
-        output.lines(code_lines(CODES[code]))
-    return 0
+    return CODES[code]

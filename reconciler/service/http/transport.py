@@ -36,6 +36,7 @@ from reconciler.service.http.limiter import Limiter, LocalPace, Pacer, TooLate
 from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.http.requests import Requests
 from reconciler.service.http.timing import Timing
+from reconciler.service.http.told import tell
 
 __all__ = ["Call", "Timing", "Transport"]
 
@@ -144,7 +145,7 @@ class Transport:
                     left_s = self._within_run(call, left_s)
                     self._accepted(call)
                     self._young(call, began - asked_at)
-                    seen = await self._try(call, read, self._try_time(call, attempt, left_s))
+                    seen = await self._try(call, read, attempt, self._try_time(call, attempt, left_s))
             except TooLate:
                 raise self._after_run(call) from None
             if isinstance(seen, _Done):
@@ -262,7 +263,7 @@ class Transport:
         return decision.wait_s
 
     async def _try(
-        self, call: Call, read: Callable[[Answer], T], timeout_s: float
+        self, call: Call, read: Callable[[Answer], T], attempt: int, timeout_s: float
     ) -> "_Done[T] | refusals.Seen":
         request = self._requests.made(call, timeout_s)
         pair, asked_at = self._pair.get(), self._timing.monotonic()
@@ -275,6 +276,7 @@ class Transport:
         answer = await exchange(
             self._connections, request, timeout_s=timeout_s, proxy=self._proxy, leaving=leaving
         )
+        tell(call, answer, attempt=attempt, seconds=self._timing.monotonic() - asked_at)
         if pair is not None:
             self._between(pair, call, answer)
         if isinstance(answer, Broken):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from reconciler.errors import InputError, SettingsError
+from reconciler.service.answers import TemplatedPath
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 shown_max = 40  # characters of a refused value that a message shows
@@ -111,7 +112,9 @@ def path(template: str, ids: Mapping[str, str]) -> str:
     # Read back: it has exactly the template's segments, for no id may add, remove or climb one.
     shape = re.sub(r"\\{[a-z]+\\}", ID.pattern, re.escape(template))
     assert re.fullmatch(shape, built), template  # noqa: S101 - our own mistake, never the author's
-    return built
+    made = TemplatedPath(built)
+    made.template = template
+    return made
 
 
 def checked(remote_id: str) -> str:

@@ -1,0 +1,22 @@
+"""What is told while a list is read: how far it is. For whoever shows progress (cli/progress.py)."""
+
+import logging
+
+from msgspec import Struct
+
+from reconciler.model.snapshots import Scope
+
+log = logging.getLogger("reconciler.reading")
+
+
+class Reached(Struct, frozen=True):
+    """So many rows of a scope's list have been read, of so many (None: the service does not say)."""
+
+    scope: Scope
+    rows: int
+    total: int | None
+
+
+def reached(scope: Scope, rows: int, total: int | None) -> None:
+    """Tell how far a list is read, if anybody listens."""
+    log.debug("%s", Reached(scope, rows, total))

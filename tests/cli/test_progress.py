@@ -1,0 +1,114 @@
+"""Progress: counted by listening, said in one line, and never in the way of the data."""
+
+import logging
+import time
+
+import pytest
+from waiting import patience_s
+
+from reconciler.cli.progress import Watch, watching
+from reconciler.cli.streams import Bars
+from reconciler.live.told import reached
+from reconciler.model.snapshots import Scope
+from reconciler.report.progress import Progress, progress_more, progress_text
+from reconciler.service.answers import Answer, Call
+from reconciler.service.http.told import tell
+
+OPS = Scope("contact", "ops")
+
+
+def called() -> None:
+    tell(Call("GET", "/contacts", "contact"), Answer(200, {}, b""), attempt=1, seconds=0.1)
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (Progress("reading the service"), "reading the service"),
+        (
+            Progress("reading the service", 1240, 2000, "contacts", 62, 15.5),
+            "reading the service: 1,240 of 2,000 contacts, 62 calls, 4.0 a second, about 10 s left",
+        ),
+        (Progress("reading", 40, None, "contacts", 1, 0.5), "reading: 40 contacts, 1 call"),
+        (
+            Progress("applying", 1, 400, "", 3, 6.0),
+            "applying: 1 of 400, 3 calls, 0.5 a second, about 40 min left",
+        ),
+        (Progress("applying", 400, 400, "", 3, 60.0), "applying: 400 of 400, 3 calls, 0.1 a second"),
+        (Progress("applying", 0, 400, "", 0, 60.0), "applying: 0 of 400"),
+        (Progress("applying", 1, 400, "", 1, 2.0), "applying: 1 of 400, 1 call, 0.5 a second"),
+    ],
+)
+def test_a_line_says_how_far_it_is(one: Progress, text: str) -> None:
+    """What is done of how much, calls a second, time left; nothing that cannot be known yet."""
+    assert progress_text(one) == text
+    assert progress_more(one) in text
+
+
+class Seen(Bars):
+    """Bars that remember what they show."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[str, int, int | None, str]] = []
+
+    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
+        self.shown.append((what, done, total, more))
+
+
+def test_calls_and_rows_are_counted_where_they_happen() -> None:
+    """The lists of a project are read side by side: they count together."""
+    with watching(Bars(), None) as watch:
+        watch.advance("reading the service", 0, None)
+        called()
+        called()
+        reached(OPS, 20, 100)
+        reached(OPS, 40, 100)
+        reached(Scope("resource", "ops"), 5, 5)
+        now = watch.now()
+
+    assert now is not None
+    assert (now.done, now.total, now.things, now.calls) == (45, 105, "contacts and resources", 2)
+
+
+def test_something_new_is_counted_anew() -> None:
+    """The pace of reading says nothing about that of writing."""
+    with watching(Bars(), None) as watch:
+        watch.advance("reading the service", 0, None)
+        called()
+        watch.advance("applying", 1, 4)
+        now = watch.now()
+
+    assert now is not None
+    assert (now.what, now.done, now.total, now.calls) == ("applying", 1, 4, 0)
+
+
+def test_a_terminal_shows_the_same_numbers() -> None:
+    bars, clock = Seen(), [0.0]
+    watch = Watch(bars, lambda: clock[0])
+    watch.advance("applying", 0, 4)
+    clock[0] = 10.0
+    watch.handle(logging.LogRecord("x", logging.DEBUG, "", 0, "", (), None))
+    watch.advance("applying", 2, 4)
+
+    assert bars.shown[-1] == ("applying", 2, 4, "1 call, 0.1 a second, about 10 s left")
+
+
+def test_without_a_terminal_lines_come_while_it_lasts_and_none_after_it() -> None:
+    said: list[str] = []
+    with watching(Bars(), said.append, wait_s=0.01) as watch:
+        watch.advance("reading the service", 0, None)
+        ends_at = time.monotonic() + patience_s
+        while not said and time.monotonic() < ends_at:
+            time.sleep(0.005)
+        watch.clear()
+
+    assert said[0].startswith("reading the service")
+    assert not logging.getLogger("reconciler.calls").handlers
+
+
+def test_nothing_is_said_while_nothing_is_under_way() -> None:
+    """A question waits for a person; a line that comes in between would look like an answer."""
+    with watching(Bars(), None) as watch:
+        watch.advance("applying", 1, 4)
+        watch.clear()
+        assert watch.now() is None
