@@ -38,6 +38,9 @@ is set, and for other places where `FORCE_COLOR` is. With `CI` set nothing is ta
 A command that says it writes nothing makes, changes and removes no file of the project, and sends the service
 nothing but GET. One exception: a store of an earlier version is brought to this one by the first command
 that opens it.
+
+`man reconciler` shows the same where a wheel is installed, `man -l docs/reconciler.1` in a checkout.
+`reconciler completion` prints what completes commands in a shell.
 """
 
 SELECTORS = """\
