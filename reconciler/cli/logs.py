@@ -19,7 +19,7 @@ from msgspec import structs
 
 from reconciler.cli import output, streams
 from reconciler.errors import FileError
-from reconciler.service.http.told import Told
+from reconciler.service.http.told import TriedCall
 
 STEPS, CALLS = "reconciler.steps", "reconciler.calls"
 _mode = 0o600
@@ -30,11 +30,24 @@ _added: list[tuple[logging.Logger, logging.Handler]] = []
 class Listener(logging.Handler):
     """Writes what is told, until that fails: then says so once, and nothing more."""
 
-    def __init__(self, write: Callable[[str], None], form: Callable[[logging.LogRecord], str]) -> None:
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        form: Callable[[logging.LogRecord], str],
+        handle: int | None = None,
+    ) -> None:
         super().__init__()
+        self._handle = handle
         self._write = write
         self._form = form
         self._broken = False
+
+    def close(self) -> None:
+        """Close the file, where it is one."""
+        super().close()
+        if self._handle is not None:
+            os.close(self._handle)
+        self._handle = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line at once; another thread or a signal may end the process after any of them."""
@@ -69,9 +82,7 @@ def to_file(path: str) -> None:
         while left:
             left = left[os.write(handle, left) :]
 
-    listener = Listener(write, _as_json)
-    listener.close = lambda: os.close(handle)  # type: ignore[method-assign]
-    _listen(listener, calls=True)
+    _listen(Listener(write, _as_json, handle), calls=True)
 
 
 def end() -> None:
@@ -100,7 +111,7 @@ def _as_json(record: logging.LogRecord) -> str:
     at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
     about: dict[str, Any] = {"at": at}
     told = record.args[0] if isinstance(record.args, tuple) and record.args else None
-    if isinstance(told, Told):
+    if isinstance(told, TriedCall):
         return json.dumps({**about, "call": structs.asdict(told)})
     return json.dumps({**about, "step": record.getMessage()})
 

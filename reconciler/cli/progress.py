@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from reconciler.cli.streams import Bars
 from reconciler.live.told import Reached
 from reconciler.model.snapshots import Scope
-from reconciler.report.progress import Progress, progress_more, progress_text
+from reconciler.report.progress import ProgressLine, progress_more, progress_text
 
 every_s = 30.0  # between two lines where no terminal is
 _refresh_s = 0.2  # between two looks of a bar; a faster one only flickers
@@ -56,7 +56,7 @@ class Watch(logging.Handler, Bars):
         if self._what and self._clock() - self._drawn >= _refresh_s:
             self._draw()
 
-    def now(self) -> Progress | None:
+    def now(self) -> ProgressLine | None:
         """Return how far it is; None where nothing is under way."""
         if not self._what:
             return None
@@ -67,7 +67,7 @@ class Watch(logging.Handler, Bars):
             total = None if any(one.total is None for one in lists) else sum(one.total or 0 for one in lists)
             kinds = sorted({f"{one.scope.kind}s" for one in lists})
             things = " and ".join(kinds) if len(kinds) < 3 else "entities"  # noqa: PLR2004 - a line is short
-        return Progress(self._what, done, total, things, self._calls, self._clock() - self._began)
+        return ProgressLine(self._what, done, total, things, self._calls, self._clock() - self._began)
 
     def _draw(self) -> None:
         self._drawn = self._clock()

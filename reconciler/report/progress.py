@@ -9,7 +9,7 @@ _least_s = 5.0  # before that, a few calls say little about the time that is lef
 _minute_s = 60
 
 
-class Progress(Struct, frozen=True):
+class ProgressLine(Struct, frozen=True):
     """What is done, how much of how much (0 of None: nobody knows), the calls so far, and seconds since.
 
     `things` says what is counted, such as `contacts`; "" where `what` says it.
@@ -23,33 +23,33 @@ class Progress(Struct, frozen=True):
     seconds: float = 0.0
 
 
-def progress_text(one: Progress) -> str:
+def progress_text(one: ProgressLine) -> str:
     """Return `reading the service: 1,240 of 2,000 contacts, 62 calls, 4.1 a second, about 40 s left`."""
     parts = [_share(one), _calls(one), _left(one)]
     said = ", ".join(part for part in parts if part)
     return f"{one.what}: {said}" if said else one.what
 
 
-def progress_more(one: Progress) -> str:
+def progress_more(one: ProgressLine) -> str:
     """Return the same without what a bar shows by itself."""
     return ", ".join(part for part in (_calls(one), _left(one)) if part)
 
 
-def _share(one: Progress) -> str:
+def _share(one: ProgressLine) -> str:
     things = f" {one.things}" if one.things else ""
     if one.total is not None:
         return f"{one.done:,} of {one.total:,}{things}"
     return f"{one.done:,}{things}" if one.done else ""
 
 
-def _calls(one: Progress) -> str:
+def _calls(one: ProgressLine) -> str:
     if not one.calls:
         return ""
     said = f"{one.calls:,} {'call' if one.calls == 1 else 'calls'}"
     return f"{said}, {one.calls / one.seconds:.1f} a second" if one.seconds >= 1 else said
 
 
-def _left(one: Progress) -> str:
+def _left(one: ProgressLine) -> str:
     """Return how long the rest takes if it goes on as it did; "" where that cannot be said."""
     if not one.total or not 0 < one.done < one.total or one.seconds < _least_s:
         return ""

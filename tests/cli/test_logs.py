@@ -15,7 +15,7 @@ from reconciler.cli import logs
 from reconciler.errors import FileError
 from reconciler.service.answers import Answer, Call, template_of
 from reconciler.service.http import urls
-from reconciler.service.http.told import Told, tell
+from reconciler.service.http.told import TriedCall, tell
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +133,7 @@ def test_a_command_tells_its_calls(project: Project, service: Service) -> None:
     lines = [json.loads(line) for line in (project.folder / "log.jsonl").read_text().splitlines()]
     calls = [line["call"] for line in lines if "call" in line]
     assert len(calls) == json.loads(loud.stdout)["counts"]["calls"]
-    assert {*calls[0]} == {*Told.__struct_fields__}
+    assert {*calls[0]} == {*TriedCall.__struct_fields__}
 
 
 def test_a_path_that_goes_on_is_plain_text() -> None:

@@ -163,6 +163,7 @@ def test_errors_are_json_where_json_was_asked_for(run: Run, repository: Path) ->
         "column": 1,
         "what": "stak is not a field of a settings file.",
         "next": "did you mean stack?",
+        "code": "E201",
     }
     assert usage.stderr == invalid.stderr == ""
 

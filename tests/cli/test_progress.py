@@ -1,16 +1,15 @@
 """Progress: counted by listening, said in one line, and never in the way of the data."""
 
 import logging
-import time
 
 import pytest
-from waiting import patience_s
+from waiting import until
 
 from reconciler.cli.progress import Watch, watching
 from reconciler.cli.streams import Bars
 from reconciler.live.told import reached
 from reconciler.model.snapshots import Scope
-from reconciler.report.progress import Progress, progress_more, progress_text
+from reconciler.report.progress import ProgressLine, progress_more, progress_text
 from reconciler.service.answers import Answer, Call
 from reconciler.service.http.told import tell
 
@@ -24,22 +23,22 @@ def called() -> None:
 @pytest.mark.parametrize(
     ("one", "text"),
     [
-        (Progress("reading the service"), "reading the service"),
+        (ProgressLine("reading the service"), "reading the service"),
         (
-            Progress("reading the service", 1240, 2000, "contacts", 62, 15.5),
+            ProgressLine("reading the service", 1240, 2000, "contacts", 62, 15.5),
             "reading the service: 1,240 of 2,000 contacts, 62 calls, 4.0 a second, about 10 s left",
         ),
-        (Progress("reading", 40, None, "contacts", 1, 0.5), "reading: 40 contacts, 1 call"),
+        (ProgressLine("reading", 40, None, "contacts", 1, 0.5), "reading: 40 contacts, 1 call"),
         (
-            Progress("applying", 1, 400, "", 3, 6.0),
+            ProgressLine("applying", 1, 400, "", 3, 6.0),
             "applying: 1 of 400, 3 calls, 0.5 a second, about 40 min left",
         ),
-        (Progress("applying", 400, 400, "", 3, 60.0), "applying: 400 of 400, 3 calls, 0.1 a second"),
-        (Progress("applying", 0, 400, "", 0, 60.0), "applying: 0 of 400"),
-        (Progress("applying", 1, 400, "", 1, 2.0), "applying: 1 of 400, 1 call, 0.5 a second"),
+        (ProgressLine("applying", 400, 400, "", 3, 60.0), "applying: 400 of 400, 3 calls, 0.1 a second"),
+        (ProgressLine("applying", 0, 400, "", 0, 60.0), "applying: 0 of 400"),
+        (ProgressLine("applying", 1, 400, "", 1, 2.0), "applying: 1 of 400, 1 call, 0.5 a second"),
     ],
 )
-def test_a_line_says_how_far_it_is(one: Progress, text: str) -> None:
+def test_a_line_says_how_far_it_is(one: ProgressLine, text: str) -> None:
     """What is done of how much, calls a second, time left; nothing that cannot be known yet."""
     assert progress_text(one) == text
     assert progress_more(one) in text
@@ -97,9 +96,7 @@ def test_without_a_terminal_lines_come_while_it_lasts_and_none_after_it() -> Non
     said: list[str] = []
     with watching(Bars(), said.append, wait_s=0.01) as watch:
         watch.advance("reading the service", 0, None)
-        ends_at = time.monotonic() + patience_s
-        while not said and time.monotonic() < ends_at:
-            time.sleep(0.005)
+        until(lambda: said, "a line")
         watch.clear()
 
     assert said[0].startswith("reading the service")

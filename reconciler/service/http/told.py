@@ -14,7 +14,7 @@ from reconciler.service.answers import Answer, Broken, Call
 log = logging.getLogger("reconciler.calls")
 
 
-class Told(Struct, frozen=True):
+class TriedCall(Struct, frozen=True):
     """One try. `path` is the template, without ids; sizes in bytes, unpacked; `status` 0: no answer came.
 
     `attempt` counts from 1. `broken` says how it ended where no complete answer came, else "".
@@ -45,7 +45,7 @@ def tell(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float) -
         return
     broken = answer.failure.value if isinstance(answer, Broken) else ""
     received = 0 if isinstance(answer, Broken) else len(answer.body)
-    told = Told(
+    told = TriedCall(
         method=call.method,
         path=call.template,
         status=answer.status,
