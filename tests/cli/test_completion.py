@@ -63,10 +63,12 @@ def test_bash_completes_what_the_project_declares(project: Project) -> None:
 def test_names_that_are_no_words_are_not_offered(project: Project) -> None:
     """A checkout may be anybody's, and what is offered stands in a command line of somebody."""
     settings = project.folder / "reconciler.yaml"
+    before = settings.read_text()
     odd = ['"$(touch x)"', '"a b"', '"`x`"', '"-x"', '"a;b"', '"a\\nplain,b"', '"*"']
     sections = "".join(f"  {name}: {{}}\n" for name in [*odd, "ok"])
-    settings.write_text(f"{settings.read_text()}environments:\n{sections}")
+    settings.write_text(f"{before}environments:\n{sections}")
     assert set(tab(project.folder, "plan", "-e", "")) <= {"ok"}
+    settings.write_text(before)
     project.edit("  jane-doe:", '  "jane $(touch x)":')
     assert tab(project.folder, "forget", "contact/default/j") == []
     assert not (project.folder / "x").exists()

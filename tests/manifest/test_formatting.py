@@ -105,6 +105,7 @@ def test_comments_stay_at_what_they_speak_of() -> None:
         ('"\\u00e9"', '"\\u00e9"'),
         ("no", '"no"'),
         ("NO", '"NO"'),
+        ("y", '"y"'),
         ("012", '"012"'),
         ("1e3", '"1e3"'),
         ("0o17", '"0o17"'),
