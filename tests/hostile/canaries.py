@@ -72,6 +72,7 @@ contacts:
 # Where people's data may stand: what a person asked to see, and files of ours, private ones.
 SHOWING = (
     "explain",
+    "fmt",
     "list",
     "plan",
     "apply",

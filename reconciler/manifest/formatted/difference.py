@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from difflib import unified_diff
+from difflib import get_close_matches, unified_diff
 
 from reconciler.manifest.formatted.source import parsed
 from reconciler.parsing.paths import secret_keys
@@ -21,7 +21,8 @@ def difference(file: str, before: bytes, after: bytes) -> Iterator[str]:
 def _lines(data: bytes) -> list[str]:
     """Return the lines of a manifest that can be read; the values of secret fields are not shown."""
     text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    keys = secret_keys()
+    written = {entry.key.value for entry in parsed(text).entries if entry.key is not None}
+    keys = {key for key in written if _may_hold_a_secret(key)}
     parts, at = [], 0
     for entry in parsed(text).entries:
         if entry.key is None or entry.key.value not in keys or entry.value.start < at:
@@ -31,3 +32,9 @@ def _lines(data: bytes) -> list[str]:
             parts += [text[at:start], _SECRET, "\n" * text.count("\n", start, end)]
             at = end
     return "".join([*parts, text[at:]]).splitlines()
+
+
+def _may_hold_a_secret(key: str) -> bool:
+    """Whether a key is that of a secret field, or looks like a misspelt one."""
+    lowered = {name.lower() for name in secret_keys()}
+    return bool(get_close_matches(key.lower(), lowered, n=1, cutoff=0.8))
