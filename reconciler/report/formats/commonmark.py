@@ -25,6 +25,7 @@ _frame_max = 150  # characters of a title with the line that says what was cut
 _PLAIN = re.compile(r"\(?(?:[A-Za-z]+[0-9]*(?:['-][A-Za-z]+)*|[0-9][0-9,.]*)\)?[.,;:!?]*")
 _WORDS = re.compile(r"`[^`]+`\S*|\S+")
 _QUOTED = re.compile(r"`([^`]+)`([.,;:!?)]*)")  # our own sentences quote so
+_AROUND = re.compile(r"^(\(?)(.+?)([.,;:!?)]*)$", re.DOTALL)  # a word, and what of the sentence touches it
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,}[.,;:!?]*")  # services make a link of what could be a commit
 
 
@@ -60,7 +61,10 @@ def _word(word: str) -> str:
     if _PLAIN.fullmatch(word) and not _COMMIT.fullmatch(word):
         return word
     quoted = _QUOTED.fullmatch(word)
-    return code(quoted[1]) + quoted[2] if quoted else code(word)
+    if quoted:
+        return code(quoted[1]) + quoted[2]
+    before, bare, after = _AROUND.findall(word)[0]
+    return f"{before}{code(bare)}{after}"
 
 
 def some(texts: Iterable[str], number: int) -> str:
