@@ -22,7 +22,7 @@ def decode(data: bytes | str, kind: type[T]) -> T:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, Address):
+    if isinstance(value, str):  # an address, or a path that knows its template: in JSON each is its text
         return str.__str__(value)
     raise TypeError(f"no JSON form for {type(value).__name__}")
 

@@ -12,6 +12,7 @@ from reconciler.cli.main import COMMANDS, cli
 # What to call a command with that needs more than the id of something. No message or callback has this id.
 NOBODY = "00AB"
 CALLS = {
+    "completion": ["bash"],
     "contacts search": ["firstName=Jane"],
     "history": ["--verify"],
     "lock": ["--in-service"],

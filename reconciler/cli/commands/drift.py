@@ -19,7 +19,7 @@ def command() -> None:
     Changes in the manifests are not drift; `reconciler plan` shows them. A second live entity for a
     declared or recorded one is drift, whoever created it.
 
-    Reads settings, manifests, the store and the service; writes FILE with --report.
+    Reads settings, manifests, the store and the service; writes nothing, but FILE of --report.
 
     Exit codes: 0 no drift, 1 failed, 2 drift found, 3 input invalid.
 

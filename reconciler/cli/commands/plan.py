@@ -35,6 +35,6 @@ def command() -> None:
     Examples:
         reconciler plan
         reconciler plan -o plan.json --only workspace:ops
-        reconciler plan -o plan.json --report markdown=plan.md --report junit=plan.xml
+        reconciler plan --report markdown=plan.md --report html=plan.html
         reconciler plan -o plan.age --recipients-file team.keys
     """

@@ -28,7 +28,7 @@ def command() -> None:
     Use --without-variables where secrets must not be, as in a pull request: manifests that take values
     from the environment are still checked. `plan` and `apply` need every value.
 
-    Reads settings, manifests and the files they name; writes FILE with --report.
+    Reads settings, manifests and the files they name; writes nothing, but FILE of --report.
 
     Exit codes: 0 no mistakes, 1 a report could not be written, 3 mistakes.
 
