@@ -12,9 +12,6 @@ from cli.hands import PLAIN, Project
 
 from reconciler.cli.commands.completion import SHELLS
 
-BIN = Path(sys.executable).parent
-ENVIRON = {**PLAIN, "PATH": f"{BIN}{os.pathsep}{PLAIN['PATH']}"}
-
 # What bash does when somebody presses the tab key: words, the number of the one at the cursor, the function.
 TAB = """\
 eval "$(reconciler completion bash)"
@@ -27,10 +24,14 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 def tab(folder: Path, *words: str) -> list[str]:
     """Return what bash offers for the last of these words."""
+    commands = folder.parent / "commands"
+    commands.mkdir(exist_ok=True)
+    (commands / "reconciler").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler "$@"\n')
+    (commands / "reconciler").chmod(0o755)
     done = subprocess.run(
         ["bash", "--norc", "-c", TAB, "bash", "reconciler", *words],
         cwd=folder,
-        env=ENVIRON,
+        env={**PLAIN, "PATH": f"{commands}{os.pathsep}{PLAIN['PATH']}"},
         capture_output=True,
         text=True,
         check=True,

@@ -22,6 +22,7 @@ COMMANDS = (
     "tests/cli/test_apply.py",
     "tests/cli/test_bulk.py",
     "tests/cli/test_claims.py",
+    "tests/cli/test_completion.py",
     "tests/cli/test_doctor.py",
     "tests/cli/test_messages.py",
     "tests/cli/test_output.py",
