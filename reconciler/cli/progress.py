@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 from reconciler.cli.streams import Bars
 from reconciler.live.told import Reached
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text
 
@@ -65,7 +66,7 @@ class Watch(logging.Handler, Bars):
             lists = self._reached.values()
             done = sum(one.rows for one in lists)
             total = None if any(one.total is None for one in lists) else sum(one.total or 0 for one in lists)
-            kinds = sorted({f"{one.scope.kind}s" for one in lists})
+            kinds = sorted({KINDS[one.scope.kind].plural for one in lists})
             things = " and ".join(kinds) if len(kinds) < 3 else "entities"  # noqa: PLR2004 - a line is short
         return ProgressLine(self._what, done, total, things, self._calls, self._clock() - self._began)
 

@@ -5,6 +5,8 @@ Belongs here: the words and the estimate. Not here: counting, clocks, and when i
 
 from msgspec import Struct
 
+from reconciler.report.lines import count
+
 _least_s = 5.0  # before that, a few calls say little about the time that is left
 _minute_s = 60
 
@@ -45,7 +47,7 @@ def _share(one: ProgressLine) -> str:
 def _calls(one: ProgressLine) -> str:
     if not one.calls:
         return ""
-    said = f"{one.calls:,} {'call' if one.calls == 1 else 'calls'}"
+    said = count(one.calls, "call")
     return f"{said}, {one.calls / one.seconds:.1f} a second" if one.seconds >= 1 else said
 
 

@@ -28,7 +28,7 @@ class Topic(NamedTuple):
 
 def explain(*, arguments: Sequence[str], as_json: bool, **given: Any) -> int:
     """Explain every argument; all of them name things of one topic."""
-    topics = {_topic(argument).plural: _topic(argument) for argument in arguments}
+    topics = {topic.plural: topic for topic in map(_topic, arguments)}
     if len(topics) > 1:
         raise click.UsageError(f"give {' or '.join(topics)}, not both at once.")
     (topic,) = topics.values()

@@ -1,10 +1,10 @@
 """What formatting changes, as a unified diff for people. What may be a secret is not in it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches, unified_diff
 
-from reconciler.manifest.formatted.source import parsed
+from reconciler.manifest.formatted.source import parsed, with_newlines
 from reconciler.parsing.paths import secret_keys
 
 _REFERENCE = re.compile(r"[\"']?\$\{env:[A-Z0-9_]+\}[\"']?", re.ASCII | re.IGNORECASE)
@@ -20,11 +20,13 @@ def difference(file: str, before: bytes, after: bytes) -> Iterator[str]:
 
 def _lines(data: bytes) -> list[str]:
     """Return the lines of a manifest that can be read; the values of secret fields are not shown."""
-    text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    written = {entry.key.value for entry in parsed(text).entries if entry.key is not None}
-    keys = {key for key in written if _may_hold_a_secret(key)}
+    text = with_newlines(data.decode("utf-8-sig"))
+    entries = parsed(text).entries
+    secrets = {name.lower() for name in secret_keys()}
+    written = {entry.key.value for entry in entries if entry.key is not None}
+    keys = {key for key in written if _may_hold_a_secret(key, secrets)}
     parts, at = [], 0
-    for entry in parsed(text).entries:
+    for entry in entries:
         if entry.key is None or entry.key.value not in keys or entry.value.start < at:
             continue
         start, end = entry.value.start, entry.value.end
@@ -34,7 +36,6 @@ def _lines(data: bytes) -> list[str]:
     return "".join([*parts, text[at:]]).splitlines()
 
 
-def _may_hold_a_secret(key: str) -> bool:
-    """Whether a key is that of a secret field, or looks like a misspelt one."""
-    lowered = {name.lower() for name in secret_keys()}
-    return bool(get_close_matches(key.lower(), lowered, n=1, cutoff=0.8))
+def _may_hold_a_secret(key: str, secrets: Collection[str]) -> bool:
+    """Whether a key is that of a secret field, or looks like a misspelt one; `secrets` in lower case."""
+    return bool(get_close_matches(key.lower(), secrets, n=1, cutoff=0.8))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from reconciler.errors import Problem
 from reconciler.manifest.entries import Steps, entry_subject
 from reconciler.manifest.formatted.order import rank_at
-from reconciler.manifest.formatted.source import parsed
+from reconciler.manifest.formatted.source import parsed, with_newlines
 from reconciler.manifest.formatted.writer import written
 from reconciler.parsing.tree import Tree, read_tree
 
@@ -40,7 +40,7 @@ def formatted(data: bytes, file: str) -> Formatted:
         return Formatted(data, (Problem(file, 1, 1, what, "name manifests, or the folder that holds them"),))
     text = data.decode("utf-8-sig")
     first, found, _ = text.partition("\n")
-    source = parsed(text.replace("\r\n", "\n").replace("\r", "\n"))
+    source = parsed(with_newlines(text))
     made = written(source)
     after = (made.replace("\n", "\r\n") if found and first.endswith("\r") else made).encode()
     if after == data:

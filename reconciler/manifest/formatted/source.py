@@ -69,6 +69,11 @@ class Layout:
     before: list[str] = field(default_factory=list)
 
 
+def with_newlines(text: str) -> str:
+    """Return a text whose line ends are one character each, as `parsed` takes it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def parsed(text: str) -> Layout:
     """Return the parts of a text with line ends of one character, comments attached to their entries."""
     reading = _Reading(text)
