@@ -12,7 +12,7 @@ import re
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from reconciler.report.lines import Line, line, width
+from reconciler.report.lines import Line, cut, line, width
 
 MASK = "..."
 _LEAST = 20  # columns of the file that are shown beside the number, however narrow the screen
@@ -89,11 +89,10 @@ def _window(shown: ShownLine, most: int) -> tuple[int, int, str]:
     if width(text) <= most:
         return start, end, text
     first = max(0, min(start, end - most // 2) - most // 4) if start > most // 2 else 0
-    kept = text[first:]
-    while width(kept) > most - 2:
-        kept = kept[:-1]
+    whole = text[first:]
+    part = cut(whole, most - 1)
+    kept, back = (whole, "") if part == whole else (part[:-1], "…")
     front = "…" if first else ""
-    back = "…" if first + len(kept) < len(text) else ""
     start = min(max(start - first, 0), len(kept))
     end = min(max(end - first, start), len(kept))
     return start + len(front), end + len(front), front + kept + back
