@@ -1,4 +1,4 @@
-"""What a shell may offer for an option or an argument: files, environments, workspaces, addresses.
+"""What a shell may offer for an option or an argument: files, environments, workspaces, addresses, codes.
 
 Read offline from the settings and manifests that are there; no secret is read. Whatever cannot be read offers
 nothing: a prompt is no place for an error. A name that a shell might take for anything but a word is not
@@ -20,6 +20,7 @@ from reconciler.manifest.entries import entries, sections
 from reconciler.manifest.schema import schemas
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.model import address
+from reconciler.model.codes.table import CODES
 from reconciler.parsing.tree import read_tree
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,299}", re.ASCII)
@@ -58,6 +59,13 @@ def addresses(ctx: click.Context, _parameter: click.Parameter, incomplete: str) 
         return _words(_declared(ctx), incomplete)
     except (ReconcilerError, OSError):
         return []
+
+
+def topics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return what `explain` knows: addresses, and codes once a word begins like one."""
+    # Unasked, a hundred codes would hide the few addresses.
+    codes = _words(CODES, incomplete.upper()) if incomplete else []
+    return [*addresses(ctx, parameter, incomplete), *codes]
 
 
 def _section(ctx: click.Context, name: str) -> Iterable[str]:

@@ -13,8 +13,9 @@ SHELLS = ("bash", "zsh", "fish")
 def command() -> None:
     """Print the script that completes `reconciler` in bash (4.4 or newer), zsh or fish.
 
-    Completes commands, options and their choices, files, environments and workspaces of the settings, and
-    addresses of manifests up to 2 MiB, rosters left out. Everything is read offline, and no secret is.
+    Completes commands, options and their choices, files, environments and workspaces of the settings,
+    addresses of manifests up to 2 MiB, rosters left out, and codes. Everything is read offline, and no
+    secret is.
 
     Writes nothing. To install it, send the output to where your shell looks for it, and open a new shell:
 

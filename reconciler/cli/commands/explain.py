@@ -3,11 +3,13 @@
 import click
 
 from reconciler.cli import options
-from reconciler.cli.dispatch import runs
+from reconciler.cli.dispatch import Completes, runs
 
 
 @click.command()
-@click.argument("arguments", metavar="ADDRESS|CODE...", nargs=-1, required=True)
+@click.argument(
+    "arguments", metavar="ADDRESS|CODE...", nargs=-1, required=True, shell_complete=Completes("topics")
+)
 @click.option("--offline", is_flag=True, help="Ask the manifests and the store alone; call nobody.")
 @options.settings_options
 @options.selection_options
