@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from measure import SECRETS, sandbox
+from processes import SECRETS
+from service import sandbox
 
 LATENCY = ("--latency-ms", "20")
 SETTINGS = """\

@@ -1,6 +1,6 @@
 """What passwords cost a plan: processor time of whole processes, for people with a password each.
 
-    .venv/bin/python bench/passwords.py [N]        default: 2000
+    .venv/bin/python bench/passwords.py [N]        default: 2000; at most 9999, which one file holds
 
 A sandbox holds N contacts; one apply sends every one of them another password. Then `reconciler plan`:
 
@@ -12,20 +12,22 @@ A sandbox holds N contacts; one apply sends every one of them another password. 
 The numbers are written to stdout and nowhere else.
 """
 
+import json
 import sqlite3
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-from measure import project, run, sandbox
+from cases import project
+from processes import Measured, reconciler
+from service import sandbox
 
 
 def declare(folder: Path, *, changed: int = 0) -> None:
     """Give everybody in the manifest a password; the first so many get another one."""
-    path = folder / "manifests" / "people.yaml"
+    path = folder / "manifests" / "people-0.yaml"
     head, *entries = path.read_text(encoding="utf-8").split("    firstName:")
     text = [head]
     for number, entry in enumerate(entries):
@@ -34,28 +36,31 @@ def declare(folder: Path, *, changed: int = 0) -> None:
     path.write_text("".join(text), encoding="utf-8")
 
 
-def cases(count: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def planned(folder: Path) -> Measured:
+    """Run a plan whose JSON can be read."""
+    return reconciler(folder, "plan", "--format", "json")
+
+
+def cases(count: int) -> Iterator[tuple[str, Measured]]:
     """Yield each case with what its plan took."""
     with sandbox(count) as base_url, project(count, "yaml", base_url) as folder:
-        manifest = folder / "manifests" / "people.yaml"
+        manifest = folder / "manifests" / "people-0.yaml"
         plain = manifest.read_text(encoding="utf-8")
-        run(folder, "apply", "--yes")
-        yield "none", run(folder, "plan")
+        reconciler(folder, "apply", "--yes")
+        yield "none", planned(folder)
         declare(folder)
-        run(folder, "apply", "--yes", "--allow-updates", str(count))
-        time.sleep(
-            3
-        )  # a time of change counts when it is two seconds old: until then everybody is read again
-        run(folder, "apply", "--yes")
-        yield "nothing", run(folder, "plan")
+        reconciler(folder, "apply", "--yes", "--allow-updates", str(count))
+        time.sleep(3)  # a time of change counts when it is two seconds old: until then all are read again
+        reconciler(folder, "apply", "--yes")
+        yield "nothing", planned(folder)
         manifest.write_text(plain, encoding="utf-8")
         declare(folder, changed=1)
-        yield "one", run(folder, "plan")
+        yield "one", planned(folder)
         manifest.write_text(plain, encoding="utf-8")
         declare(folder)
         with closing(sqlite3.connect(folder / ".reconciler" / "store.db")) as connection, connection:
             connection.execute("DELETE FROM proofs")
-        yield "no proofs", run(folder, "plan")
+        yield "no proofs", planned(folder)
 
 
 def main() -> None:
@@ -63,8 +68,8 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     print("| contacts | case | changes | seconds | CPU s |\n|---|---|---|---|---|")
     for case, result in cases(count):
-        changes = len(result["output"]["plan"]["changes"])
-        print(f"| {count} | {case} | {changes} | {result['wall_s']} | {result['cpu_s']} |", flush=True)
+        changes = len(json.loads(result.output)["plan"]["changes"])
+        print(f"| {count} | {case} | {changes} | {result.wall_s:.2f} | {result.cpu_s:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

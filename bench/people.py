@@ -1,0 +1,66 @@
+"""The data of every measurement: invented people, the same ones in every run and for every program.
+
+The nth person is always the same. What somebody edits is said by number, so that every program is given the
+same edit.
+"""
+
+import csv
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from reconciler.sandbox.collections.people import invented
+
+PLAIN = (
+    "firstName",
+    "lastName",
+    "workEmailAddress1",
+    "workMobilePhone1",
+    "workCountry",
+    "jobTitle",
+    "department",
+)
+SPLIT_FROM = 10_000  # people; from here on there are ten files, for one of 100,000 would be refused (10 MiB)
+FILES = 10
+
+
+def people(count: int, *, edited: Collection[int] = ()) -> Iterator[dict[str, str]]:
+    """Yield flat rows of texts: the fields of PLAIN, and employeeId. Those `edited` have another job."""
+    for number, contact in enumerate(invented(count, after=0)):
+        row = {**{key: str(contact.fields[key]) for key in PLAIN}, "employeeId": str(1000 + number)}
+        yield {**row, "jobTitle": "Coordinator"} if number in edited else row
+
+
+def one_in_a_hundred(count: int) -> range:
+    """Return the numbers of the people that an edit is about, spread over all files."""
+    return range(0, count, 100)
+
+
+def write_yaml(folder: Path, count: int, *, edited: Collection[int] = ()) -> None:
+    """Write manifests with an entry for each: one file, or ten where there are many."""
+    files = FILES if count >= SPLIT_FROM else 1
+    rows = people(count, edited=edited)
+    for part in range(files):
+        with (folder / f"people-{part}.yaml").open("w", encoding="utf-8") as file:
+            file.write("version: 1\nworkspace: default\ncontacts:\n")
+            for _ in range(count * part // files, count * (part + 1) // files):
+                row = next(rows)
+                file.write(f"  e{row['employeeId']}:\n")
+                file.writelines(f'    {key}: "{row[key]}"\n' for key in PLAIN)
+                file.write(f'    custom: {{employeeId: "{row["employeeId"]}"}}\n')
+
+
+def write_roster(folder: Path, count: int, *, edited: Collection[int] = ()) -> None:
+    """Write one roster with a row for each, and the manifest that reads it."""
+    with (folder / "people.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*PLAIN, "employeeId"])
+        writer.writeheader()
+        writer.writerows(people(count, edited=edited))
+    fields = "".join(f'      {key}: "{{{key}}}"\n' for key in PLAIN)
+    (folder / "people.yaml").write_text(
+        "version: 1\nworkspace: default\nrosters:\n- file: people.csv\n"
+        f'  name: "e{{employeeId}}"\n  contacts:\n{fields}      custom: {{employeeId: "{{employeeId}}"}}\n',
+        encoding="utf-8",
+    )
+
+
+FORMS = {"yaml": write_yaml, "roster": write_roster}
