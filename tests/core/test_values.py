@@ -137,7 +137,7 @@ def test_the_settings_may_say_in_which_country_national_numbers_are_read() -> No
     assert "(from checks.region)" in str(told)
 
 
-def test_the_quick_look_says_yes_only_where_the_library_does() -> None:
+def test_the_quick_look_says_yes_only_where_the_long_one_finds_nothing() -> None:
     """It saves nine tenths of the time; a number that it lets pass wrongly would never be looked at."""
     chance, plans, quick = random.Random(1), phones.Plans(), 0
     samples = []
@@ -152,12 +152,16 @@ def test_the_quick_look_says_yes_only_where_the_library_does() -> None:
         for text in samples[-41:]:
             rest = text[1 + len(str(example.country_code)) :]
             if plans.assigned(f"0{rest}", region):
-                assert phonenumbers.is_valid_number(phonenumbers.parse(f"0{rest}", region)), (rest, region)
-    for text in samples:
+                found = phones.check(f"0{rest}", area="", region=region, region_from="workCountry")
+                assert found is None, (rest, region)
+    fiction = ["+447700900123", "+441632960999", "+442079460000", "+44 (808) 1570 123"]
+    for text in [*samples, *fiction]:
         if plans.assigned(text):
             quick += 1
-            assert phonenumbers.is_valid_number(phonenumbers.parse(text)), text
+            assert phones.check(text, area="", region="", region_from="") is None, text
     assert quick > 800
+    assert all(map(plans.assigned, fiction))
+    assert plans.assigned("07700 900123", "GB")
     assert not any(map(plans.assigned, ("+99912345678", "+614915701560", "61491570156", "+61-", "+1", "")))
     assert plans.assigned("+61 491 570 156")
     assert plans.assigned("(03) 5550-1234", "AU")

@@ -32,7 +32,7 @@ _FORM = "write it with + and the country code, such as +61491570156"
 class Plans:
     """Knows plain numbers (+, country code, digits) that are assigned, without taking them apart.
 
-    Parsing a number costs twenty times as much. `assigned` says yes only where the library would; what it
+    Parsing a number costs twenty times as much. `assigned` says yes only where `check` finds nothing; what it
     does not say yes to is for `check`.
     """
 
@@ -53,6 +53,8 @@ class Plans:
             text = self._codes[region] + text[1:]
         if not _PLAIN.fullmatch(text):
             return False
+        if _FICTION.fullmatch(text):
+            return True
         head = text[1:4]
         if head not in self._known:
             self._known[head] = _plan(head)
