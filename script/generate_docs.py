@@ -103,9 +103,10 @@ def _exit_codes() -> str:
 
 def _errors() -> str:
     head = (
-        "With `--format json` an error is `{outcome, exit_code, code, error: {kind, message, next},\n"
-        "problems}`. What the codes mean stands in [errors](errors.md), and `kind` is one of these. Each is\n"
-        "one thing that the reader does next; those below another are kinds of it."
+        "With `--format json` an error is `{version, outcome, exit_code, code, error: {kind, message,\n"
+        "next}, problems}` (schema `output/error`). What the codes mean stands in [errors](errors.md), and\n"
+        "`kind` is one of these. Each is one thing that the reader does next; those below another are\n"
+        "kinds of it."
     )
     rows = [
         f"| {'&ensp;' * 2 * depth}`{kind.__name__}` | {kind.exit_code} | {_about(kind)} |"

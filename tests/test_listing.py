@@ -22,9 +22,9 @@ from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls
 from reconciler.model.kinds import KINDS, Kind
+from reconciler.model.outcomes import REPORT_VERSION
 from reconciler.model.plans import Options
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
-from reconciler.report.json import REPORT_VERSION
 from reconciler.report.lines import plain
 from reconciler.report.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
 from reconciler.report.messages import report_json

@@ -25,6 +25,7 @@ from reconciler.errors import (
 )
 from reconciler.model.codes.errors import CLASSES
 from reconciler.model.codes.table import code_of_error, code_of_problem
+from reconciler.model.outcomes import REPORT_VERSION
 from reconciler.report.lines import Line, line, sentence
 
 usage_code = CLASSES["UsageError"].code
@@ -56,7 +57,7 @@ def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]
 
 
 def error_json(error: ReconcilerError) -> str:
-    """`{"outcome", "exit_code", "code", "error", "problems"}`: the form of every error with --format json.
+    """Return the form of every error with --format json (schemas/output/error.schema.json).
 
     `code` is that of model/codes; each problem has one of its own, and the service's stands in `error`.
     Where there are more than 1,000 problems, `more` says how many are left out.
@@ -94,6 +95,7 @@ def _encoded(
     outcome: str, exit_code: int, code: str, about: Mapping[str, Any], problems: tuple[Problem, ...]
 ) -> str:
     whole: dict[str, Any] = {
+        "version": REPORT_VERSION,
         "outcome": outcome,
         "exit_code": exit_code,
         "code": code,

@@ -32,6 +32,7 @@ last_words_s = 0.4  # seconds for words and traces: a pipe that nobody reads tak
 STOPPED = b"stopped before anything was written.\n  next: run it again\n"
 STOPPED_JSON = b"""\
 {
+  "version": 1,
   "outcome": "interrupted",
   "exit_code": 130,
   "code": "E043",

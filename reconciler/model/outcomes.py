@@ -93,6 +93,8 @@ class Run(Struct, frozen=True):
         return sum(1 for outcome in self.outcomes if outcome.result == result)
 
 
+REPORT_VERSION = 1  # of every JSON document that says how a command ended
+
 # The one table of exit codes and their word (docs/planning.md).
 WORDS = {
     0: "done",

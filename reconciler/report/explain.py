@@ -18,6 +18,8 @@ from reconciler.report.lines import BLANK, Line, Style, line, pad, sentence, wid
 from reconciler.report.values import Shown, pair, shown
 
 _label = 10  # columns of the words before a place, an id or a value
+# Null in JSON where an entity has none.
+NULLABLE = ("planned", "place", "remote_id", "found_by", "recorded_as", "adopted")
 _path_max = 32  # columns; a longer path pushes its own row to the right and no other
 
 # Why a field is written or left, in the words of the plan and what they mean.
@@ -66,11 +68,10 @@ def explain_lines(found: Sequence[Explanation]) -> tuple[Line, ...]:
 
 def explain_values(found: Sequence[Explanation]) -> dict[str, Any]:
     """Return the same for the JSON form; what an entity has not is null."""
-    absent = ("planned", "place", "remote_id", "found_by", "recorded_as", "adopted")
     values = [structs.asdict(one) for one in found]
     return {
         "explanations": [
-            {name: None if name in absent and not value else value for name, value in one.items()}
+            {name: None if name in NULLABLE and not value else value for name, value in one.items()}
             for one in values
         ]
     }

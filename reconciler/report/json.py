@@ -15,13 +15,13 @@ from reconciler.core.recover import Standing
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import WORDS, Run
+from reconciler.model.outcomes import REPORT_VERSION, WORDS, Run
 from reconciler.model.plans import Plan, Verdict
 from reconciler.report.inert import is_hidden
 from reconciler.report.unfinished import standing_json
 
-REPORT_VERSION = 1
-_OF_THE_MOMENT = {"unmanaged", "calls", "calls_avoided"}  # core/seal.py: not kept
+OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/seal.py: not kept
+NOT_SHOWN = frozenset({"salt"})  # of a plan: with it the masks of secrets could be tried out
 
 
 def plan_json(
@@ -38,22 +38,21 @@ def plan_json(
     The plan is as in its file but for `salt`: without it the masks of secrets cannot be tried out
     against guesses, and reports travel further than plan files do.
     """
-    shown = structs.asdict(plan)
-    del shown["salt"]
+    shown = {name: value for name, value in structs.asdict(plan).items() if name not in NOT_SHOWN}
     return _document(
         exit_code,
         {
             "plan": shown,
-            "counts": _counts(plan),
+            "counts": counts(plan),
             "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
             **(standing_json(standing) if standing else {}),
         },
     )
 
 
-def _counts(plan: Plan) -> dict[str, int]:
+def counts(plan: Plan) -> dict[str, int]:
     """Count what the plan holds. Of strangers and calls a plan from a file says nothing."""
-    counts = {
+    numbers = {
         **{f"{word}s": plan.count(word) for word in ("create", "update", "delete")},
         "unchanged": sum(plan.unchanged.values()),
         "adopted": len(plan.adoptions),
@@ -67,7 +66,7 @@ def _counts(plan: Plan) -> dict[str, int]:
         "calls": sum(read.calls for read in plan.reads),
         "calls_avoided": sum(read.avoided for read in plan.reads),
     }
-    return counts if plan.counted else {name: counts[name] for name in counts.keys() - _OF_THE_MOMENT}
+    return numbers if plan.counted else {name: numbers[name] for name in numbers.keys() - OF_THE_MOMENT}
 
 
 def run_json(run: Run) -> str:

@@ -26,6 +26,7 @@ _name_max = 60  # columns of a name on a screen; CSV and JSON have all of it
 # wide forms are read so too in some languages. Behind an apostrophe it is text.
 _FORMULA = re.compile(r"(\A|;)(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
+NULLABLE = ("address", "remote_id", "place", "planned")  # null in JSON where an entity has none
 COLUMNS = ("state", "address", "kind", "workspace", "remote_id", "name", "declared", "planned")
 
 
@@ -49,12 +50,11 @@ def listing_lines(found: Inventory, shown: Sequence[Listed]) -> tuple[Line, ...]
 
 def listing_values(found: Inventory, shown: Sequence[Listed]) -> dict[str, Any]:
     """Return the same for the JSON form; what an entity has not is null."""
-    absent = ("address", "remote_id", "place", "planned")
     entities = []
     for one in shown:
         values = structs.asdict(one)
         entities.append(
-            {name: None if name in absent and not value else value for name, value in values.items()}
+            {name: None if name in NULLABLE and not value else value for name, value in values.items()}
         )
     return {
         "entities": entities,

@@ -20,10 +20,9 @@ from reconciler.model.messaging.messages import (
     Sent,
     StatusCount,
 )
-from reconciler.model.outcomes import WORDS
+from reconciler.model.outcomes import REPORT_VERSION, WORDS
 from reconciler.model.plans import Workspace
 from reconciler.report.inert import inert, is_hidden
-from reconciler.report.json import REPORT_VERSION
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
 from reconciler.report.tables import table
 

@@ -284,6 +284,7 @@ def shown(error: ReconcilerError) -> str:
         (
             InputError("no.", next="yes", problems=(Problem("a", 1, 2, "w", "n"),)),
             {
+                "version": 1,
                 "outcome": "invalid",
                 "exit_code": 3,
                 "code": "E001",
@@ -294,6 +295,7 @@ def shown(error: ReconcilerError) -> str:
         (
             Rejected("no.", method="PUT", path="/contacts/1", status=422, code="X"),
             {
+                "version": 1,
                 "outcome": "failed",
                 "exit_code": 1,
                 "code": "E029",
@@ -312,6 +314,7 @@ def shown(error: ReconcilerError) -> str:
         (
             UnsafePlan("no.", reasons=("r",)),
             {
+                "version": 1,
                 "outcome": "refused",
                 "exit_code": 7,
                 "code": "E012",

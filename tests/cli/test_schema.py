@@ -22,7 +22,7 @@ def test_schemas_are_listed_and_printed(run: Run) -> None:
     as_json = msgspec.json.decode(run("schema", "--format", "json").stdout)
 
     assert {"common", "manifest", "settings"} <= set(listed)
-    assert as_json == {"outcome": "done", "exit_code": 0, "schemas": listed}
+    assert as_json == {"version": 1, "outcome": "done", "exit_code": 0, "schemas": listed}
     shipped = Path(__file__).parents[2] / "schemas" / "settings.schema.json"
     assert run("schema", "settings").stdout == shipped.read_text()
 

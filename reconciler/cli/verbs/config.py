@@ -10,6 +10,7 @@ from reconciler.cli import output
 from reconciler.cli.settings.credentials import SecretRefused, source_of
 from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.cli.settings.values import Layers, Value
+from reconciler.model.outcomes import REPORT_VERSION
 from reconciler.service.http.proxies import shown as shown_proxy
 from reconciler.store.engines.urls import shown as shown_store
 
@@ -91,5 +92,5 @@ def _plain(value: Any) -> str:
 
 def _as_json(rows: Sequence[Row]) -> str:
     settings = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
-    shown = {"outcome": "done", "exit_code": 0, "settings": settings}
+    shown = {"version": REPORT_VERSION, "outcome": "done", "exit_code": 0, "settings": settings}
     return msgspec.json.format(msgspec.json.encode(shown), indent=2).decode()

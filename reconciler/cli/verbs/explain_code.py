@@ -8,9 +8,9 @@ from reconciler.cli import output
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes.code import Code
 from reconciler.model.codes.table import CODES, near
-from reconciler.model.encoding import encode
 from reconciler.report.codes import code_lines, code_value
 from reconciler.report.lines import BLANK
+from reconciler.report.messages import report_json
 
 _CODE = re.compile(r"\[?([A-Za-z][0-9]{1,3})\]?")  # as it is printed, brackets too
 
@@ -24,8 +24,7 @@ def explain_codes(texts: Sequence[str], *, as_json: bool, given: Mapping[str, An
     """Show what codes mean, with examples. Raises UnknownAddress for one that there is not."""
     found = [_found(text) for text in texts]
     if as_json:
-        about = {"version": 1, "codes": [code_value(one) for one in found]}
-        output.json(encode(about, indent=2).decode())
+        output.json(report_json({"codes": [code_value(one) for one in found]}))
         return 0
     for number, one in enumerate(found):
         output.lines((*((BLANK,) if number else ()), *code_lines(one)))

@@ -3,12 +3,11 @@
 import json
 import os
 
-import msgspec
-
 from reconciler.cli import output
 from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.errors import InputError
 from reconciler.manifest.schema import schemas
+from reconciler.report.messages import report_json
 
 
 def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
@@ -22,8 +21,7 @@ def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
             raise InputError(f"there is no schema {name!r}.", next=f"name one of {', '.join(names)}")
         output.document(schemas.read_text(name) if config is None else _of_project(name, config))
     elif as_json:
-        shown = {"outcome": "done", "exit_code": 0, "schemas": names}
-        output.json(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
+        output.json(report_json({"schemas": names}))
     else:
         output.data("\n".join(names))
     return 0

@@ -15,6 +15,7 @@ from reconciler.manifest.schema.parts import with_kinds
 from reconciler.model.kinds import BUILT_IN, KINDS
 
 _SUFFIX = ".schema.json"
+OUTPUT = "output/"  # the folder of what commands print
 # The files carry no $id, so that editors resolve "common.schema.json" beside them; in here it
 # resolves against this base, which no network knows (RFC 2606).
 BASE = "https://reconciler.invalid/schemas/"
@@ -23,9 +24,11 @@ Extras = Mapping[str, Sequence[str]]
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all shipped schemas, sorted: `common`, `manifest` and so on."""
-    found = (entry.name for entry in _folder().iterdir())
-    return tuple(sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX)))
+    """Return the names of all shipped schemas, sorted: `common`, `manifest` and so on.
+
+    `output/list` is that of what `list --format json` prints.
+    """
+    return tuple(sorted((*_in(_folder()), *(f"{OUTPUT}{name}" for name in _in(_folder() / OUTPUT)))))
 
 
 def read_text(name: str) -> str:
@@ -53,13 +56,21 @@ def read_schema(name: str, extras: Extras | None = None) -> dict[str, Any]:
 
 
 def resources() -> dict[str, dict[str, Any]]:
-    """Return every shipped schema by the address that its relative references resolve to."""
-    return {f"{BASE}{name}{_SUFFIX}": read_schema(name) for name in names()}
+    """Return every schema that others refer to, by the address that their relative references resolve to.
+
+    Nothing refers to those of outputs, and no command judges what it prints.
+    """
+    return {address(name): read_schema(name) for name in _in(_folder())}
 
 
 def address(name: str) -> str:
     """Return the address of a schema in `resources()`."""
     return f"{BASE}{name}{_SUFFIX}"
+
+
+def _in(folder: Traversable) -> tuple[str, ...]:
+    found = (entry.name for entry in folder.iterdir())
+    return tuple(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
 
 
 @cache

@@ -1,0 +1,115 @@
+"""Parts of JSON documents that are no values of the model: what `report/` puts together itself."""
+
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+from msgspec import Struct, defstruct
+
+from reconciler.core.ticket import Ticket
+from reconciler.model.address import Address
+from reconciler.model.codes.table import OTHER
+from reconciler.model.documents import Scalar
+from reconciler.model.messaging.messages import Callback, CallbackAuth
+from reconciler.report.codes import code_value
+from reconciler.report.messages import callback_values
+
+
+def _shown(name: str, about: str, parts: Mapping[str, Any]) -> Any:
+    return defstruct(name, list(parts.items()), namespace={"__doc__": about})
+
+
+_callback = get_type_hints(Callback) | {"auth": get_type_hints(CallbackAuth)["type"] | None}
+CallbackShown = _shown(
+    "CallbackShown",
+    "A callback of the account, all but its key: `auth` is how the key travels, null where there is none.",
+    {name: _callback[name] for name in callback_values(Callback("", ""))},
+)
+TicketShown = _shown(
+    "TicketShown",
+    "A ticket of the lock in the service. `made` and `until` are ISO 8601 in UTC, by the service's clock.",
+    dict.fromkeys(Ticket.__struct_fields__, str),
+)
+CodeShown = _shown(
+    "CodeShown",
+    "A code, what it means, and its examples; empty where there is none.",
+    dict.fromkeys(code_value(OTHER), str),
+)
+
+
+class ExportedEntry(Struct):
+    """An entity that was written into a manifest, with the service's id."""
+
+    address: Address
+    id: str
+
+
+class LeftOut(Struct):
+    """What was not exported: of which entity, which field or null, why, and what can be done."""
+
+    reason: str
+    subject: str
+    field: str | None
+    what: str
+    next: str
+
+
+class Variable(Struct):
+    """A variable that is to be set: for which field of which entity; `allowed` by the settings already."""
+
+    name: str
+    address: Address
+    field: str
+    allowed: bool
+
+
+class Untold(Struct):
+    """A scope in which so many entities were not looked at."""
+
+    kind: str
+    workspace: str
+    entities: int
+
+
+class SettingRow(Struct):
+    """One setting, its value and what decided it. The value of a secret is the word (secret)."""
+
+    name: str
+    value: str | bool | int | float | list[str] | None
+    origin: str
+
+
+class HolderShown(Struct):
+    """Who holds the lock. Times are ISO 8601."""
+
+    id: str
+    holder: str
+    run: str
+    since: str
+    expires: str
+    counter: int
+
+
+class HolderNow(HolderShown):
+    """The same, with how old the lock is and how long its lease lasts, in seconds."""
+
+    age_s: int
+    lease_left_s: int
+
+
+class ContactShown(Struct):
+    """A contact: the service's id, our address or null, and those fields asked for that it has."""
+
+    contact_id: str
+    address: Address | None
+    fields: Mapping[str, Scalar]
+
+
+class UnfinishedRun(Struct):
+    """A run that did not finish, and how many of its changes ended, are in doubt, or were never sent."""
+
+    run: str
+    command: str
+    started_at: str
+    ended: int
+    in_doubt: int
+    never_sent: int | None

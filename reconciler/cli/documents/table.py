@@ -1,0 +1,272 @@
+"""The table of documents: what each command prints with `--format json`.
+
+Belongs here: one row for a command, and the types of its parts. Not here: how a schema is made of them
+(schema.py). What is in a value of the model stands there; a part says only what the value is here.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from reconciler.cli.documents.rows import (
+    CallbackShown,
+    CodeShown,
+    ContactShown,
+    ExportedEntry,
+    HolderNow,
+    HolderShown,
+    LeftOut,
+    SettingRow,
+    TicketShown,
+    Untold,
+    Variable,
+)
+from reconciler.cli.messages.following import End
+from reconciler.core.drifts import Drift
+from reconciler.core.listing import Listed, Unread
+from reconciler.errors import Problem
+from reconciler.model.address import Address
+from reconciler.model.audit import AuditEntry
+from reconciler.model.explanations import Explanation
+from reconciler.model.findings import CheckResult
+from reconciler.model.messaging.callback_edits import FieldEdit
+from reconciler.model.messaging.messages import (
+    CallbackCall,
+    Delivery,
+    MessageDetail,
+    MessageRow,
+    Response,
+    ResponseCount,
+    Sent,
+    StatusCount,
+)
+from reconciler.model.notices import Notice
+from reconciler.model.plans import Target, Workspace
+from reconciler.model.running import Running
+from reconciler.service.messaging.callbacks import CallStatus
+
+Shape = Mapping[str, tuple[Any, str]]  # by key: the type, and what it says
+
+
+class Document(NamedTuple):
+    """What a command prints: one of these shapes, behind `version`, `outcome` and `exit_code`."""
+
+    title: str
+    shapes: tuple[Shape, ...]
+    exits: tuple[int, ...] = (0,)
+
+
+# Commands whose document has a name that is not their own.
+SHARED: Mapping[str, str] = {
+    "apply": "run",
+    "adopt": "run",
+    "forget": "run",
+    "show": "output/plan",
+    "callbacks listen": "reply",
+    "callbacks inbox": "reply",
+}
+
+
+def schema_of(command: str) -> str:
+    """Return the name of the schema of what a command (`messages status`) prints; an error has its own."""
+    return SHARED.get(command, f"output/{command.replace(' ', '-')}")
+
+
+_DRY: Shape = {"dry_run": (Literal[True], "Nothing was sent.")}
+_REACH: Shape = {
+    "workspace": (str, "The alias of the workspace."),
+    "recipients": (int, "How many people it reaches."),
+}
+_WHEN: Shape = {"scheduled": (str, "When it is sent, ISO 8601 in UTC; empty: at once.")}
+_SENT: Shape = {"sent": (Sent, "What the service accepted.")}
+_STATUS: Shape = {"status": (tuple[StatusCount, ...], "How many recipients are in which state.")}
+_RESPONSES: Shape = {"responses": (tuple[ResponseCount, ...], "How many recipients answered in which way.")}
+_ANSWERS: Shape = {"answers": (tuple[Response, ...], "What each recipient answered.")}
+_FOLLOWED: Shape = {
+    "end": (End, "Why nobody looked any longer."),
+    "trouble": (str, "What the service answered instead, where it could not be asked; or empty."),
+}
+_CALLBACK: Shape = {"callback": (CallbackShown, "The callback as it is now.")}
+_CALLS: Shape = {"calls": (tuple[CallbackCall, ...], "Calls that the service made.")}
+_WRITTEN: Shape = {"written": (bool, "Whether anything was written.")}
+_STACK: Shape = {"stack": (str, "The stack of the settings.")}
+_HELD: Shape = {"held": (bool, "Whether the lock is held.")}
+_NOTICES: Shape = {"notices": (tuple[Notice, ...], "What a person should know beside that.")}
+
+DOCUMENTS: Mapping[str, Document] = {
+    "output/validate": Document(
+        "What is wrong with the input",
+        ({"problems": (tuple[Problem, ...], "Every mistake, in file order."), **_NOTICES},),
+        (0, 3),
+    ),
+    "output/drift": Document(
+        "What others changed",
+        (
+            {
+                "target": (Target, "Where it was looked."),
+                "created_at": (str, "When, ISO 8601 in UTC."),
+                "drifts": (tuple[Drift, ...], "What others changed, by address."),
+                "outside": (Mapping[str, int], "By scope, recorded entities of which no manifest speaks."),
+                **_NOTICES,
+            },
+        ),
+        (0, 2),
+    ),
+    "output/export": Document(
+        "What was exported",
+        (
+            {
+                "folder": (str, "Where the manifests were written."),
+                "added": (tuple[str, ...], "New files, below the folder."),
+                "grown": (tuple[str, ...], "Files that were added to."),
+                "entries": (tuple[ExportedEntry, ...], "What was written."),
+                "declared": (int, "How many entities were in manifests already."),
+                "left": (tuple[LeftOut, ...], "What was left out."),
+                "variables": (tuple[Variable, ...], "What is to be set before a plan."),
+                "untold": (tuple[Untold, ...], "What was not looked at."),
+                "calls": (int, "How many calls it took."),
+            },
+        ),
+    ),
+    "output/list": Document(
+        "Entities and whose they are",
+        (
+            {
+                "entities": (tuple[Listed, ...], "By kind, workspace, address and id."),
+                "unread": (tuple[Unread, ...], "What no manifest speaks of, and was not read."),
+                "incomplete": (tuple[str, ...], "Scopes of which somebody may be missing."),
+            },
+        ),
+    ),
+    "output/explain": Document(
+        "What is known of addresses, or what codes mean",
+        (
+            {"explanations": (tuple[Explanation, ...], "One for each address, in the order asked for.")},
+            {"codes": (tuple[CodeShown, ...], "One for each code, in the order asked for.")},
+        ),
+    ),
+    "output/init": Document(
+        "What a project begins with",
+        (
+            {
+                "written": (tuple[str, ...], "Files that were written."),
+                "kept": (tuple[str, ...], "Files that were there."),
+                "lacking": (tuple[str, ...], "Lines that a .gitignore of your own lacks."),
+                "edit": (tuple[str, ...], "Files with something to edit."),
+                "elsewhere": (bool, "Whether jobs were left out, because this is no root of a repository."),
+                "next": (tuple[str, ...], "The next commands."),
+            },
+        ),
+    ),
+    "output/config": Document(
+        "Every setting and where it comes from",
+        ({"settings": (tuple[SettingRow, ...], "In the order of the documentation.")},),
+    ),
+    "output/schema": Document(
+        "The shipped schemas",
+        ({"schemas": (tuple[str, ...], "Their names, sorted.")},),
+    ),
+    "output/doctor": Document(
+        "What was checked",
+        ({"checks": (tuple[CheckResult, ...], "In the order in which one rests on the other.")},),
+        (0, 1),
+    ),
+    "output/history": Document(
+        "The history, or whether it is whole",
+        (
+            {
+                "entries": (tuple[AuditEntry, ...], "As they are stored, the newest last."),
+                "head": (str, "Number and hash of the last entry; empty where there is none."),
+                "running": (Running | None, "The run that has not ended."),
+                "addresses": (Mapping[str, Address], "By the hash of an entity, its address if it is known."),
+            },
+            {
+                "entries": (int, "How many were checked."),
+                "head": (str, "Number and hash of the last one."),
+                "anchor": (str, "The head that they were held against; empty for none."),
+                "broken_at": (int, "The number of the first entry that does not fit; 0: none."),
+                "what": (str, "What is wrong there; empty where nothing is."),
+            },
+        ),
+        (0, 1),
+    ),
+    "output/lock": Document(
+        "Who holds the lock",
+        (
+            {
+                **_STACK,
+                **_HELD,
+                "gone": (bool, "Whether its process has ended."),
+                "holder": (HolderNow | None, "Who holds it."),
+                "running": (Running | None, "How far its run is."),
+            },
+            {**_STACK, **_HELD, "tickets": (tuple[TicketShown, ...], "The first one holds the lock.")},
+        ),
+    ),
+    "output/unlock": Document(
+        "Whose lock was taken away",
+        (
+            {**_STACK, "taken_from": (HolderShown | None, "Who held it; null: nobody.")},
+            {
+                **_STACK,
+                "id": (str, "The ticket that was named."),
+                "removed": (bool, "Whether it was there, and is not any more."),
+            },
+        ),
+    ),
+    "output/workspaces-list": Document(
+        "The workspaces of the account",
+        ({"workspaces": (tuple[Workspace, ...], "In the order of the service.")},),
+    ),
+    "output/contacts-search": Document(
+        "Contacts that were looked up",
+        (
+            {
+                "contacts": (tuple[ContactShown, ...], "In the order that was asked for."),
+                "more": (bool, "Whether the search ended at its limit."),
+                "trouble": (str, "Why somebody may be missing; or empty."),
+            },
+        ),
+    ),
+    "output/messages-send": Document(
+        "A message that was sent, or would be",
+        (
+            {**_DRY, **_REACH, **_WHEN, "to": (tuple[str, ...], "Addresses of ours, else as written.")},
+            {**_SENT, **_REACH, **_WHEN},
+            {**_SENT, **_REACH, **_WHEN, **_FOLLOWED, **_STATUS, **_RESPONSES, **_ANSWERS},
+        ),
+        (0, 1, 6, 130),
+    ),
+    "output/messages-bulk": Document(
+        "A message to the rows of a resource", ({**_DRY, **_REACH}, {**_SENT, **_REACH})
+    ),
+    "output/messages-list": Document(
+        "Messages", ({"messages": (tuple[MessageRow, ...], "The newest first.")},)
+    ),
+    "output/messages-show": Document("One message", ({"message": (MessageDetail, "All of it.")},)),
+    "output/messages-status": Document(
+        "What became of a message",
+        (
+            _STATUS,
+            {"deliveries": (tuple[Delivery, ...], "One for each channel that was used, by recipient.")},
+        ),
+    ),
+    "output/messages-responses": Document("Who answered a message", (_RESPONSES, _ANSWERS)),
+    "output/callbacks-list": Document(
+        "The callbacks of the account",
+        ({"callbacks": (tuple[CallbackShown, ...], "In the order of the service.")},),
+    ),
+    "output/callbacks-get": Document("One callback", (_CALLBACK,)),
+    "output/callbacks-calls": Document("Calls of a callback", (_CALLS,)),
+    "output/callbacks-create": Document("A callback that was made", (_CALLBACK,)),
+    "output/callbacks-update": Document(
+        "A callback that was changed, or would be",
+        ({**_CALLBACK, "changes": (tuple[FieldEdit, ...], "Field by field."), **_WRITTEN},),
+    ),
+    "output/callbacks-mark": Document(
+        "Calls whose status was set, or would be",
+        ({**_CALLS, "status": (CallStatus, "The status they get."), **_WRITTEN},),
+    ),
+    "output/callbacks-delete": Document(
+        "A callback that was deleted", ({"deleted": (str, "The service's id of it.")},)
+    ),
+}
