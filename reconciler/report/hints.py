@@ -1,13 +1,18 @@
 """The hint that a delete and a create of a plan may be one entity under a new name (core/lookalikes.py).
 
-For every form of a plan: the sentences here, lines of text below. Nothing is decided by them.
+For every form of a plan: the sentences here; below them lines of text, and values for JSON. Nothing is
+decided by them.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from msgspec import Struct
+
+from reconciler.core.lookalikes import lookalikes
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create
+from reconciler.model.plans import Plan
 from reconciler.report.lines import Line, line
 
 _WITH_META = (".yaml", ".yml", ".json")  # an entry in one of these may have a `meta:`; a row of a roster not
@@ -32,6 +37,25 @@ def rename_hint(alike: Mapping[Address, Address], change: Change) -> RenameHint 
     if not file.endswith(_WITH_META):
         step = "the rows of a roster cannot say so: keep the name, or declare it as an entry of a manifest"
     return RenameHint(f"looks like a rename of {other}, which is deleted", step)
+
+
+class Lookalike(Struct, frozen=True):
+    """A delete and a create that may be one entity under a new name; `next` is what to do where they are."""
+
+    deleted: Address
+    created: Address
+    next: str
+
+
+def lookalike_values(plan: Plan) -> tuple[Lookalike, ...]:
+    """Return the hints of a plan for the JSON form, by the address of the create."""
+    alike = lookalikes(plan)
+    found = [
+        Lookalike(alike[change.address], change.address, hint.next)
+        for change in plan.changes
+        if isinstance(change, Create) and (hint := rename_hint(alike, change))
+    ]
+    return tuple(sorted(found, key=lambda one: one.created))
 
 
 def hint_lines(alike: Mapping[Address, Address], change: Change) -> list[Line]:

@@ -17,6 +17,7 @@ from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import REPORT_VERSION, WORDS, Run
 from reconciler.model.plans import Plan, Verdict
+from reconciler.report.hints import lookalike_values
 from reconciler.report.inert import is_hidden
 from reconciler.report.unfinished import standing_json
 
@@ -30,7 +31,7 @@ def plan_json(
     exit_code: int,
     standing: Standing | None = None,
 ) -> str:
-    """Return the plan, its counts and the guard's verdict.
+    """Return the plan, its counts, the guard's verdict, and what looks like a rename.
 
     With `standing` also who writes right now, or null, and the runs that did not finish: `running` and
     `unfinished`. A plan from a file says nothing of that.
@@ -44,6 +45,7 @@ def plan_json(
         {
             "plan": shown,
             "counts": counts(plan),
+            "lookalikes": lookalike_values(plan),
             "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
             **(standing_json(standing) if standing else {}),
         },

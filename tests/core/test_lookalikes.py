@@ -1,5 +1,7 @@
 """A delete and a create that look like one entity: a hint beside both, and nothing is done about it."""
 
+import json
+
 import pytest
 from core.build import at
 from hypothesis import given
@@ -11,6 +13,7 @@ from reconciler.core.lookalikes import lookalikes
 from reconciler.model.changes import Change, Create, Delete
 from reconciler.model.documents import Fields
 from reconciler.model.plans import Plan, Verdict
+from reconciler.report.json import plan_json
 from reconciler.report.lines import plain
 from reconciler.report.text import plan_lines
 
@@ -118,3 +121,17 @@ def test_the_hint_says_what_to_write_and_where(place: str, step: str) -> None:
     assert "looks like a rename of contact/ops/jane-doe, which is deleted" in text
     assert "looks like contact/ops/jane-roe, which is created: see there" in text
     assert step in text
+
+
+def test_json_has_the_hint_beside_the_plan_and_not_in_it() -> None:
+    """A program that reviews plans can ask about it; the plan itself, and its fingerprint, say nothing."""
+    old, new = gone("contact/ops/jane-doe"), made("contact/ops/jane-roe", lastName="Roe")
+
+    shown = json.loads(plan_json(plan_of(old, new), Verdict(), 0))
+    row = json.loads(plan_json(plan_of(old, structs.replace(new, place="staff.csv:7")), Verdict(), 0))
+
+    step = f"if it is one: `meta: {{renamedFrom: jane-doe}}` at {PLACE}"
+    assert shown["lookalikes"] == [{"created": new.address, "deleted": old.address, "next": step}]
+    assert row["lookalikes"][0]["next"].startswith("the rows of a roster cannot say so")
+    assert "lookalikes" not in shown["plan"]
+    assert json.loads(plan_json(plan_of(new), Verdict(), 0))["lookalikes"] == []

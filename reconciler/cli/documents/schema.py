@@ -24,6 +24,7 @@ from reconciler.model.outcomes import REPORT_VERSION, WORDS
 from reconciler.model.plans import Options, Plan, Reason, Target
 from reconciler.model.running import Running
 from reconciler.report import explain, listing
+from reconciler.report.hints import Lookalike
 from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
 from reconciler.store.recorded import KindUnknown
 
@@ -140,8 +141,8 @@ def _head(*exits: int) -> Schema:
 def _plan() -> Schema:
     """A plan as it is shown: as in its file, but for what makes it one."""
     exits = (0, 2, 7)
-    kinds = [tuple[Reason, ...], Running | None, tuple[UnfinishedRun, ...]]
-    (reasons, running, unfinished), definitions = _of_types(kinds)
+    kinds = [tuple[Reason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]]
+    (reasons, running, unfinished, alike), definitions = _of_types(kinds)
     number = {"type": "integer", "minimum": 0}
     parts = {
         "plan": _object(
@@ -152,6 +153,7 @@ def _plan() -> Schema:
             }
         ),
         "counts": _object(dict.fromkeys(counts(_EMPTY), number), optional=tuple(OF_THE_MOMENT)),
+        "lookalikes": {"description": "What may be a rename. No fingerprint covers it.", **alike},
         "verdict": _object({"safe": {"type": "boolean"}, "reasons": reasons}),
         "running": {"description": "The run that writes right now.", **running},
         "unfinished": {"description": "The runs that did not finish.", **unfinished},
