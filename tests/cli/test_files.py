@@ -1,13 +1,23 @@
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypedDict
 
 import pytest
 
-from reconciler.cli.files.private import check_place, read_file, write_private
+from reconciler.cli.files import whole
+from reconciler.cli.files.whole import (
+    check_place,
+    make_folder,
+    read_file,
+    write_folder,
+    write_new,
+    write_over,
+    write_private,
+)
 from reconciler.errors import FileError
 
 
@@ -21,13 +31,25 @@ def refusal(path: Path) -> str:
     return f"{caught.value}\n  next: {caught.value.next}"
 
 
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, which tests have in a container."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
 class Way(TypedDict, total=False):
-    """Arguments of `write_private`: how the file is there before it is whole."""
+    """Arguments of a writer: how the file is there before it is whole."""
 
-    nameless: Callable[[Path], int | None]
+    nameless: Callable[[Path, int], int | None]
 
 
-def no_nameless(_folder: Path) -> None:
+def no_nameless(_folder: Path, _mode: int) -> None:
     """As on a system, or on a file system, that has no files without a name."""
 
 
@@ -206,6 +228,121 @@ def test_a_place_can_be_checked_before_anything_is_done(tmp_path: Path) -> None:
 
     assert names(tmp_path) == ["file", "folder", "pipe"]
     assert (tmp_path / "file").read_text() == "old"
+
+
+@WAYS
+def test_a_file_is_replaced_only_as_it_was_read(way: Way, tmp_path: Path) -> None:
+    """What a colleague saved meanwhile is worth more than what we made of the old one; rights stay."""
+    path = tmp_path / "ops.yaml"
+    path.write_text("old")
+    path.chmod(0o664)
+
+    write_over(path, b"old", b"new", **way)
+    with pytest.raises(FileError, match="somebody has changed it meanwhile"):
+        write_over(path, b"old", b"newer", **way)
+
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664
+    assert names(tmp_path) == ["ops.yaml"]
+
+
+@WAYS
+def test_a_full_disk_leaves_a_manifest_as_it_was(way: Way, tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text("old")
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(FileError, match=r"ops\.yaml: cannot be written: no space left on device"):
+        write_over(path, b"old", b"new", sync=full, **way)
+
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["ops.yaml"]
+
+
+def test_a_link_or_a_folder_in_the_place_of_a_manifest_is_refused(tmp_path: Path) -> None:
+    """What it leads to may be no file of this project."""
+    (tmp_path / "victim").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    (tmp_path / "folder").mkdir()
+
+    for name, what in (("link", "it is a link"), ("folder", "it is a folder"), ("gone", "no such file")):
+        with pytest.raises(FileError, match=f"{name}: cannot be written: {what}") as caught:
+            write_over(tmp_path / name, b"old", b"new")
+        assert caught.value.next
+
+    assert (tmp_path / "victim").read_text() == "old"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_file_stays_with_its_owner(tmp_path: Path) -> None:
+    """A container, where tests and commands are root, formats what belongs to the user outside."""
+    owner = (4711, 4712) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+    path = tmp_path / "ops.yaml"
+    path.write_text("old")
+    os.chown(path, *owner)
+
+    write_over(path, b"old", b"new")
+
+    assert (path.stat().st_uid, path.stat().st_gid) == owner
+
+
+def test_a_file_does_not_change_hands(tmp_path: Path) -> None:
+    """Whoever may write in the folder could take a colleague's file unseen."""
+    theirs = os.stat_result((0o100644, 0, 0, 1, 4711, 4712, 0, 0, 0, 0))
+    descriptor = os.open(tmp_path / "own", os.O_CREAT | os.O_WRONLY, 0o600)
+    try:
+        with as_nobody(), pytest.raises(FileError, match="it belongs to somebody else") as caught:
+            whole._keep_rights(tmp_path / "ops.yaml", theirs, descriptor)
+    finally:
+        os.close(descriptor)
+
+    assert caught.value.next
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Half an export would be read as manifests of people who have left."""
+    synced: list[int] = []
+
+    def full(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    files = {"ops.yaml": b"a", "files/one.bin": b"b"}
+    with pytest.raises(FileError, match="new: cannot be written: no space left on device"):
+        write_folder(tmp_path / "new", files, sync=full)
+    assert names(tmp_path) == []
+
+    write_folder(tmp_path / "deep" / "new", files)
+    assert names(tmp_path / "deep") == ["new"]
+    assert {name: (tmp_path / "deep" / "new" / name).read_bytes() for name in files} == files
+
+
+def test_a_folder_that_somebody_filled_meanwhile_stays(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "theirs").write_text("theirs")
+
+    with pytest.raises(FileError, match="directory not empty") as caught:
+        write_folder(tmp_path / "new", {"ops.yaml": b"a"})
+
+    assert "try again" in caught.value.next
+    assert names(tmp_path) == ["new"]
+    assert names(tmp_path / "new") == ["theirs"]
+
+
+def test_nobody_else_may_write_a_folder_that_was_made_nor_those_above_it(tmp_path: Path) -> None:
+    """Settings below a folder that others may write are not read."""
+    before = os.umask(0)
+    try:
+        make_folder(tmp_path / "a" / "b")
+        write_new(tmp_path / "a" / "b" / "file", b"")
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o755
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])

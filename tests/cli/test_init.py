@@ -14,7 +14,7 @@ import pytest
 import warm
 from cli.hands import PLAIN, Service
 
-from reconciler.cli.files import private
+from reconciler.cli.files import whole
 from reconciler.cli.tree import read_remotes
 from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
 from reconciler.errors import FileError
@@ -281,8 +281,8 @@ def test_a_file_system_without_second_names_is_written_to_as_well(tmp_path: Path
 
     (tmp_path / "there").write_text("mine")
 
-    assert private.write_new(tmp_path / "new", b"text", link=refuses)
-    assert not private.write_new(tmp_path / "there", b"text", link=refuses)
+    assert whole.write_new(tmp_path / "new", b"text", link=refuses)
+    assert not whole.write_new(tmp_path / "there", b"text", link=refuses)
     assert contents(tmp_path) == {"new": b"text", "there": b"mine"}
 
 
@@ -290,8 +290,8 @@ def test_nobody_else_may_write_what_was_made_whatever_the_umask(tmp_path: Path) 
     """Settings that others may write are not read: the result has to work."""
     before = os.umask(0)
     try:
-        private.make_folder(tmp_path / "it")
-        assert private.write_new(tmp_path / "it" / "file", b"text")
+        whole.make_folder(tmp_path / "it")
+        assert whole.write_new(tmp_path / "it" / "file", b"text")
     finally:
         os.umask(before)
 
@@ -367,9 +367,9 @@ def test_what_is_written_has_its_name_only_when_it_is_whole(tmp_path: Path) -> N
         raise OSError(28, "No space left on device")
 
     with pytest.raises(FileError, match="no space left"):
-        private.write_new(tmp_path / "new", b"text", sync=full)
-    assert not private.write_new(tmp_path / "link", b"text")
+        whole.write_new(tmp_path / "new", b"text", sync=full)
+    assert not whole.write_new(tmp_path / "link", b"text")
     assert [one.name for one in tmp_path.iterdir()] == ["link"]
-    assert private.write_new(tmp_path / "new", b"text")
+    assert whole.write_new(tmp_path / "new", b"text")
     assert (tmp_path / "new").read_bytes() == b"text"
     shutil.rmtree(tmp_path)

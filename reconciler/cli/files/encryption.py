@@ -13,7 +13,7 @@ from pathlib import Path
 import pyrage
 from pyrage import IdentityError, RecipientError, ssh, x25519
 
-from reconciler.cli.files.private import read_file
+from reconciler.cli.files.whole import read_file
 from reconciler.errors import InputError
 
 Key = object  # the library's own, public or private: handed back to it and never looked into

@@ -10,7 +10,7 @@ import msgspec
 
 from reconciler import __version__
 from reconciler.cli.files.encryption import decrypted, encrypted, is_encrypted
-from reconciler.cli.files.private import read_file, write_private
+from reconciler.cli.files.whole import read_file, write_private
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.seal import PlanFile, opened, sealed
 from reconciler.errors import InputError, StalePlan

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import click
 
 from reconciler.cli import output
-from reconciler.cli.files.private import check_place, write_private
+from reconciler.cli.files.whole import check_place, write_private
 from reconciler.cli.streams import hidden
 from reconciler.errors import FileError
 

@@ -16,7 +16,7 @@ import click
 from msgspec import Struct, structs
 
 from reconciler.cli import output
-from reconciler.cli.files.private import read_file
+from reconciler.cli.files.whole import read_file
 from reconciler.cli.messages.following import Followed, follow
 from reconciler.cli.running import Signals, outside
 from reconciler.cli.verbs.calling import once, reading, workspace_id, writing

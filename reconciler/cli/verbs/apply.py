@@ -14,7 +14,7 @@ from reconciler.cli import output
 from reconciler.cli.context import DIRTY, in_ci
 from reconciler.cli.files.encryption import is_encrypted
 from reconciler.cli.files.planfile import read_plan, write_plan
-from reconciler.cli.files.private import check_place, read_file
+from reconciler.cli.files.whole import check_place, read_file
 from reconciler.cli.running import Signals, context_of, finish, outside, patient, settings_of
 from reconciler.cli.verbs.plan import consent_of, next_step, options_of, recipients_of
 from reconciler.cli.verbs.reviews import Reviews

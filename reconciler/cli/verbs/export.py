@@ -10,7 +10,7 @@ from msgspec import structs
 from reconciler import pipeline
 from reconciler.cli import output
 from reconciler.cli.files.manifests import files_in, write_manifests
-from reconciler.cli.files.private import read_file
+from reconciler.cli.files.whole import read_file
 from reconciler.cli.running import finish, outside, settings_of
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.values import zones

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconciler.cli.files.examples import example
-from reconciler.cli.files.private import check_place, make_folder, read_file, write_new
+from reconciler.cli.files.whole import check_place, make_folder, read_file, write_new
 from reconciler.cli.settings import trust
 from reconciler.cli.settings.reading import working_folder
 from reconciler.cli.settings.variables import present, variable

@@ -1,17 +1,20 @@
-"""Files that are written whole or not at all; private ones are their owner's alone from the first byte.
+"""The one writer of files: each is written whole or not at all, durable, and has no name before it is whole.
 
 Plans hold people's data, so a moment at 0644 is already too long, and a plan cut short by a full
-disk must never stand where a good one stood. A file that git will hold may be read, and replaces nothing.
-Only writing and reading of such files belongs here.
+disk must never stand where a good one stood. A file that git will hold may be read; it takes nobody's place,
+or that of exactly what was read. No link is followed where a file is written. Only writing and reading of
+whole files belongs here, not what is written. The store's marker has a writer of its own: it is layers below.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
+from shutil import rmtree
 from typing import BinaryIO
 
 from reconciler.cli import signals
@@ -30,14 +33,18 @@ _NEXT = {
     "EFBIG": "write it where files may be larger; the file that was there before is untouched",
     "ENOENT": "make the folder first",
     "ENOTDIR": "name a place inside a folder",
+    "ENOTEMPTY": "somebody has written there meanwhile; try again",
     "EACCES": "get permission to write there, or name another place",
     "EPERM": "get permission to write there, or name another place",
     "EROFS": "name a place that can be written",
     "EISDIR": "name a file",
 }
 
+Sync = Callable[[int], None]  # makes what a descriptor holds durable
+Nameless = Callable[[Path, int], int | None]  # folder, mode -> a new file in it without a name, or None
 
-def _nameless(folder: Path, mode: int = 0o600) -> int | None:
+
+def _nameless(folder: Path, mode: int) -> int | None:
     """Return a new file without a name, or None where this system or this file system has none."""
     if not hasattr(os, "O_TMPFILE") or not Path(_descriptors).exists():
         return None
@@ -47,67 +54,151 @@ def _nameless(folder: Path, mode: int = 0o600) -> int | None:
         return None
 
 
-def write_private(
-    path: Path,
-    data: bytes,
-    *,
-    sync: Callable[[int], None] = os.fsync,
-    nameless: Callable[[Path], int | None] = _nameless,
-) -> None:
+def write_private(path: Path, data: bytes, *, sync: Sync = os.fsync, nameless: Nameless = _nameless) -> None:
     """`path` holds exactly `data`, durable, mode 0600; or FileError, and what was there is untouched.
 
-    A link at `path` is replaced, never followed. `sync` makes a descriptor's content durable. The
-    file has no name until it is whole, where `nameless` has one for the folder: nothing stays of a process
-    that is killed half-way.
+    A link at `path` is replaced, never followed.
     """
     _require_file(path)
-    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
-    is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
     try:
-        _write_new(temporary, data, sync, nameless(path.parent))
-        temporary.replace(path)
-        _sync_folder(path.parent, sync)
+        _put(path, data, Path.replace, mode=0o600, sync=sync, nameless=nameless)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise _from(path, "written", error) from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        is_over()
 
 
 def write_new(
     path: Path,
     data: bytes,
     *,
-    sync: Callable[[int], None] = os.fsync,
+    mode: int = 0o644,
+    sync: Sync = os.fsync,
     link: Callable[[Path, Path], None] = os.link,
+    nameless: Nameless = _nameless,
 ) -> bool:
-    """`path` holds exactly `data`, durable, for everybody to read as far as the umask allows; or FileError.
+    """`path` holds exactly `data`, durable, with the rights of `mode` that the umask leaves; or FileError.
 
     False where something has that name already, be it a link that leads nowhere: it stays as it is. `link`
     gives a file a second name, where there is none of it yet.
     """
-    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
-    is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
     try:
-        _write_new(temporary, data, sync, _nameless(path.parent, 0o644), 0o644)
-        _name(temporary, path, link)
-        _sync_folder(path.parent, sync)
+        _put(path, data, partial(_name, link=link), mode=mode, sync=sync, nameless=nameless)
     except FileExistsError:
         return False
     except OSError as error:
         raise _from(path, "written", error) from error
+    return True
+
+
+def write_over(
+    path: Path, before: bytes, after: bytes, *, sync: Sync = os.fsync, nameless: Nameless = _nameless
+) -> None:
+    """`path`, of which `before` was read, holds exactly `after`, durable; or FileError, and it is untouched.
+
+    Rights, owner and group stay. It is left alone where somebody has written it meanwhile, where it is a
+    link, and where it would change hands.
+    """
+
+    def place(temporary: Path, path: Path) -> None:
+        if read_file(path) != before:
+            raise FileError(
+                f"{path}: was left as it is: somebody has changed it meanwhile.", next="try again"
+            )
+        temporary.replace(path)
+
+    try:
+        about = path.lstat()
+        if stat.S_ISLNK(about.st_mode):
+            raise _file_error(path, "written", "it is a link", "put the file itself there")
+        _require_file(path)
+        prepare = partial(_keep_rights, path, about)
+        _put(path, after, place, mode=0o600, sync=sync, nameless=nameless, prepare=prepare)
+    except OSError as error:
+        raise _from(path, "written", error) from error
+
+
+def write_folder(path: Path, files: Mapping[str, bytes], *, sync: Sync = os.fsync) -> None:
+    """`path`, which was not there, holds exactly these files, durable; or FileError, and it is not there.
+
+    Names are relative to it, with `/`. Rights are what the umask leaves.
+    """
+    aside = path.with_name(f".{path.name}.{token_hex(8)}")
+    remove = partial(rmtree, aside, ignore_errors=True)
+    is_over = signals.before_the_end(remove)
+    try:
+        make_folder(path.parent, mode=0o777)
+        aside.mkdir()
+        for name, data in files.items():
+            make_folder((aside / name).parent, mode=0o777)
+            _put(aside / name, data, Path.rename, mode=0o666, sync=sync, nameless=_nameless)
+        aside.rename(path)
+        _sync_folder(path.parent, sync)
+    except OSError as error:
+        raise _from(path, "written", error) from error
+    finally:
+        remove()
+        is_over()
+
+
+def _put(
+    path: Path,
+    data: bytes,
+    place: Callable[[Path, Path], object],
+    *,
+    mode: int,
+    sync: Sync,
+    nameless: Nameless,
+    prepare: Callable[[int], None] = lambda _descriptor: None,
+) -> None:
+    """Have `place` give the file its name, when it is whole and durable; on every way out nothing else stays.
+
+    It has no name at all until it is whole, where `nameless` has such a file for the folder: nothing stays
+    of a process that is killed half-way. `prepare` gets its descriptor. Raises OSError.
+    """
+    temporary = path.with_name(f".{path.name}.{token_hex(8)}")
+    is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
+    try:
+        descriptor = nameless(path.parent, mode)
+        with os.fdopen(_named(temporary, mode) if descriptor is None else descriptor, "wb") as file:
+            _write_to(file, data, prepare, sync)
+            if descriptor is not None:
+                # With a descriptor of a folder Python calls linkat(2), which follows the link to the file.
+                whole = f"{_descriptors}/{descriptor}"
+                os.link(whole, temporary, src_dir_fd=descriptor, follow_symlinks=True)
+        place(temporary, path)
+        _sync_folder(path.parent, sync)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         is_over()
-    return True
 
 
-def _name(temporary: Path, path: Path, link: Callable[[Path, Path], None]) -> None:
+def _named(path: Path, mode: int) -> int:
+    """Return a new file under this name, which was nobody's."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
+
+
+def _write_to(file: BinaryIO, data: bytes, prepare: Callable[[int], None], sync: Sync) -> None:
+    file.write(data)
+    file.flush()
+    prepare(file.fileno())
+    sync(file.fileno())
+
+
+def _keep_rights(path: Path, about: os.stat_result, descriptor: int) -> None:
+    """Give a new file the owner and the rights of the one at `path`. Raises FileError where we may not."""
+    if not hasattr(os, "fchown"):  # Windows: the folder decides
+        return
+    new = os.fstat(descriptor)
+    if (new.st_uid, new.st_gid) != (about.st_uid, about.st_gid):
+        try:
+            os.fchown(descriptor, about.st_uid, about.st_gid)
+        except PermissionError:
+            hint = "let its owner do it, or make it yours: copy it, and move the copy to its place"
+            raise _file_error(path, "written", "it belongs to somebody else", hint) from None
+    os.fchmod(descriptor, stat.S_IMODE(about.st_mode) & 0o777)
+
+
+def _name(temporary: Path, path: Path, *, link: Callable[[Path, Path], None]) -> None:
     """Give a file its name. Raises FileExistsError where something has it, OSError."""
     try:
         link(temporary, path)  # unlike a rename, it never takes the place of a file
@@ -119,13 +210,16 @@ def _name(temporary: Path, path: Path, link: Callable[[Path, Path], None]) -> No
         temporary.rename(path)
 
 
-def make_folder(path: Path) -> None:
+def make_folder(path: Path, *, mode: int = 0o755) -> None:
     """`path` is a folder, made with those above it where it was not there. Raises FileError.
 
-    Whatever the umask, nobody else may write what is made here: settings in such a folder are not read.
+    By default nobody else may write what is made here, whatever the umask: settings in such a folder would
+    not be read.
     """
     try:
-        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        for one in reversed([one for one in path.parents if not one.exists()]):
+            one.mkdir(mode=mode, exist_ok=True)
+        path.mkdir(mode=mode, exist_ok=True)
     except OSError as error:
         raise _from(path, "made", error) from error
 
@@ -142,27 +236,7 @@ def _require_file(path: Path) -> None:
         raise _file_error(path, "written", "it is a device or a pipe, not a file", _NEXT["EISDIR"])
 
 
-def _write_new(
-    path: Path, data: bytes, sync: Callable[[int], None], nameless: int | None, mode: int = 0o600
-) -> None:
-    if nameless is None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        with os.fdopen(os.open(path, flags, mode), "wb") as file:
-            _write_to(file, data, sync)
-        return
-    with os.fdopen(nameless, "wb") as file:
-        _write_to(file, data, sync)
-        # With a descriptor of a folder Python calls linkat(2), which follows the link to the file.
-        os.link(f"{_descriptors}/{nameless}", path, src_dir_fd=nameless, follow_symlinks=True)
-
-
-def _write_to(file: BinaryIO, data: bytes, sync: Callable[[int], None]) -> None:
-    file.write(data)
-    file.flush()
-    sync(file.fileno())
-
-
-def _sync_folder(folder: Path, sync: Callable[[int], None]) -> None:
+def _sync_folder(folder: Path, sync: Sync) -> None:
     """Make the rename durable. Where folders cannot be opened (Windows), the system does so itself."""
     if not hasattr(os, "O_DIRECTORY"):
         return
