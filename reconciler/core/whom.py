@@ -2,53 +2,63 @@
 
 A create and a delete hold their fields. Of what is updated, adopted, recorded anew or left alone a plan has
 the address, and an address tells a reviewer little. Shown beside a plan and kept nowhere: no fingerprint, no
-file. Not here: how it looks (report/text.py).
+plan file. Not here: how it looks (report/text.py), and which outputs may hold it (docs/reports.md).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
-from reconciler.model.changes import Update
+from reconciler.model.changes import Delete, Update
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan
-from reconciler.model.snapshots import Desired, Live, Recorded, Scope
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
+
+Whom = Callable[[Address], str]  # who somebody is, in one line; "" where nothing is known
 
 _names_max = 2  # texts of a headline that are a name
 
 
-def whom(plan: Plan, desired: Desired, live: Live, recorded: Recorded, rules: Rules) -> dict[Address, str]:
-    """Return who each entity is, by address: as it is live, else as it is declared or was recorded.
+def nobody(_address: Address) -> str:
+    """Return "": where there is a plan and nothing else, everybody is an address."""
+    return ""
 
-    Nobody of whom nothing is known is in it. Never a secret, nor what is never read back.
+
+def whom(plan: Plan, desired: Desired, live: Live, recorded: Recorded, rules: Rules) -> Whom:
+    """Return what says who an entity is: as it is live, else as it is declared or was recorded.
+
+    Nothing is computed until somebody is asked for: a plan is made often, and its names are shown seldom.
+    Never a secret, nor what is never read back.
     """
-    wanted = dict(_concerned(plan, recorded))
-    scopes = {Scope.of(address) for address in wanted}
-    rows = {(scope, row.remote_id): row for scope in scopes for row in live.entities.get(scope, ())}
-    found = {}
-    for address, remote_id in wanted.items():
+
+    @cache
+    def ids() -> Mapping[Address, str]:
+        return dict(_ids(plan))
+
+    @cache
+    def rows(scope: Scope) -> Mapping[str, LiveEntity]:
+        return {row.remote_id: row for row in live.entities.get(scope, ())}
+
+    def who(address: Address) -> str:
         entity, record = desired.entities.get(address), recorded.entities.get(address)
-        row = rows.get((Scope.of(address), remote_id))
+        remote_id = ids().get(address, record.remote_id if record else "")
+        row = rows(Scope.of(address)).get(remote_id)
         known: Mapping[str, object] = {
             **(record.shown if record else {}),
             **(entity.fields if entity else {}),
             **(row.fields if row else {}),
         }
-        if who := _who(address.kind, {path: str(value) for path, value in known.items()}, rules):
-            found[address] = who
-    return found
+        return _who(address.kind, {path: str(value) for path, value in known.items()}, rules)
+
+    return who
 
 
-def _concerned(plan: Plan, recorded: Recorded) -> Iterator[tuple[Address, str]]:
-    """Yield the addresses of which a plan holds no fields, each with the id at the service, or ""."""
-    kept, left = (one.address for one in plan.records), (one.address for one in plan.skips)
-    others = (*plan.renames.values(), *plan.gone, *kept, *left)
-    for address in others:
-        record = recorded.entities.get(address)
-        yield address, record.remote_id if record else ""
+def _ids(plan: Plan) -> Iterator[tuple[Address, str]]:
+    """Yield the addresses of which the plan has the id at the service; of others a record may have it."""
     yield from ((one.address, one.remote_id) for one in plan.adoptions)
-    yield from ((one.address, one.remote_id) for one in plan.changes if isinstance(one, Update))
+    yield from ((one.address, one.remote_id) for one in plan.changes if isinstance(one, (Update, Delete)))
 
 
 def _who(kind: str, fields: Fields, rules: Rules) -> str:

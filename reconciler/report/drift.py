@@ -7,12 +7,15 @@ repair it, which is the plan itself.
 from msgspec import structs
 
 from reconciler.core.drifts import Drift, drifts
+from reconciler.core.whom import Whom, nobody
 from reconciler.model.plans import Plan
 from reconciler.report.fields import ShownField, columns, row_lines, rows
+from reconciler.report.inert import inert
 from reconciler.report.lines import (
     BLANK,
     Line,
     count,
+    cut,
     fold,
     line,
     notice_lines,
@@ -24,10 +27,16 @@ from reconciler.report.lines import (
 from reconciler.report.values import Shown
 
 _address_max = 64  # columns
+_who_max = 60  # columns of a name and an identity
 
 
-def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
-    """Return what others changed, as lines: what we left, then what is live now."""
+def called(whom: Whom, *, full: bool) -> Whom:
+    """Return what says the same in a line: nothing of it acts, and without `full` a long one is cut."""
+    return lambda address: inert(whom(address)) if full else cut(inert(whom(address)), _who_max)
+
+
+def drift_lines(plan: Plan, *, full: bool = False, whom: Whom = nobody) -> tuple[Line, ...]:
+    """Return what others changed, as lines: what we left, then what is live now; `whom` says of whom."""
     found = drifts(plan)
     told_above = {str(drift.address) for drift in found if drift.cause in {"duplicate", "ambiguous"}}
     others = [
@@ -45,14 +54,16 @@ def drift_lines(plan: Plan, *, full: bool = False) -> tuple[Line, ...]:
     tables = [_rows(drift, full=full) for drift in listed]
     shared = columns([row for table in tables for row in table], full=full)
     at = min(max(width(drift.address) for drift in listed), _address_max)
+    who = called(whom, full=full)
     lines: list[Line] = [_counts(found), BLANK]
     for drift, table in zip(listed, tables, strict=True):
-        lines.append(line(("! ", "warn"), (pad(drift.address, at), "warn"), "   ", (drift.cause, "dim")))
+        about = ", ".join(filter(None, [who(drift.address), drift.cause]))
+        lines.append(line(("! ", "warn"), (pad(drift.address, at), "warn"), "   ", (about, "dim")))
         lines += [line("    ", drift.what)] if drift.what else []
         lines += [each for row in table for each in row_lines(row, shared)]
     repair = "reconciler plan   (shows what would be written; a manifest edit keeps what is live)"
-    about = [BLANK, *told] if told else []
-    return *lines, *rest, *about, BLANK, *sentence("", "Nothing was written.", repair)
+    others_told = [BLANK, *told] if told else []
+    return *lines, *rest, *others_told, BLANK, *sentence("", "Nothing was written.", repair)
 
 
 def _rows(drift: Drift, *, full: bool) -> list[ShownField]:

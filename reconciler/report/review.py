@@ -5,6 +5,7 @@ The one input of every format below report/formats/. Not here: how any of them l
 
 from msgspec import Struct
 
+from reconciler.core.whom import Whom, nobody
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Plan, Verdict
 
@@ -15,7 +16,7 @@ class Review(Struct, frozen=True):
     `command` is the subcommand whose result this is: plan, drift, show, apply, resume. `exit_code` is what
     the command ends with (docs/planning.md, Exit codes). `next_step` is the command that carries the plan
     out, or "". Without `show_values` a report for many readers names fields and leaves values out; secrets
-    are masked in the plan itself, in every case.
+    are masked in the plan itself, in every case. `whom` says who an entity is: a value like any other.
     """
 
     command: str
@@ -25,3 +26,4 @@ class Review(Struct, frozen=True):
     run: Run | None = None
     next_step: str = ""
     show_values: bool = False
+    whom: Whom = nobody

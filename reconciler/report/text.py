@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from reconciler.core.lookalikes import lookalikes
+from reconciler.core.whom import Whom, nobody
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.changes import Create, Delete, Update
@@ -16,17 +17,15 @@ from reconciler.model.codes.errors import SKIPS
 from reconciler.model.kinds import children
 from reconciler.model.plans import Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
-from reconciler.report.drift import drift_lines
+from reconciler.report.drift import called, drift_lines
 from reconciler.report.fields import Columns, ShownField, columns, create_lines, delete_lines, row_lines, rows
 from reconciler.report.hints import hint_lines
-from reconciler.report.inert import inert
 from reconciler.report.lines import (
     BLANK,
     Line,
     Span,
     Style,
     count,
-    cut,
     flow,
     fold,
     line,
@@ -45,7 +44,6 @@ __all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "probl
 _head_columns = 50  # where the calls stand in the head line
 _address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
 _paths_max = 3  # paths of fields in one line about a record
-_who_max = 60  # columns of a name and an identity
 _screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
 
 
@@ -57,16 +55,16 @@ def plan_lines(
     next_step: str = "reconciler apply",
     seconds: float | None = None,
     sizes: Mapping[Address, int] | None = None,
-    whom: Mapping[Address, str] | None = None,
+    whom: Whom = nobody,
 ) -> tuple[Line, ...]:
     """Return the whole plan as lines: head, counts, changes, what is left alone, the guard's reasons.
 
     `full` folds nothing and cuts nothing. `next_step` is the command that would carry the plan out.
     `seconds` is how long planning took; `sizes` are octets of content by address, where known;
-    `whom` says who the entities are of which the plan holds no fields.
+    `whom` says who the entities are of which the plan holds no fields; it is asked of what is shown.
     """
     counts, alike = _counts(plan), lookalikes(plan)
-    who = {one: inert(text) if full else cut(inert(text), _who_max) for one, text in (whom or {}).items()}
+    who = called(whom, full=full)
     ambiguous = [skip for skip in plan.skips if skip.reason == "ambiguous"]
     others = [skip for skip in plan.skips if skip.reason != "ambiguous"]
     blocks = [
@@ -176,7 +174,7 @@ def origin(change: Delete) -> str:
     return f"existed before us, adopted on {change.adopted[:10]}"
 
 
-def _updates(plan: Plan, whom: Mapping[Address, str], *, full: bool) -> list[Line]:
+def _updates(plan: Plan, whom: Whom, *, full: bool) -> list[Line]:
     changes = [change for change in plan.changes if isinstance(change, Update)]
     listed, rest = fold(changes, full=full)
     tables = [rows(change.address.kind, change.fields, full=full) for change in listed]
@@ -184,7 +182,7 @@ def _updates(plan: Plan, whom: Mapping[Address, str], *, full: bool) -> list[Lin
     at = _address_columns([change.address for change in listed])
     lines: list[Line] = []
     for change, table in zip(listed, tables, strict=True):
-        lines += _update(change, table, at, shared, who=whom.get(change.address, ""))
+        lines += _update(change, table, at, shared, who=whom(change.address))
         if path := plan.contents.get(change.address):
             lines.append(line(("    its content is sent from ", "dim"), path))
     return [*lines, *rest]
@@ -213,10 +211,10 @@ def _creates(
     return [*lines, *rest]
 
 
-def _bookkeeping(plan: Plan, whom: Mapping[Address, str], *, full: bool) -> list[Line]:
+def _bookkeeping(plan: Plan, whom: Whom, *, full: bool) -> list[Line]:
     listed, rest = fold(bookkeeping(plan), full=full)
     at = _address_columns([address for address, _ in listed])
-    texts = [(one, ", ".join(filter(None, [whom.get(one, ""), text]))) for one, text in listed]
+    texts = [(one, ", ".join(filter(None, [whom(one), text]))) for one, text in listed]
     return [*(_headline("=", "dim", address, text, at) for address, text in texts), *rest]
 
 
@@ -254,9 +252,9 @@ def _left(word: str, number: int) -> str:
     return f"{word}{'' if number == 1 else 's'} left for an apply"
 
 
-def _skips(skips: Sequence[Skip], whom: Mapping[Address, str], *, full: bool) -> list[Line]:
+def _skips(skips: Sequence[Skip], whom: Whom, *, full: bool) -> list[Line]:
     listed, rest = fold(skips, full=full)
-    return [each for skip in listed for each in _skip(skip, whom.get(skip.address, ""))] + list(rest)
+    return [each for skip in listed for each in _skip(skip, whom(skip.address))] + list(rest)
 
 
 def _skip(skip: Skip, who: str) -> list[Line]:

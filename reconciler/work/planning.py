@@ -7,9 +7,9 @@ Not here: what the plan says (core/plan.py), how little is read (live/).
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -23,10 +23,9 @@ from reconciler.core.recover import Unfinished, doubtful
 from reconciler.core.removed import with_forgotten
 from reconciler.core.scopes import Moment
 from reconciler.core.values.content import is_placeholder
-from reconciler.core.whom import whom
+from reconciler.core.whom import Whom, nobody, whom
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
-from reconciler.model.address import Address
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.running import Running
@@ -46,7 +45,7 @@ class Planned:
 
     `unfinished` are runs that did not end and that nobody carries out; `running` is one that is alive.
     `conflicts` are changes of an undo that a later run has overtaken: nothing is planned for them. `whom`
-    says who the entities are of which the plan holds no fields.
+    says who an entity is; it costs nothing until it is asked.
     """
 
     plan: Plan
@@ -58,7 +57,7 @@ class Planned:
     unfinished: tuple[Unfinished, ...] = ()
     running: Running | None = None
     conflicts: tuple[Outcome, ...] = ()
-    whom: Mapping[Address, str] = field(default_factory=dict)
+    whom: Whom = nobody
 
 
 async def plan_afresh(

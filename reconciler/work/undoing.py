@@ -8,6 +8,7 @@ from collections.abc import Collection
 from reconciler.apply.context import RunContext
 from reconciler.core.guard import Consent
 from reconciler.core.undo import BY_MANIFEST, desired_of, fitting
+from reconciler.core.whom import whom
 from reconciler.errors import StalePlan
 from reconciler.model.address import Address
 from reconciler.model.plans import Plan
@@ -30,4 +31,6 @@ async def make_undo(
     fit = fitting(saved, recorded, done)
     verdict, desired = judged(context, fit.plan, consent), desired_of(fit.plan, recorded)
     calls = sum(context.client.calls.values())
-    return Planned(fit.plan, verdict, desired, Live({}), recorded, calls, conflicts=fit.conflicts)
+    live = Live({})
+    who = whom(fit.plan, desired, live, recorded, context.rules)
+    return Planned(fit.plan, verdict, desired, live, recorded, calls, conflicts=fit.conflicts, whom=who)

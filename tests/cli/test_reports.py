@@ -166,3 +166,26 @@ def test_values_are_in_a_report_only_where_they_are_asked_for(project: Project, 
 
     assert "Analyst" not in report(project, "names.md")
     assert "`jobTitle`: `Analyst`" in report(project, "values.md")
+
+
+def test_whom_a_change_is_about_stands_beside_the_address(project: Project, service: Service) -> None:
+    """On the terminal, in the page that shows values, of a saved plan as well; nowhere else."""
+    assert project.run(service, "apply", "--yes").returncode == 0
+    service.rename(service.contacts()["Ada"], "Somebody else")
+    reports = ("--report", "html=v.html", "--show-values")
+    drift = project.run(service, "drift", *reports)
+    planned = project.run(
+        service, "plan", "-o", "p.json", "--report", "html=n.html", "--report", "markdown=n.md"
+    )
+    shown = project.run(service, "show", "p.json", "--report", "text=s.txt")
+    project.manifest.rename(project.folder / "away")
+    alone = project.run(service, "show", "p.json")
+
+    assert "Ada King" in drift.stdout
+    assert "<p class=who>Ada King" in report(project, "v.html")
+    assert "Ada King" in planned.stdout
+    assert "Ada King" in shown.stdout
+    assert "Ada King" in report(project, "s.txt")
+    assert "King" not in report(project, "n.html") + report(project, "n.md") + report(project, "p.json")
+    assert alone.returncode == 0
+    assert "King" not in alone.stdout

@@ -121,3 +121,15 @@ def test_ten_thousand_changes_are_quick_in_every_format(name: str) -> None:
 
     with growth.bounded(seconds_max):
         assert FORMATS[name](review)
+
+
+@every
+@pytest.mark.parametrize("show_values", [False, True])
+def test_names_beside_addresses_stand_only_where_values_may(name: str, *, show_values: bool) -> None:
+    """Whoever may not see a value may not learn whose it is either; a person reads both in one place."""
+    for review in ("plan", "drift", "run"):
+        made = structs.replace(REVIEWS[review], show_values=show_values, whom=lambda _one: "Quinn <Quill>")
+        text = FORMATS[name](made)
+
+        assert "<Quill>" not in text or name == "text"
+        assert ("Quinn" in text) == (name == "text" or (name == "html" and show_values))

@@ -13,7 +13,7 @@ from msgspec import structs
 from report import cases
 
 from reconciler.errors import Problem
-from reconciler.model.address import contact
+from reconciler.model.address import Address, contact
 from reconciler.model.plans import Verdict
 from reconciler.report.difference import plan_difference
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
@@ -40,15 +40,19 @@ WHOM = {
     contact("ops", "chief"): "Carl \x1b[2J" + "Chief " * 20,
 }
 
+
+def who(address: Address) -> str:
+    """Say who somebody is, of some."""
+    return WHOM.get(address, "")
+
+
 TEXTS: Mapping[str, Callable[[], tuple[Line, ...]]] = {
-    "plan-mixed": lambda: plan_lines(
-        cases.MIXED, SAFE, next_step=APPLY, seconds=1.23, sizes=SIZES, whom=WHOM
-    ),
+    "plan-mixed": lambda: plan_lines(cases.MIXED, SAFE, next_step=APPLY, seconds=1.23, sizes=SIZES, whom=who),
     "plan-full": lambda: plan_lines(cases.MIXED, SAFE, full=True, next_step=APPLY, seconds=1.23, sizes=SIZES),
     "plan-empty": lambda: plan_lines(cases.EMPTY, SAFE, next_step=APPLY),
     "plan-refused": lambda: plan_lines(cases.LONG, cases.REFUSED, next_step=APPLY, seconds=104.0),
     "plan-wide": lambda: plan_lines(cases.WIDE, SAFE, next_step="reconciler apply"),
-    "drift": lambda: drift_lines(cases.MIXED),
+    "drift": lambda: drift_lines(cases.MIXED, whom=who),
     "drift-none": lambda: drift_lines(cases.EMPTY),
     "run-done": lambda: run_lines(cases.DONE),
     "run-full": lambda: run_lines(cases.DONE, full=True),

@@ -39,7 +39,7 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
         write_plan(Path(file), planned.plan, recipients)
     code = exit_code(planned, detailed=detailed_exitcode)
     step = next_step(file, given)
-    whole = reviews.write(planned.plan, planned.verdict, code, next_step=step)
+    whole = reviews.write(planned.plan, planned.verdict, code, next_step=step, whom=planned.whom)
     if planned.running is not None:
         output.note_lines(running_lines(planned.running))
     if planned.unfinished:
@@ -67,11 +67,11 @@ def drift(*, full: bool, as_json: bool, **given: Any) -> int:
     reviews = Reviews("drift", given)
     planned = planned_for(given)
     found, code = planned.plan, 2 if drifts(planned.plan) else 0
-    whole = reviews.write(found, planned.verdict, code)
+    whole = reviews.write(found, planned.verdict, code, whom=planned.whom)
     if as_json:
         output.json(drift_json(found))
     else:
-        output.lines(drift_lines(found, full=full))
+        output.lines(drift_lines(found, full=full, whom=planned.whom))
     return with_reports(code, whole=whole)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from reconciler.cli.files.reports import Reports
+from reconciler.core.whom import Whom, nobody
 from reconciler.errors import UnsafePlan
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options, Plan, Target, Verdict
@@ -32,17 +33,27 @@ class Reviews:
         self._command = command
         self._values: bool = given["show_values"]
         self._reports = Reports[Review].asked(given["reports"], FORMATS, *beside)
-        self._heard: tuple[Plan, Verdict] | None = None
+        self._heard: Planned | None = None
 
-    def write(self, plan: Plan, verdict: Verdict, exit_code: int, *, next_step: str = "") -> bool:
+    def write(
+        self, plan: Plan, verdict: Verdict, exit_code: int, *, next_step: str = "", whom: Whom = nobody
+    ) -> bool:
         """Write the reports of a plan; false where one is missing, which is told."""
         return self._reports.write(
-            Review(self._command, plan, verdict, exit_code, next_step=next_step, show_values=self._values)
+            Review(
+                self._command,
+                plan,
+                verdict,
+                exit_code,
+                next_step=next_step,
+                show_values=self._values,
+                whom=whom,
+            )
         )
 
     def hear(self, planned: Planned) -> None:
         """Keep the plan that a run is about to carry out."""
-        self._heard = planned.plan, planned.verdict
+        self._heard = planned
 
     @contextmanager
     def of_refused(self) -> Iterator[None]:
@@ -50,16 +61,16 @@ class Reviews:
         try:
             yield
         except UnsafePlan as error:
-            if self._heard:
-                self.write(*self._heard, error.exit_code)
+            if heard := self._heard:
+                self.write(heard.plan, heard.verdict, error.exit_code, whom=heard.whom)
             raise
 
     def write_run(self, run: Run) -> bool:
         """Write the reports of a finished run; false where one is missing, which is told."""
         assert self._heard is not None  # noqa: S101 - every run shows its plan first
-        plan, verdict = self._heard
+        plan, verdict, whom = self._heard.plan, self._heard.verdict, self._heard.whom
         return self._reports.write(
-            Review(self._command, plan, verdict, run.exit_code, run, show_values=self._values)
+            Review(self._command, plan, verdict, run.exit_code, run, show_values=self._values, whom=whom)
         )
 
     def write_nothing(self, settings: Settings) -> bool:

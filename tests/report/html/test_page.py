@@ -228,6 +228,24 @@ def test_drift_reads_as_time_does() -> None:
     assert "<dt>mimeType<dd><del><s>(not known)</s></del> <ins>text/plain</ins>" in text
 
 
+def test_whoever_is_updated_has_a_name_beside_the_address() -> None:
+    """An address tells a reviewer little; of creates and deletes the page has the fields."""
+    text = html(structs.replace(REVIEWS["plan-values"], whom=lambda one: f"Q {one.rpartition('/')[2]}"))
+
+    assert "<b>jane-doe</b></h3><p class=who>Q jane-doe</p>" in text
+    assert "<b>chief</b></h3><p class=who>Q chief</p>" in text
+    assert "<b>ann-poe</b></h3><p class=who>Q ann-poe</p>" in text
+
+
+@pytest.mark.parametrize("text", ACTING)
+def test_a_name_beside_an_address_is_text(text: str) -> None:
+    for review in ("plan-values", "drift", "run"):
+        made = structs.replace(REVIEWS[review], show_values=True, whom=lambda _one: text)
+        page = assert_closed(html(made))
+
+        assert " ".join(inert(text).split()) in page.text
+
+
 def test_a_change_inside_a_long_value_is_marked_and_the_rest_stands_once() -> None:
     before = "The person on duty answers every call within ten minutes, and sleeps."
     after = before.replace("sleeps", "never sleeps").replace("ten", "five")

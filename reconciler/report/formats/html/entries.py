@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from reconciler.core.drifts import Drift
 from reconciler.core.lookalikes import lookalikes
+from reconciler.core.whom import Whom, nobody
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, FieldChange, Update, action
 from reconciler.model.documents import Fields, Scalar
@@ -36,18 +37,24 @@ class EntryContext(Struct, frozen=True):
     """What the entries of one report share: whether they show values, files of contents, results of a run.
 
     `alike` are a delete and a create each that look like one entity under a new name, by both addresses.
+    `whom` says who an entity is of which an entry has no fields; without values it says nothing.
     """
 
     show_values: bool
     contents: Mapping[Address, str]
     results: Mapping[tuple[Address, str], Result]
     alike: Mapping[Address, Address]
+    whom: Whom = nobody
 
 
-def told_of(plan: Plan, outcomes: Sequence[Outcome], *, show_values: bool) -> EntryContext:
+def told_of(
+    plan: Plan, outcomes: Sequence[Outcome], *, show_values: bool, whom: Whom = nobody
+) -> EntryContext:
     """Return what the entries of a plan share."""
     results = {(one.address, one.action): one.result for one in outcomes}
-    return EntryContext(show_values, plan.contents, results, lookalikes(plan))
+    return EntryContext(
+        show_values, plan.contents, results, lookalikes(plan), whom if show_values else nobody
+    )
 
 
 def change_entry(change: Change, told: EntryContext) -> Html:
@@ -82,7 +89,7 @@ def _update(change: Update, told: EntryContext) -> Html:
     about = [_result(change, told), text(change.place), adopts, _content(change.address, told)]
     kind = change.address.kind
     rows = (_changed(kind, field, told) for field in change.fields)
-    return _entry(change.address, NOTHING, about, _list_of_fields(rows))
+    return _entry(change.address, text(told.whom(change.address)), about, _list_of_fields(rows))
 
 
 def _create(change: Create, told: EntryContext) -> Html:
@@ -98,15 +105,15 @@ def _hint(change: Change, told: EntryContext) -> Html:
     return _sentence(hint.what, hint.next) if hint else NOTHING
 
 
-def record_entry(address: Address, about: str) -> Html:
+def record_entry(address: Address, about: str, told: EntryContext) -> Html:
     """Return what changes in our records of one entity, and nowhere else."""
-    return _entry(address, NOTHING, [text(about)], NOTHING)
+    return _entry(address, text(told.whom(address)), [text(about)], NOTHING)
 
 
 def skip_entry(skip: Skip, told: EntryContext) -> Html:
     """Return something that is left alone: why, and what can be done."""
     said = _sentence(skip_said(skip, values=told.show_values), skip.next)
-    return _entry(skip.address, NOTHING, [_cause(skip.reason)], said)
+    return _entry(skip.address, text(told.whom(skip.address)), [_cause(skip.reason)], said)
 
 
 def notice_entry(notice: Notice, told: EntryContext) -> Html:
@@ -121,7 +128,8 @@ def drift_entry(drift: Drift, told: EntryContext) -> Html:
     rows = [_drifted(kind, field, told) for field in drift.fields]
     fields = _list_of_fields(rows) if rows else NOTHING
     said = _sentence(drift_said(drift, values=told.show_values), "")
-    return _entry(drift.address, NOTHING, [_cause(drift.cause)], Html(said + fields))
+    who = text(told.whom(drift.address))
+    return _entry(drift.address, who, [_cause(drift.cause)], Html(said + fields))
 
 
 def outcome_entry(outcome: Outcome, told: EntryContext) -> Html:
@@ -130,7 +138,8 @@ def outcome_entry(outcome: Outcome, told: EntryContext) -> Html:
     rows = [_read_back(kind, field, told) for field in outcome.fields]
     fields = _list_of_fields(rows) if rows else NOTHING
     about = [_ended(outcome.result), text(outcome.action)]
-    return _entry(outcome.address, NOTHING, about, Html(_sentence(outcome.what, outcome.next) + fields))
+    who = text(told.whom(outcome.address))
+    return _entry(outcome.address, who, about, Html(_sentence(outcome.what, outcome.next) + fields))
 
 
 def _entry(address: str, whom: Html, about: Iterable[Html], rest: Html) -> Html:

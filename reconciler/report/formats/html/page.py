@@ -84,7 +84,7 @@ def _sections(review: Review) -> Iterator[EntryList]:
     """Yield every list in its order: what went wrong, what goes away, then what is less grave."""
     plan = review.plan
     outcomes = review.run.outcomes if review.run else ()
-    told = entries.told_of(plan, outcomes, show_values=review.show_values)
+    told = entries.told_of(plan, outcomes, show_values=review.show_values, whom=review.whom)
     if review.run:
         yield EntryList(
             "ended", "Not as planned", _ended(plan, outcomes, told), "Of this run, the worst first."
@@ -96,7 +96,9 @@ def _sections(review: Review) -> Iterator[EntryList]:
         )
     else:
         yield from _changes(plan.changes, told)
-        yield EntryList("records", "Records", _records(plan), "Kept by us; nothing changes at the service.")
+        yield EntryList(
+            "records", "Records", _records(plan, told), "Kept by us; nothing changes at the service."
+        )
         skips = [entries.skip_entry(one, told) for one in plan.skips]
         yield EntryList("skips", "Left alone", skips, "Seen, and not acted on.")
     notices = [entries.notice_entry(one, told) for one in _notices(review)]
@@ -138,8 +140,8 @@ def _ended(plan: Plan, outcomes: Sequence[Outcome], told: entries.EntryContext) 
     return [entries.outcome_entry(one, told) for one in worth]
 
 
-def _records(plan: Plan) -> list[Html]:
-    return [entries.record_entry(address, about) for address, about in bookkeeping(plan)]
+def _records(plan: Plan, told: entries.EntryContext) -> list[Html]:
+    return [entries.record_entry(address, about, told) for address, about in bookkeeping(plan)]
 
 
 def _list(section: EntryList) -> Html:
