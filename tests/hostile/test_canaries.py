@@ -41,7 +41,7 @@ FULL_REPORTS = ("--report", "text=plan.json.text", "--report", "json=plan.json.r
 
 # What is run of each command, in this order in one project: what one leaves behind the next one meets.
 LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "validate": (("validate", *REPORTS), ("validate", *JSON)),
+    "validate": (("validate", *REPORTS, "--report", "html=report.html"), ("validate", *JSON)),
     "plan": (("plan", "-o", "plan.json", "--full", *REPORTS, *FULL_REPORTS), ("plan", *JSON)),
     "fmt": (("fmt", "--diff"), ("fmt", "--check"), ("fmt",)),
     "export": (("export", "--into", "exported", "--devices"), ("export", "--into", "again", "--full", *JSON)),

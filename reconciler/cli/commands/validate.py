@@ -35,5 +35,5 @@ def command() -> None:
     \b
     Examples:
         reconciler validate
-        reconciler validate --report sarif=validate.sarif
+        reconciler validate --report sarif=validate.sarif --report html=validate.html
     """

@@ -9,7 +9,7 @@ from reconciler.report.formats import checks
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
 from reconciler.report.formats.gitlab import gitlab
-from reconciler.report.formats.html import html
+from reconciler.report.formats.html import html, html_of_checks
 from reconciler.report.formats.json import json
 from reconciler.report.formats.junit import junit
 from reconciler.report.formats.markdown import markdown
@@ -37,4 +37,5 @@ CHECKS: Mapping[str, Callable[[Validated], str]] = {
     "sarif": checks.sarif,
     "github": checks.github,
     "gitlab": checks.gitlab,
+    "html": html_of_checks,
 }

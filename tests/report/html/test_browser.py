@@ -13,10 +13,13 @@ from playwright.sync_api import Browser, Page
 from report import cases
 from report.html import browser
 from report.html.large import plan_of
+from report.html.test_page import MISTAKES
 from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run
 
+from reconciler.errors import Problem
 from reconciler.model.changes import FieldChange
-from reconciler.report.formats.html import html
+from reconciler.report.formats.checks import Validated
+from reconciler.report.formats.html import html, html_of_checks
 from reconciler.report.review import Review
 
 # Of the page's own thread, on a machine that does other things too. What is claimed for an idle one is half
@@ -37,7 +40,17 @@ PLAN = structs.replace(
     ),
 )
 RUN = structs.replace(REVIEWS["run"], show_values=True)
-LOOKS = {
+WRONG = Validated(
+    (
+        *MISTAKES.problems,
+        Problem(
+            f"manifests/{LONG}.yaml", 2, 1, f"contact/ops/jane-doe: {LONG} is not a field of a contact.", LONG
+        ),
+    ),
+    MISTAKES.notices,
+)
+LOOKS: dict[str, Review | Validated] = {
+    "mistakes": WRONG,
     "plan": PLAN,
     "names": REVIEWS["plan"],
     "refused": REVIEWS["plan-refused"],
@@ -78,9 +91,10 @@ def open_page(chromium: Browser, tmp_path: Path) -> Open:
     """Open a review in a window of its own; whatever the page asks for or complains of is an error."""
 
     @contextmanager
-    def opened(review: Review, **options: Any) -> Iterator[Page]:
+    def opened(review: Review | Validated, **options: Any) -> Iterator[Page]:
         file = tmp_path / "report.html"
-        file.write_text(html(review), encoding="utf-8")
+        text = html_of_checks(review) if isinstance(review, Validated) else html(review)
+        file.write_text(text, encoding="utf-8")
         said: list[str] = []
         context = chromium.new_context(**options)
         page = context.new_page()
@@ -109,7 +123,7 @@ def settled(page: Page) -> int:
     return shown
 
 
-@pytest.mark.parametrize("name", ["plan", "refused", "run", "drift"])
+@pytest.mark.parametrize("name", ["plan", "refused", "run", "drift", "mistakes"])
 def test_axe_finds_nothing(open_page: Open, name: str) -> None:
     """Names of controls, order of headings, contrast of every colour, in light and in dark."""
     with open_page(LOOKS[name]) as page:
@@ -183,12 +197,27 @@ def test_filters_show_what_was_asked_for_and_reset_shows_everything(open_page: O
         page.uncheck("input[value=updates]")
         left = settled(page)
         page.click("button[type=reset]")
+        page.evaluate("new Promise(setTimeout)")  # a form has its first values again after the event
         assert settled(page) == every
 
         assert 0 < drifted < every
         assert left == 0
         assert page.locator("#shown").inner_text() == f"{every} of {every}"
         assert page.is_checked("input[value=updates]")
+
+
+def test_mistakes_are_found_by_file_and_by_code(open_page: Open) -> None:
+    """Somebody mends one file at a time, or one mistake in all files."""
+    with open_page(WRONG) as page:
+        assert settled(page) == 5
+        page.select_option("select[name=file]", "manifests/ops.yaml")
+        assert settled(page) == 3
+        page.uncheck("input[value=warnings]")
+        assert settled(page) == 2
+        page.select_option("select[name=cause]", "E201")
+        assert settled(page) == 1
+        page.click("button[type=reset]")
+        assert search(page, "staff.csv") == 1
 
 
 def test_every_field_opens_and_closes_what_is_folded(open_page: Open) -> None:

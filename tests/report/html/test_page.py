@@ -18,11 +18,12 @@ from report.html.large import plan_of
 from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run, reviews
 from report.strategies import calm
 
-from reconciler.errors import ManifestError
+from reconciler.errors import ManifestError, Problem
 from reconciler.model.address import contact, device
 from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.plans import Verdict
-from reconciler.report.formats.html import html
+from reconciler.report.formats.checks import Validated
+from reconciler.report.formats.html import html, html_of_checks
 from reconciler.report.formats.html.difference import difference, piece_max
 from reconciler.report.inert import inert
 from reconciler.report.review import Review
@@ -41,6 +42,20 @@ ATTRIBUTES = {
     "placeholder", "preserveaspectratio", "role", "scope", "spellcheck", "type", "value",
     "viewbox", "width", "x",
 }  # fmt: skip
+MISTAKES = Validated(
+    (
+        Problem(
+            "manifests/ops.yaml",
+            14,
+            7,
+            "contact/ops/jane-doe: fristName is not a field of a contact.",
+            "did you mean firstName?",
+        ),
+        Problem("manifests/ops.yaml", 30, 0, "contact/ops/sam-lee: this is declared twice."),
+        Problem("people/staff.csv", 3, 2, "contact/ops/1042: the e-mail address is empty.", "fill it in"),
+    ),
+    (cases.TYPO,),
+)
 EVERY = [*REVIEWS.values(), *map(acting, ACTING), *map(acting_run, ACTING)]
 
 
@@ -282,6 +297,33 @@ def test_eight_times_the_changes_take_about_eight_times_as_long(*, show_values: 
         return Review("plan", plan_of(number), Verdict(), 2, show_values=show_values)
 
     assert growth.ratio(html, made, 250) <= growth.RATIO_MAX
+
+
+def test_the_page_of_validate_tells_mistakes_first_each_with_place_code_and_way_out() -> None:
+    """Whoever opens it wants to know where to go, and what to type there."""
+    text = html_of_checks(MISTAKES)
+    page = assert_closed(text)
+
+    assert "<title>validate: 3 mistakes and 1 warning.</title>" in text
+    assert "In 2 files. Nothing is planned until every mistake is mended." in page.text
+    assert re.findall(r'<section class="list [a-z]+" id=([a-z]+) ', text) == ["mistakes", "warnings"]
+    assert entries(text, "mistakes") == [
+        "manifests/ops.yaml:14:7",
+        "manifests/ops.yaml:30",
+        "people/staff.csv:3:2",
+    ]
+    assert entries(text, "warnings") == ["manifests/ops.yaml:31"]
+    assert "next: did you mean firstName?" in page.text
+    assert page.value("option", "value").count("manifests/ops.yaml") == 1
+    assert {"E201", "warning"} <= set(page.value("option", "value"))
+    assert text == html_of_checks(MISTAKES)
+
+
+def test_the_page_of_good_manifests_says_so_and_has_no_controls() -> None:
+    text = html_of_checks(Validated(()))
+
+    assert "The manifests are as they should be. They can be planned." in assert_closed(text).text
+    assert "<form" not in text
 
 
 def test_a_difference_of_long_values_takes_linear_time_and_little_room() -> None:

@@ -6,6 +6,7 @@ the bars are for the eye alone.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -18,6 +19,8 @@ from reconciler.report.formats.html.markup import Html, text
 rows_max = 8  # of a chart; what is beyond them is counted together
 _width = 1000  # units of a bar's width
 
+One = TypeVar("One", "Counted", "CountedMistake")
+
 
 class Counted(Struct, frozen=True):
     """What the charts know of one change: what is done, to whom, and why (each cause once)."""
@@ -27,8 +30,23 @@ class Counted(Struct, frozen=True):
     causes: frozenset[str]
 
 
+class CountedMistake(Struct, frozen=True):
+    """What the charts know of one mistake or warning: which of both, in which file, and its code."""
+
+    action: str
+    file: str
+    code: str
+
+
 # By action: its column in a chart. The order is that of the bars and of the page.
-COLUMNS: Mapping[str, str] = {"delete": "Delete", "update": "Update", "create": "Create", "drift": "Changed"}
+COLUMNS: Mapping[str, str] = {
+    "delete": "Delete",
+    "update": "Update",
+    "create": "Create",
+    "drift": "Changed",
+    "mistake": "Mistakes",
+    "warning": "Warnings",
+}
 
 
 def of_changes(changes: Iterable[Change]) -> list[Counted]:
@@ -48,27 +66,41 @@ def _causes(change: Change) -> frozenset[str]:
 
 
 def charts(counted: Sequence[Counted]) -> Html:
-    """Return the three charts, or nothing where nothing is counted."""
+    """Return the three charts of changes, or nothing where nothing is counted."""
+    return _charts(
+        counted,
+        [
+            ("By kind", "Kind", lambda one: (KINDS[one.address.kind].plural,)),
+            ("By cause", "Cause", lambda one: tuple(sorted(one.causes))),
+            ("By workspace", "Workspace", lambda one: (one.address.workspace,)),
+        ],
+    )
+
+
+def charts_of_mistakes(counted: Sequence[CountedMistake]) -> Html:
+    """Return the two charts of mistakes and warnings, or nothing where there is none."""
+    return _charts(
+        counted, [("By code", "Code", lambda one: (one.code,)), ("By file", "File", lambda one: (one.file,))]
+    )
+
+
+def _charts(
+    counted: Sequence[One], wanted: Iterable[tuple[str, str, Callable[[One], tuple[str, ...]]]]
+) -> Html:
     if not counted:
         return Html("")
     actions = [one for one in COLUMNS if any(each.action == one for each in counted)]
-    drawn = [
-        _chart("By kind", "Kind", _tally(counted, lambda one: (KINDS[one.address.kind].plural,)), actions),
-        _chart("By cause", "Cause", _tally(counted, lambda one: tuple(sorted(one.causes))), actions),
-        _chart("By workspace", "Workspace", _tally(counted, lambda one: (one.address.workspace,)), actions),
-    ]
+    drawn = (_chart(title, head, _tally(counted, names), actions) for title, head, names in wanted)
     return Html(f"<section class=charts aria-label=Counts>{''.join(drawn)}</section>")
 
 
-def _tally(
-    counted: Sequence[Counted], names: Callable[[Counted], tuple[str, ...]]
-) -> list[tuple[str, Counter[str]]]:
+def _tally(counted: Sequence[One], names: Callable[[One], tuple[str, ...]]) -> list[tuple[str, Counter[str]]]:
     """Return by name how many of each action there are, the most first; those beyond `rows_max` as one."""
     found: dict[str, Counter[str]] = {}
     for one in counted:
         for name in names(one):
             found.setdefault(name, Counter())[one.action] += 1
-    rows = sorted(found.items(), key=lambda row: (-row[1].total(), row[0]))
+    rows: list[tuple[str, Counter[str]]] = sorted(found.items(), key=lambda row: (-row[1].total(), row[0]))
     if len(rows) <= rows_max:
         return rows
     rest = rows[rows_max - 1 :]

@@ -18,17 +18,27 @@ class FilterChoice(Struct, frozen=True):
     values: tuple[str, ...]
 
 
-def controls(parts: Sequence[tuple[str, str, int]], choices: Iterable[FilterChoice], total: int) -> Html:
-    """Return the form. `parts` are the sections: their id, title, and number of entries."""
+def controls(
+    parts: Sequence[tuple[str, str, int]],
+    choices: Iterable[FilterChoice],
+    total: int,
+    *,
+    example: str = "Name, field or value",
+    folds: bool = True,
+) -> Html:
+    """Return the form. `parts` are the sections: their id, title, and number of entries.
+
+    `example` says what there is to search for, and `folds` whether an entry has fields that can be folded.
+    """
+    fields = "<label class=all><input id=all type=checkbox> Every field</label>" if folds else ""
     boxes = "".join(_box(name, title, number) for name, title, number in parts) if len(parts) > 1 else ""
     shown = f"<fieldset><legend>Show</legend>{boxes}</fieldset>" if boxes else ""
     return Html(
         "<form id=controls role=search hidden aria-label='Search and filters'>"
         "<label class=find><span>Search</span>"
         "<input id=find type=search autocomplete=off spellcheck=false "
-        "placeholder='Name, field or value'></label>"
-        f"{joined(map(_select, choices))}"
-        "<label class=all><input id=all type=checkbox> Every field</label>"
+        f'placeholder="{text(example)}"></label>'
+        f"{joined(map(_select, choices))}{fields}"
         "<button type=reset>Reset</button>"
         f"<output id=shown for=find>{total:,} of {total:,}</output>{shown}</form>"
     )

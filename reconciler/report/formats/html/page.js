@@ -54,9 +54,10 @@
   }
 
   function entry(item) {
-    const [kind, workspace] = item.firstElementChild.textContent.split("/");
+    const heading = item.firstElementChild.textContent;
+    const [kind, workspace] = heading.split("/");
     return {
-      item, kind, workspace, shown: true, fits: true, text: item.textContent.toLowerCase(),
+      item, kind, workspace, file: heading.replace(/(:\d+){0,2}$/, ""), shown: true, fits: true, text: item.textContent.toLowerCase(),
       cause: texts(item, "i"), result: texts(item, "em"),
     };
   }
@@ -110,7 +111,7 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => {
     filter();
-    every.dispatchEvent(new Event("input", {bubbles: true}));
+    every?.dispatchEvent(new Event("input", {bubbles: true}));
   }));
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName ?? "");

@@ -1,17 +1,10 @@
 """The page: what matters first, then counts, search, and the lists with deletes on top.
 
-Belongs here: the order of everything, and the frame with its policy: the one script and the one style that
-stand in the file run, by their hashes, and nothing is loaded from anywhere. Not here: how one entry looks
+Belongs here: the order of everything. Not here: the file around it (frame.py), how one entry looks
 (entries.py), and escaping (markup.py). The plan's salt is used by nothing here.
 """
 
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from hashlib import sha256
-from importlib.resources import files
-
-from msgspec import Struct
 
 from reconciler.core.drifts import drifts
 from reconciler.model.changes import Change, Create, Delete, Update
@@ -21,25 +14,13 @@ from reconciler.model.plans import Plan, Verdict
 from reconciler.report.formats.html import entries
 from reconciler.report.formats.html.charts import Counted, charts, of_changes, of_drifts
 from reconciler.report.formats.html.controls import FilterChoice, controls
+from reconciler.report.formats.html.frame import EntryList, enumerated, framed, listed
 from reconciler.report.formats.html.markup import LINE, NOTHING, Html, code, joined, text
 from reconciler.report.formats.html.runs import moment, overview
 from reconciler.report.formats.html.sentences import WORST_FIRST, headline, sentences
 from reconciler.report.review import Review
 from reconciler.report.text import bookkeeping
 from reconciler.report.values import short_fingerprint
-
-# Entries that a browser lays out together, once they come near the screen: fifty are a few screens.
-_together = 50
-
-
-class EntryList(Struct, frozen=True):
-    """A list of the page. `name` is its id, and what the style and the script know it by."""
-
-    name: str
-    title: str
-    entries: list[Html]
-    about: str = ""
-    label: str = ""  # of its box among the filters, where the title is long
 
 
 def html(review: Review) -> str:
@@ -55,12 +36,12 @@ def html(review: Review) -> str:
             overview(review.run) if review.run else NOTHING,
             charts(counted),
             form,
-            Html(f"<main id=main>{joined(map(_list, sections))}{_reads(review.plan)}</main>"),
+            Html(f"<main id=main>{joined(map(listed, sections))}{_reads(review.plan)}</main>"),
             _foot(review),
         ],
         LINE,
     )
-    return _frame(f"{review.command}: {headline(sentences(review))}", body)
+    return framed(f"{review.command}: {headline(sentences(review))}", body)
 
 
 def _counted(review: Review) -> list[Counted]:
@@ -144,20 +125,6 @@ def _records(plan: Plan, told: entries.EntryContext) -> list[Html]:
     return [entries.record_entry(address, about, told) for address, about in bookkeeping(plan)]
 
 
-def _list(section: EntryList) -> Html:
-    """Return a section; its entries in lists of fifty, of which a browser lays out those in sight."""
-    about = f"<p>{text(section.about)}</p>" if section.about else ""
-    lists = joined(
-        Html(f"<ul>{joined(section.entries[at : at + _together], LINE)}</ul>")
-        for at in range(0, len(section.entries), _together)
-    )
-    return Html(
-        f'<section class="list {section.name}" id={section.name} aria-labelledby="h-{section.name}">'
-        f'<header><h2 id="h-{section.name}">{text(section.title)} '
-        f"<span>{len(section.entries):,}</span></h2>{about}</header>{lists}</section>"
-    )
-
-
 def _head(review: Review) -> Html:
     said = sentences(review)
     marked = [
@@ -172,14 +139,9 @@ def _head(review: Review) -> Html:
     return Html(
         f"<header class=top><p class=about><b>{text(review.command)}</b> {text(target.stack)} "
         f"<span>→ {text(target.origin)}</span></p>"
-        f"<h1>{joined([*_and(marked)])}.</h1>{grave}{more}{_refusals(review.verdict)}{_next(review)}{_hidden(review)}"
+        f"<h1>{enumerated(marked)}.</h1>{grave}{more}{_refusals(review.verdict)}{_next(review)}{_hidden(review)}"
         "</header>"
     )
-
-
-def _and(parts: Sequence[Html]) -> Iterator[Html]:
-    for at, part in enumerate(parts):
-        yield Html(("" if at == 0 else " and " if at == len(parts) - 1 else ", ") + part)
 
 
 def _refusals(verdict: Verdict) -> Html:
@@ -244,29 +206,3 @@ def _facts(review: Review) -> Iterator[tuple[str, str]]:
 def _read_with(plan: Plan) -> str:
     calls, avoided = (sum(getattr(read, name) for read in plan.reads) for name in ("calls", "avoided"))
     return f"{calls:,} calls" + (f" ({avoided:,} more avoided)" if avoided else "") if calls else ""
-
-
-def _frame(title: str, body: Html) -> str:
-    style, script = _packed("page.css"), _packed("page.js")
-    policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
-        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
-    )
-
-
-def _hash(part: str) -> str:
-    return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
-
-
-@cache
-def _packed(name: str) -> str:
-    """Return the style or the script: it stands in the file as it is, and its hash in the policy."""
-    return (files(__package__) / name).read_text("utf-8")
