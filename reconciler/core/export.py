@@ -177,7 +177,7 @@ class _Work:
         named = self._named(scope, "", live[scope], inside)
         known = self._there | {row.remote_id for row, _ in named}
         for (_, owner), ones in inside.items():
-            self.left += [Left("above", _subject(one)) for one in ones if owner not in known]
+            self.left += [Left("above", subject_of(one)) for one in ones if owner not in known]
         for row, name in named:
             self._entry(row, address.of(scope.kind, scope.workspace, name))
             for child in children(scope.kind):
@@ -216,7 +216,7 @@ class _Work:
         """Whether a manifest says that it leaves: an export would bring it back, and contradict that."""
         found = address.of(row.kind, row.workspace, name, parent=parent) in self._removed
         if found:
-            self.left.append(Left("removed", _subject(row)))
+            self.left.append(Left("removed", subject_of(row)))
         return found
 
     def _undeclared_inside(self, scope: Scope, above: Address, rows: Sequence[LiveEntity]) -> None:
@@ -227,7 +227,7 @@ class _Work:
         )
         there = {hit.live.remote_id for hit in matches.found.values()}
         self.declared += len(there)
-        self.left += [Left("inside", _subject(row)) for row in rows if row.remote_id not in there]
+        self.left += [Left("inside", subject_of(row)) for row in rows if row.remote_id not in there]
 
     def _recognizable(
         self, scope: Scope, entities: Iterable[Entity], rows: Sequence[LiveEntity]
@@ -244,11 +244,11 @@ class _Work:
         fresh = []
         for row in rows:
             if not any(_identities(row.fields, identities)):
-                self.left.append(Left("identity", _subject(row)))
+                self.left.append(Left("identity", subject_of(row)))
             elif any(times[value] > 1 for value in _identities(row.fields, keys)):
-                self.left.append(Left("twice", _subject(row)))
+                self.left.append(Left("twice", subject_of(row)))
             elif declared.sharing(row.fields):
-                self.left.append(Left("declared", _subject(row)))
+                self.left.append(Left("declared", subject_of(row)))
             else:
                 fresh.append(row)
         return fresh
@@ -377,7 +377,8 @@ def _free(name: str, taken: set[str], joint: str) -> str:
     return found
 
 
-def _subject(row: LiveEntity) -> str:
+def subject_of(row: LiveEntity) -> str:
+    """Return how a live entity is called that has no address."""
     return f"{row.kind} in {row.workspace}, id {row.remote_id}"
 
 

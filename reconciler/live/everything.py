@@ -12,6 +12,7 @@ from reconciler.core import ticket
 from reconciler.core.observe import observed
 from reconciler.errors import NotFound, Unavailable
 from reconciler.live.rows import inside, list_fields, shown_in, together
+from reconciler.live.told import reached
 from reconciler.model.kinds import KINDS, Kind, children
 from reconciler.model.snapshots import LiveEntity, Scope
 from reconciler.service.client import ReadCollection, Reader
@@ -59,13 +60,18 @@ class _Reading:
         self._asked = list_fields(self._kind, self._heads) if self._kind.brief else ()
         self._found: dict[str, tuple[LiveEntity, ...] | None] = {}  # None: to be looked at
         self._untold = 0
+        # How many are read for good: not those that are still to be looked at, which takes most of the time.
+        self._read = 0
+        self._total: int | None = None
 
     async def walk(self) -> str:
         """Read the list once; return why rows may have been missed, or ""."""
-        self._found, self._untold, trouble = {}, 0, ""
+        self._found, self._untold, self._read, trouble = {}, 0, 0, ""
         query = Query(fields=self._asked)
         async for page in self._collection.pages(query, workspace=self._workspace):
             self._page(page)
+            self._total = page.total if self._total is None else self._total
+            reached(self._scope, self._read, self._total)
             trouble = trouble or page.trouble
         return trouble
 
@@ -81,9 +87,11 @@ class _Reading:
                 self._found[row.remote_id] = tuple(self._entities(row))
             elif bare or self._look or self._has_inside(row):
                 self._found[row.remote_id] = None
+                continue
             else:
                 self._untold += bool(children(self._kind.name))
                 self._found[row.remote_id] = (structs.replace(self._entity(row), devices_known=False),)
+            self._read += 1
 
     async def whole(self, concurrency: int) -> Whole:
         """Look at whom the list shows too briefly, and return everybody in its order."""
@@ -93,9 +101,12 @@ class _Reading:
 
     async def _one(self, remote_id: str) -> tuple[LiveEntity, ...]:
         try:
-            return tuple(self._entities(await self._collection.get(remote_id, workspace=self._workspace)))
+            found = tuple(self._entities(await self._collection.get(remote_id, workspace=self._workspace)))
         except NotFound:
-            return ()  # removed since the list was read
+            found = ()  # removed since the list was read
+        self._read += 1
+        reached(self._scope, self._read, self._total)
+        return found
 
     def _has_inside(self, row: Found) -> bool:
         return any(row.body.get(child.rows_key) for child in children(self._kind.name))

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.core.export import REASONS, WHOLE, Exported, Left
+from reconciler.core.recognizing import Advice
 from reconciler.model.kinds import KINDS, children
 from reconciler.model.snapshots import Scope
 from reconciler.report.lines import Line, count, fold, line
@@ -31,6 +32,8 @@ class Summary(Struct, frozen=True):
     added: Sequence[str] = ()
     grown: Sequence[str] = ()
     allowed: Sequence[str] = ()
+    advice: Sequence[Advice] = ()
+    per_second: float = 0.0
 
     def variables(self) -> Iterator[tuple[str, Exported, str]]:
         """Yield the name of each variable that is to be set, and the entry and field it stands in."""
@@ -61,14 +64,35 @@ def export_lines(about: Summary, *, full: bool) -> list[Line]:
     for reason, (says, next_step) in REASONS.items():
         found = [one for one in about.left if one.reason == reason]
         if found:
-            lines += _reason_lines(
-                found, f"{count(len(found), *_noun(reason))}: {says}.", next_step, full=full
-            )
+            step = _identity_step(about.advice, next_step) if reason == "identity" else next_step
+            lines += _reason_lines(found, f"{count(len(found), *_noun(reason))}: {says}.", step, full=full)
     for scope, number in about.untold:
         below = " and ".join(child.plural for child in children(scope.kind))
         lines.append(line(("! ", "warn"), f"{below} of {number:,} {scope} were not looked for."))
-        lines.append(line("  next: --devices looks, with a call for each"))
-    return [*lines, *_variable_lines(about, full=full)]
+        lines.append(line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}"))
+    return [*lines, *_variable_lines(about, full=full), *_end_lines(about)]
+
+
+def _identity_step(advice: Sequence[Advice], otherwise: str) -> str:
+    """Return the setting that recognizes more entities, where there is one."""
+    if not advice:
+        return otherwise
+    fields = ", ".join(f"{one.kind}: [{', '.join(one.fields)}]" for one in advice)
+    found = " and ".join(f"{one.number:,} of {count(one.of, *_noun('identity'))}" for one in advice)
+    return f"`identity: {{{fields}}}` in the settings recognizes {found}; then export again"
+
+
+def _lasts(calls: int, per_second: float) -> str:
+    """Return how long so many calls take at the pace of the settings; "" below a minute."""
+    minutes = calls / per_second / 60 if per_second else 0
+    return f": about {minutes:,.0f} min at {per_second:g} calls a second" if minutes >= 1 else ""
+
+
+def _end_lines(about: Summary) -> list[Line]:
+    """Return what comes after an export that wrote something."""
+    if not about.entries:
+        return []
+    return [line("next: reconciler plan, which shows what an apply would keep; then commit the files")]
 
 
 def _noun(reason: str) -> tuple[str, str]:
@@ -122,4 +146,5 @@ def export_values(about: Summary) -> dict[str, object]:
             for scope, number in about.untold
         ],
         "calls": about.calls,
+        "advice": [structs.asdict(one) for one in about.advice],
     }

@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.apply.context import ReadContext
 from reconciler.core.export import Export, Exported, Left, Wishes, export
+from reconciler.core.recognizing import Advice, identity_advice
 from reconciler.live.everything import Whole, read_everything
 from reconciler.manifest.ignores import known_fields
 from reconciler.manifest.load import extras_of
@@ -31,7 +32,8 @@ class ExportWishes(Struct, frozen=True):
 class ExportResult(Struct, frozen=True):
     """Entries by scope, in order; what was left out; and how little or much was read.
 
-    `untold` are the scopes in which nobody knows what belongs to the entities, with their number.
+    `untold` are the scopes in which nobody knows what belongs to the entities, with their number. `advice` is
+    how more of them could be recognized.
     """
 
     entries: tuple[tuple[Scope, tuple[Exported, ...]], ...]
@@ -39,6 +41,7 @@ class ExportResult(Struct, frozen=True):
     declared: int
     untold: tuple[tuple[Scope, int], ...]
     calls: int
+    advice: tuple[Advice, ...] = ()
 
 
 async def exported(context: ReadContext, scopes: Collection[Scope], wishes: ExportWishes) -> ExportResult:
@@ -52,14 +55,16 @@ async def exported(context: ReadContext, scopes: Collection[Scope], wishes: Expo
         tasks = [group.create_task(read(context.client, one, ids[one.workspace])) for one in ordered]
     wholes = dict(zip(ordered, (task.result() for task in tasks), strict=True))
     extras = extras_of(context.settings.contact_fields)
+    live = _by_scope(wholes.items())
     made = export(
-        _by_scope(wholes.items()),
+        live,
         context.desired,
         recorded,
         context.rules,
         Wishes(wishes.zone, known_fields(extras)),
     )
-    return _sieved(context, made, ordered, wholes, extras)
+    result = _sieved(context, made, ordered, wholes, extras)
+    return structs.replace(result, advice=identity_advice(live, made.left, context.rules))
 
 
 def _by_scope(wholes: Iterable[tuple[Scope, Whole]]) -> dict[Scope, list[LiveEntity]]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 
 from cli.hands import Project, Service
@@ -75,3 +76,23 @@ def test_a_selector_or_a_zone_that_does_not_exist_is_named(project: Project, ser
     assert "--only: 'contatc' selects nothing; did you mean contacts?" in wrong.stderr
     assert "'Australia/Melburne' is not the name of a time zone" in zone.stderr
     assert service.requests() == []
+
+
+def test_an_export_says_which_setting_recognizes_more_and_the_setting_does(
+    project: Project, service: Service
+) -> None:
+    """People without an e-mail address have telephones: one line of the settings, not an edit for each."""
+    for number in range(3):
+        service.call("POST", "/contacts", {"firstName": "Ann", "workMobilePhone1": f"+6149157015{number}"})
+    project.manifest.unlink()
+    settings = project.folder / "reconciler.yaml"
+
+    told = project.run(service, "export", "--only", "contact").stdout
+    found = re.search(r"next: `(identity: .*)` in the settings recognizes 3 of 3 live entities", told)
+    assert found, told
+    settings.write_text(settings.read_text() + found[1] + "\n")
+    again = project.run(service, "export", "--only", "contact").stdout
+
+    assert again.startswith("exported 3 contacts into"), again
+    assert again.splitlines()[-1].startswith("next: reconciler plan")
+    assert project.run(service, "export", "--only", "contact").stdout.startswith("exported nothing new")

@@ -16,6 +16,7 @@ from reconciler import pipeline
 from reconciler.cli.sandbox_rows import rows_of
 from reconciler.core.export import WHOLE, Exported
 from reconciler.errors import Rejected, Unavailable
+from reconciler.live.told import Reached
 from reconciler.manifest.written.files import files_of, names_of
 from reconciler.manifest.written.merging import appended
 from reconciler.model.kinds import KINDS
@@ -282,3 +283,23 @@ def test_a_list_is_read_once_and_devices_are_looked_for_where_that_is_asked_for(
 
     assert export(world, kinds=("contact",), look=False).untold == ((Scope("contact", "default"), 55),)
     assert world.sent()["GET"] <= 55 // 20 + 3
+
+
+def test_progress_counts_whoever_is_read_for_good(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With a look at each the list takes a few seconds and the looks a quarter of an hour."""
+    world = World(tmp_path)
+    make(
+        world, {"contact": [{"firstName": "A", "workEmailAddress1": f"a{n}@example.com"} for n in range(45)]}
+    )
+    said = {}
+
+    for look in (False, True):
+        caplog.clear()
+        with caplog.at_level("DEBUG", "reconciler.reading"):
+            export(world, kinds=("contact",), look=look)
+        told = [one.args[0] for one in caplog.records if isinstance(one.args, tuple)]
+        said[look] = [(one.rows, one.total) for one in told if isinstance(one, Reached)]
+
+    assert said[False] == [(20, 45), (40, 45), (45, 45)]
+    assert said[True][:4] == [(0, 45), (0, 45), (0, 45), (1, 45)]
+    assert said[True][-1] == (45, 45)

@@ -71,6 +71,8 @@ def export(
         sorted(new),
         sorted(grown),
         settings.variables,
+        found.advice,
+        settings.service.limits.requests_per_second,
     )
     if as_json:
         output.json(report_json(export_values(summary)))
