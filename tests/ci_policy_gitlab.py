@@ -10,8 +10,9 @@ from ci_policy import File, Found
 _NOT_JOBS = {"stages", "workflow", "default", "variables", "include", "image", "cache"}
 _MERGE_REQUEST = '$CI_PIPELINE_SOURCE == "merge_request_event"'
 _DEFAULT = '$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH && $CI_COMMIT_REF_PROTECTED == "true"'
+_SCHEDULED = f'$CI_PIPELINE_SOURCE == "schedule" && {_DEFAULT}'
 _DIGEST = re.compile(r"[\w.:/-]+@sha256:[0-9a-f]{64}")
-_SECRET = re.compile(r"RECONCILER_(SERVICE_AUTH_\w+|STORE)|AGE_IDENTITY")
+_SECRET = re.compile(r"RECONCILER_(SERVICE_AUTH_\w+|STORE)|AGE_IDENTITY|DRIFT_TOKEN")
 _CALLS = re.compile(r"\breconciler (\w+)")
 _WRITES = {"apply", "resume"}
 
@@ -35,8 +36,13 @@ class Job(NamedTuple):
 
     @property
     def rules(self) -> list[str]:
-        """When it runs."""
-        return [rule.get("if", "always") for rule in self.says.get("rules", [])] or ["always"]
+        """When it runs. A rule that says `never` only takes pipelines away."""
+        return [rule.get("if", "always") for rule in self.starts] or ["always"]
+
+    @property
+    def starts(self) -> list[Mapping[str, Any]]:
+        """The rules by which it may run."""
+        return [rule for rule in self.says.get("rules", []) if rule.get("when") != "never"]
 
     @property
     def is_live(self) -> bool:
@@ -71,7 +77,7 @@ def images(file: File) -> Found:
 def merge_requests(file: File) -> Found:
     """A merge request, of a fork too, may change everything that it runs: there must be nothing to take."""
     for job in jobs(file):
-        asked = [rule for rule in job.rules if rule != _DEFAULT]
+        asked = [rule for rule in job.rules if rule not in (_DEFAULT, _SCHEDULED)]
         if asked and asked != [_MERGE_REQUEST]:
             yield f"{job.name}: runs where nobody knows: {asked}"
         if asked and (
@@ -83,7 +89,8 @@ def merge_requests(file: File) -> Found:
 def protected(file: File) -> Found:
     """Protected variables go to protected branches; an environment says which of them, and who may."""
     for job in jobs(file):
-        if job.is_live and (job.rules != [_DEFAULT] or not job.says.get("environment", {}).get("name")):
+        known = job.rules == [_DEFAULT] or (job.rules == [_SCHEDULED] and not job.verbs & _WRITES)
+        if job.is_live and not (known and job.says.get("environment", {}).get("name")):
             yield f"{job.name}: live, and not on the protected default branch with an environment"
     if {rule.get("if") for rule in file.says.get("workflow", {}).get("rules", [])} != {
         _MERGE_REQUEST,
@@ -161,7 +168,7 @@ def reviewed(file: File) -> Found:
         text = "\n".join(job.script)
         if re.search(r"reconciler apply (?!\w+\.age )", text) or re.search(r"--(yes|allow-\w+)\b", text):
             yield f"{job.name}: applies what nobody has reviewed"
-        if job.verbs & _WRITES and any(rule.get("when") != "manual" for rule in job.says["rules"]):
+        if job.verbs & _WRITES and any(rule.get("when") != "manual" for rule in job.starts):
             yield f"{job.name}: starts by itself"
 
 
@@ -184,7 +191,7 @@ def quiet_logs(file: File) -> Found:
     for job in jobs(file):
         for line in job.script:
             if re.search(r"reconciler (plan|apply|resume|drift)\b", line) and not re.search(
-                r'--format json > "\$place/\w+\.json"(?: &| \|\| \[ "\$\?" -eq 5 \])?$', line
+                r'--format json > "\$place/\w+\.json"(?: &| \|\| \[ "\$\?" -eq [25] \])?$', line
             ):
                 yield f"{job.name}: shows names in the log"
             if re.search(r"set -\w*x|\bprintenv\b|\benv$", line):

@@ -84,7 +84,8 @@ _OPENING = {"if", "then", "elif", "else", "do", "while", "until", "!", "{"}
 _CLOSING = {"done", "fi", "}"}
 _WITHIN = re.compile(r"(?<!\\)(?:`|\$\(|\$\{\w+@)")
 # What a report needs. Others load code or settings from files (pickle, site, ctypes, logging.config ...).
-_MODULES = {"collections", "json", "os", "sys", "sysconfig"}
+# `urllib.request` asks an address of the job for what it says, and loads no code.
+_MODULES = {"collections", "json", "os", "sys", "sysconfig", "urllib.request"}
 _IMPORT = re.compile(r"\b(?:import +(?P<names>[\w., ]+)|from +(?P<source>[\w.]+) +import)\b")
 _REACHES_OUT = re.compile(
     r"subprocess|popen|\bsystem\b|exec|\beval\b|spawn|runpy|importlib|__|\bpath\b|attr\b|\bos\.(?!environ\b)|\bvars\b|compile"

@@ -9,8 +9,11 @@ import json
 import signal
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import effort
 import pytest
@@ -172,6 +175,107 @@ def test_drift_on_a_schedule_opens_one_issue_and_closes_it(checkout: Path) -> No
     calls = Path(f"{issues}.calls").read_text().split()
     assert calls == ["create", "edit", "close", "create"]
     assert [line.split()[0] for line in issues.read_text().splitlines()] == ["closed", "open"]
+
+
+class Issues(BaseHTTPRequestHandler):
+    """As much of GitLab's issues as the template uses; what is no request of theirs is refused."""
+
+    server: "IssueServer"
+
+    def do_GET(self) -> None:
+        self.answer(200, [one for one in self.server.issues if one["state"] == "opened"][:1])
+
+    def do_POST(self) -> None:
+        made = {**self.body(), "iid": len(self.server.issues) + 1, "state": "opened"}
+        self.server.issues.append(made)
+        self.answer(201, made)
+
+    def do_PUT(self) -> None:
+        issue = self.server.issues[int(self.path.rpartition("/")[2]) - 1]
+        issue |= self.body()
+        issue["state"] = "closed" if issue.pop("state_event", "") == "close" else issue["state"]
+        self.answer(200, issue)
+
+    def body(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        return found
+
+    def answer(self, status: int, value: object) -> None:
+        """Answer, where the token and the address are those of the job."""
+        known = self.headers["PRIVATE-TOKEN"] == "token-canary" and "/projects/7/issues" in self.path
+        self.server.calls.append(f"{self.command} {self.path}")
+        self.send_response(status if known else 401)
+        self.end_headers()
+        self.wfile.write(json.dumps(value).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class IssueServer(HTTPServer):
+    """The issues of one project, and the calls that were made."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Issues)
+        self.issues: list[dict[str, Any]] = []
+        self.calls: list[str] = []
+
+
+@pytest.fixture
+def issues() -> Iterator[IssueServer]:
+    """A stand-in for GitLab, behind a port."""
+    with IssueServer() as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_drift_on_a_schedule_of_gitlab_keeps_one_issue(checkout: Path, issues: IssueServer) -> None:
+    """As on GitHub: one issue, with counts and no name, which is closed when all is well."""
+    environ = variables(checkout) | {
+        "CI_API_V4_URL": f"http://127.0.0.1:{issues.server_port}/api/v4",
+        "CI_PROJECT_ID": "7",
+        "CI_JOB_URL": "https://example.com/1",
+        "DRIFT_TOKEN": "token-canary",
+        "TITLE": "drift",
+        "NEXT": "look",
+    }
+    found = {"address": "contact/ops/canary", "cause": "drifted"}
+    output = ""
+
+    for drifts in ([], [found], [found, found], [], [], [found]):
+        program(checkout, f"echo '{json.dumps({**REPORT, 'drifts': drifts})}'\nexit {2 if drifts else 0}\n")
+        done = run(lab_script("drift"), checkout, environ)
+        assert (done.returncode, done.stderr) == (0, "")
+        output += done.stdout
+
+    assert [one.partition(" ")[0] for one in issues.calls if "GET" not in one] == [
+        "POST",
+        "PUT",
+        "PUT",
+        "POST",
+    ]
+    assert [one["state"] for one in issues.issues] == ["closed", "opened"]
+    assert issues.issues[1]["description"] == "Found: 1 contact drifted. look Seen by https://example.com/1"
+    assert "drift: 2 contact drifted\n" in output
+    assert "canary" not in output + json.dumps(issues.issues)
+    assert not (checkout.parents[1] / "ran").exists()
+    assert list((checkout.parents[1] / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(("code", "token"), [(1, "token-canary"), (8, "token-canary"), (0, "")])
+def test_a_drift_job_of_gitlab_that_cannot_look_or_tell_fails(
+    code: int, token: str, checkout: Path, issues: IssueServer
+) -> None:
+    """No issue would read like no drift."""
+    program(checkout, f"echo '{json.dumps(REPORT)}'\nexit {code}\n")
+
+    done = run(lab_script("drift"), checkout, variables(checkout) | {"DRIFT_TOKEN": token})
+
+    assert done.returncode == 1
+    assert issues.calls == []
 
 
 def test_without_isolation_a_summary_would_run_the_checkout(checkout: Path) -> None:
