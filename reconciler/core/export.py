@@ -332,6 +332,11 @@ class _Names:
             yield row, _free(called, self._taken, "-")
 
 
+def may_be_variable(kind: Kind) -> bool:
+    """Whether an export may write a variable for a field: a secret that it reads, or that must be set."""
+    return bool(_required_unseen(kind)) or any(one.secret and not one.write_only for one in kind.fields)
+
+
 def _required_unseen(kind: Kind) -> list[str]:
     """Return the scalar fields that every entry needs and the service never shows."""
     return [name for name in kind.required if name in kind.write_only and name != kind.content]

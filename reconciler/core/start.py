@@ -1,4 +1,4 @@
-"""What a project begins with: its settings, a manifest, what git leaves alone, and a job that checks it.
+"""What a project begins with: its settings, a manifest, what git leaves alone, and what checks it.
 
 Belongs here: which files, and their text. Not here: looking at the folder, and writing (cli/verbs/init.py).
 """
@@ -10,13 +10,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.model.kinds import CONTACT
+from reconciler.core.export import may_be_variable
+from reconciler.model.kinds import BUILT_IN, CONTACT
 
 Ci = Literal["github", "gitlab", "none"]
 
 SETTINGS = "reconciler.yaml"
 MANIFEST = "manifests/people.yaml"
 IGNORE = ".gitignore"
+HOOKS = ".pre-commit-config.yaml"
 
 SANDBOX = "http://127.0.0.1:8480"  # where `reconciler sandbox` listens by itself
 ALIAS = "main"  # of the workspace that an id was given for
@@ -50,6 +52,32 @@ class Start(Struct, frozen=True):
 def texts(start: Start) -> dict[str, str]:
     """Return the files that are made for a project, by path: settings, a manifest, and what git ignores."""
     return {SETTINGS: _settings(start), MANIFEST: _manifest(start), IGNORE: _ignore()}
+
+
+def hooks() -> str:
+    """Return the hooks of https://pre-commit.com, which are looked for at the root of a repository alone.
+
+    They start the program that is installed. One that pre-commit installed by itself would have a version of
+    its own, and two versions may format in two ways.
+    """
+    return """\
+# Before each commit: one form for manifests, and a check offline. Once: `pre-commit install`
+repos:
+  - repo: local
+    hooks:
+      - id: reconciler-fmt
+        name: reconciler fmt
+        entry: reconciler fmt
+        language: system
+        files: \\.(yaml|yml)$
+        pass_filenames: false
+      - id: reconciler-validate
+        name: reconciler validate
+        entry: reconciler validate --without-variables
+        language: system
+        files: \\.(yaml|yml|json|csv)$
+        pass_filenames: false
+"""
 
 
 def stack_of(folder: str) -> str:
@@ -93,7 +121,13 @@ service:
   auth: {{username: {{env: SVC_USER}}, password: {{env: SVC_PASSWORD}}, api_key: {{env: SVC_API_KEY}}}}
 workspaces:
   default: {{}}{named}
+variables: [{", ".join(_variables())}] # what manifests may read of the environment; `export` names secrets so
 """
+
+
+def _variables() -> tuple[str, ...]:
+    """Return the names of the variables that an export writes in place of secrets."""
+    return tuple(sorted(f"{kind.name.upper()}_*" for kind in BUILT_IN.values() if may_be_variable(kind)))
 
 
 def _manifest(start: Start) -> str:
@@ -101,6 +135,7 @@ def _manifest(start: Start) -> str:
     return f"""\
 # Who should be in this workspace. Whoever stands here is created, or adopted where they are there already,
 # and kept as written. Who is there and does not stand here is left alone. `reconciler plan` shows it first.
+# Nobody has to type whom the service has already: `reconciler export` writes them beside this file.
 version: 1
 workspace: {ALIAS if start.workspace_id else "default"}
 

@@ -29,9 +29,7 @@ def begun_lines(begun: Begun) -> tuple[Line, ...]:
     for name in begun.edit:
         lines.append(line(("! ", "warn"), f"{name}: edit the lines marked `edit` before it runs"))
     if begun.elsewhere:
-        what = (
-            "no CI jobs were written: this is not the root of its repository (docs/ci.md has the templates)"
-        )
+        what = "no CI jobs and no hooks were written: this is not the root of its repository (see docs/ci.md)"
         lines.append(line(("! ", "warn"), what))
     if begun.next:
         lines += [BLANK, line("next:"), *(line("  ", command) for command in begun.next)]

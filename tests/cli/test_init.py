@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import warm
+import yaml
 from cli.hands import PLAIN, Service
 
 from reconciler.cli.files import whole
@@ -30,6 +31,7 @@ ALL = (
     "reconciler.yaml",
     "manifests/people.yaml",
     ".gitignore",
+    ".pre-commit-config.yaml",
     ".github/workflows/validate.yml",
     ".github/actions/reconciler/action.yml",
 )
@@ -103,6 +105,27 @@ def test_what_is_written_is_named_and_a_second_time_changes_nothing(tmp_path: Pa
     assert first["edit"] == [".github/actions/reconciler/action.yml"]
 
 
+def test_the_hooks_are_those_of_the_repository_and_run_what_is_installed(tmp_path: Path) -> None:
+    """A copy that pre-commit installs has a version of its own, and may format in another way than yours."""
+    ours = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    begun(tmp_path)
+    (repository,) = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"]
+
+    assert repository["repo"] == "local"
+    for hook, one in zip(repository["hooks"], ours, strict=True):
+        assert hook["entry"] == " ".join([one["entry"], *one.get("args", [])])
+        assert {hook[key] == one[key] for key in ("id", "name", "files", "pass_filenames")} == {True}
+        assert hook["language"] == "system"
+        assert run(tmp_path, *hook["entry"].split()[1:]).returncode == 0
+
+
+def test_the_settings_allow_the_variables_that_an_export_writes() -> None:
+    """Else the first command after an export fails, and the second export too."""
+    (read,) = (read_tree(texts(one)["reconciler.yaml"].encode(), "").value for one in [CASES["plain"]])
+
+    assert read["variables"] == ["CALLBACK_*", "DEVICE_*"]
+
+
 def test_no_file_is_written_over_and_the_others_are_written(tmp_path: Path) -> None:
     for name in (".gitignore", ".github/workflows/validate.yml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +137,7 @@ def test_no_file_is_written_over_and_the_others_are_written(tmp_path: Path) -> N
     assert (tmp_path / ".github/workflows/validate.yml").read_text() == "mine\nplan*.json\n"
     assert found["kept"] == [".gitignore", ".github/workflows/validate.yml"]
     assert found["lacking"] == [one for one in IGNORED if one != "plan*.json"]
-    assert len(found["written"]) == 3
+    assert len(found["written"]) == 4
 
 
 @pytest.mark.parametrize("there", ["reconciler.yaml", "manifests/ops.yaml"])
@@ -192,7 +215,7 @@ def test_without_credentials_the_next_steps_lead_over_a_sandbox_or_the_doctor(tm
         "cd a && export SVC_USER=demo SVC_PASSWORD=demo SVC_API_KEY=demo-key",
         "reconciler plan",
     ]
-    assert other == ["cd b && reconciler validate", "reconciler doctor"]
+    assert other == ["cd b && reconciler doctor", "reconciler export"]
 
 
 def _file(path: Path) -> None:
@@ -314,7 +337,7 @@ def test_jobs_are_written_where_the_repository_begins_and_for_its_service(tmp_pa
     at_root = begun(tmp_path)
 
     assert (below["elsewhere"], at_root["elsewhere"]) == (True, False)
-    assert not {*below["written"]} & {".gitlab-ci.yml", *ALL[3:]}
+    assert not {*below["written"]} & {".gitlab-ci.yml", *ALL[3:]}, "pre-commit looks at the root alone"
     assert ".gitlab-ci.yml" in at_root["written"]
     assert read_remotes(tmp_path) == ("git@gitlab.example.com:a/b.git",)
 

@@ -95,7 +95,12 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "schema": (("schema",),),
     "completion": (("completion", "bash"),),
 }
-FOR_GIT = (".gitignore", ".github/", "below/")  # what `init` writes: everybody may read it
+FOR_GIT = (
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    ".github/",
+    "below/",
+)  # what `init` writes: everybody may read it
 ELSEWHERE = {"sandbox": "a server of its own, without our credentials", "demo": "only the sandbox's own"}
 
 

@@ -33,14 +33,14 @@ def _id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
 @options.format_option
 @runs("verbs.init:init")
 def command() -> None:
-    """Start a project in FOLDER: settings, a manifest, .gitignore, a CI job that checks it.
+    """Start a project in FOLDER: settings, a manifest, .gitignore, hooks and a CI job that check it.
 
     FOLDER is here by default, and made if it is not there. Nothing is asked, and no file is written over:
     what is there is kept, and named. The address of the service is that of RECONCILER_SERVICE_BASE_URL,
     else a sandbox on this machine. A project that has settings or manifests gets no further manifest.
 
-    Writes reconciler.yaml, manifests/people.yaml, .gitignore, and .github or .gitlab-ci.yml, from the
-    templates of docs/ci.md. Calls nobody.
+    Writes reconciler.yaml, manifests/people.yaml, .gitignore, .pre-commit-config.yaml, and .github or
+    .gitlab-ci.yml, from the templates of docs/ci.md. Calls nobody.
 
     Exit codes: 0 written, or all was there; 1 failed, 3 input invalid, 64 usage.
 

@@ -16,6 +16,7 @@ from reconciler.cli.settings.variables import present, variable
 from reconciler.cli.tree import read_remotes
 from reconciler.cli.verbs.calling import show
 from reconciler.core.start import (
+    HOOKS,
     IGNORE,
     MANIFEST,
     SETTINGS,
@@ -23,6 +24,7 @@ from reconciler.core.start import (
     Ci,
     Start,
     ci_of,
+    hooks,
     not_ignored,
     texts,
 )
@@ -50,7 +52,7 @@ def init(*, folder: str, workspace_id: str, ci: Ci | None, as_json: bool) -> int
     files = _files(place, Start(place.resolve().name, address, workspace_id))
     at_root = _is_root(place)
     jobs = _jobs(place, ci) if at_root else {}
-    wanted = {**files, **jobs}
+    wanted = {**files, **({HOOKS: hooks()} if at_root else {}), **jobs}
     _check_ways(place, wanted)
     written = _write(place, wanted)
     kept = tuple(name for name in wanted if name not in written)
@@ -152,8 +154,8 @@ def _next(folder: str, address: str) -> tuple[str, ...]:
     first = (lambda command: command) if here else (lambda command: f"{enter} && {command}")
     known = all(any(os.environ.get(name) for name in names) for names in _CREDENTIALS)
     if known:
-        return first("reconciler validate"), "reconciler plan"
+        return first("reconciler doctor"), "reconciler export", "reconciler plan"
     if address:
-        return first("reconciler validate"), "reconciler doctor"
+        return first("reconciler doctor"), "reconciler export"
     demo = "export SVC_USER=demo SVC_PASSWORD=demo SVC_API_KEY=demo-key"
     return "reconciler sandbox &", first(demo), "reconciler plan"
