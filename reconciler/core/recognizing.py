@@ -11,6 +11,7 @@ from msgspec import Struct
 from reconciler.core.export import Left, subject_of
 from reconciler.core.normalize import identity_key
 from reconciler.core.rules import Rules
+from reconciler.model.kind import Kind
 from reconciler.model.kinds import BUILT_IN
 from reconciler.model.snapshots import LiveEntity, Scope
 
@@ -33,44 +34,45 @@ def identity_advice(
     """Return one more identity field for each kind that has one, in the order of the kinds.
 
     `left` is what an export of `live` left out. The field is the one that most of those whom nothing
-    recognizes have; no two entities of a workspace share a value of it, or it would make others ambiguous.
+    recognizes have. No two entities of a workspace share a value of it, or it would make them ambiguous; but
+    for those that are ambiguous already.
     """
-    strange = frozenset(one.subject for one in left if one.reason == "identity")
-    return tuple(one for kind in BUILT_IN if (one := _advice(kind, live, strange, rules)) is not None)
+    subjects = {
+        reason: frozenset(one.subject for one in left if one.reason == reason)
+        for reason in ("identity", "twice")
+    }
+    found = []
+    for kind in BUILT_IN.values():
+        rows = [row for scope, ones in live.items() if scope.kind == kind.name for row in ones]
+        strange = [row for row in rows if subject_of(row) in subjects["identity"]]
+        fields = [] if kind.together or kind.parent or not strange else _candidates(kind, strange, rules)
+        for path, number in fields:
+            if not _is_shared(kind.identity_path(path), rows, subjects["twice"]):
+                now = rules.identity.of(kind.name)
+                found.append(Advice(kind.plural, (*(one for (one,) in now), path), number, len(strange)))
+                break
+    return tuple(found)
 
 
-def _advice(
-    name: str,
-    live: Mapping[Scope, Sequence[LiveEntity]],
-    strange: Collection[str],
-    rules: Rules,
-) -> Advice | None:
-    kind = BUILT_IN[name]
-    if kind.together or kind.parent:
-        return None
-    now = tuple(path for key in rules.identity.of(name) for path in key)
-    rows = [(scope, row) for scope, ones in live.items() if scope.kind == name for row in ones]
-    left = [row for _, row in rows if subject_of(row) in strange]
+def _candidates(kind: Kind, strange: Sequence[LiveEntity], rules: Rules) -> list[tuple[str, int]]:
+    """Return the paths that could be an identity, with how many have them, the most first."""
     have = Counter(
         path
-        for row in left
+        for row in strange
         for path, value in row.fields.items()
-        if value != "" and kind.type_of(path) in _TYPES and path != rules.mark_path and path not in now
+        if value != "" and kind.type_of(path) in _TYPES and path != rules.mark_path
     )
-    for path, number in sorted(have.items(), key=lambda one: (-one[1], one[0])):
-        if not _is_shared(kind.identity_path(path), rows):
-            return Advice(kind.plural, (*now, path), number, len(left))
-    return None
+    return sorted(have.items(), key=lambda one: (-one[1], one[0]))
 
 
-def _is_shared(path: str, rows: Iterable[tuple[Scope, LiveEntity]]) -> bool:
-    seen: set[tuple[Scope, str]] = set()
-    for scope, row in rows:
+def _is_shared(path: str, rows: Iterable[LiveEntity], twice: Collection[str]) -> bool:
+    seen: dict[tuple[str, str], bool] = {}
+    for row in rows:
         value = row.fields.get(path, "")
         if value == "":
             continue
-        key = scope, identity_key(path, value)
-        if key in seen:
+        key, is_twice = (row.workspace, identity_key(path, value)), subject_of(row) in twice
+        if key in seen and not (is_twice and seen[key]):
             return True
-        seen.add(key)
+        seen[key] = is_twice
     return False

@@ -49,6 +49,17 @@ def test_a_field_whose_value_two_share_is_not_named() -> None:
     )
 
 
+def test_whoever_is_there_twice_already_makes_no_field_unfit() -> None:
+    """Whoever was typed twice has the same e-mail address and the same telephone, and is told for it."""
+    again = {"workEmailAddress1": "c@example.com", "workMobilePhone1": PHONES[2]}
+    rows = [person(1, workMobilePhone1=PHONES[0]), person(2, **again), person(3, **again)]
+    shared = [person(1, workMobilePhone1=PHONES[2]), *rows[1:]]
+    left = [Left("identity", subject_of(rows[0])), *(Left("twice", subject_of(one)) for one in rows[1:])]
+
+    assert [one.number for one in identity_advice({OPS: rows}, left, PLAIN)] == [1]
+    assert identity_advice({OPS: shared}, left, PLAIN) == ()
+
+
 @pytest.mark.parametrize("fields", [{}, {"jobTitle": "Nurse"}, {"custom.managedBy": "default/ann"}])
 def test_names_jobs_and_our_own_mark_recognize_nobody(fields: dict[str, Scalar]) -> None:
     """Today only one is a nurse; and what we wrote ourselves is known without the settings."""
