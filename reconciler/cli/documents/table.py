@@ -23,6 +23,7 @@ from reconciler.cli.documents.rows import (
 from reconciler.cli.messages.following import End
 from reconciler.core.drifts import Drift
 from reconciler.core.listing import Listed, Unread
+from reconciler.core.recognizing import Advice
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.audit import AuditEntry
@@ -124,6 +125,7 @@ DOCUMENTS: Mapping[str, Document] = {
                 "variables": (tuple[Variable, ...], "What is to be set before a plan."),
                 "untold": (tuple[Untold, ...], "What was not looked at."),
                 "calls": (int, "How many calls it took."),
+                "advice": (tuple[Advice, ...], "Identities that would recognize more entities."),
             },
         ),
     ),
