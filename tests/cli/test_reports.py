@@ -5,7 +5,13 @@ import stat
 
 import pytest
 from cli.hands import Project, Service
+from cli.test_documents import mistakes
+from msgspec import structs
 
+from reconciler.cli.files.planfile import read_plan, write_plan
+from reconciler.report.formats.table import FORMATS
+
+JANE = "contact/default/jane-doe"
 # Passes every look beforehand: only the longer name that the file has until it is whole is too long.
 UNWRITABLE = "x" * 250
 
@@ -108,6 +114,44 @@ def test_a_report_that_cannot_be_written_takes_nothing_else_with_it(
     assert (project.folder / "u.json").exists()
     assert "apply" in history.stdout
     assert project.run(service, "plan", "--detailed-exitcode").returncode == 0
+
+
+def test_a_stale_plan_has_reports_that_say_what_moved(project: Project, service: Service) -> None:
+    """Whoever approved it asks why nothing was done: by address and field, and without a value."""
+    reports = [word for name in FORMATS for word in ("--report", f"{name}=report.{name}")]
+    project.run(service, "apply", "--yes")
+    project.edit("jobTitle: Analyst", "jobTitle: Chief Analyst")
+    project.run(service, "plan", "-o", "plan.json")
+    service.rename(service.contacts()["Jane"], "Night Watch")
+    writes = service.writes()
+
+    done = project.run(service, "apply", "plan.json", *reports)
+
+    assert (done.returncode, service.writes()) == (5, writes)
+    texts = {name: (project.folder / f"report.{name}").read_text() for name in FORMATS}
+    found = json.loads(texts["json"])
+    why, moved = found["verdict"]["reasons"]
+    assert mistakes("output/plan", found) == []
+    assert (found["outcome"], found["exit_code"], found["verdict"]["safe"]) == ("stale", 5, False)
+    assert (why["rule"], why["count"], why["next"]) == ("A1", 1, "plan again, and review it")
+    assert (moved["scope"], moved["what"]) == (JANE, f"{JANE}: update now, and not in the saved plan.")
+    for name in set(FORMATS) - {"gitlab"}:
+        assert "the plan is stale" in texts[name], name
+        assert "jane-doe" in texts[name], name
+    assert "Night Watch" not in "".join(texts[name] for name in ("markdown", "junit", "sarif", "github"))
+
+
+def test_a_plan_that_expired_has_reports_that_say_so(project: Project, service: Service) -> None:
+    """Nothing was planned afresh, so nothing is known to have moved."""
+    project.run(service, "plan", "-o", "plan.json")
+    path = project.folder / "plan.json"
+    write_plan(path, structs.replace(read_plan(path), expires_at="2020-01-01T00:00:00+00:00"))
+
+    done = project.run(service, "apply", "plan.json", "--report", "json=report.json")
+
+    (why,) = json.loads((project.folder / "report.json").read_text())["verdict"]["reasons"]
+    assert (done.returncode, service.writes()) == (5, [])
+    assert why["what"] == "the plan expired at 2020-01-01T00:00:00+00:00."
 
 
 def test_a_refused_plan_has_its_reports(project: Project, service: Service) -> None:

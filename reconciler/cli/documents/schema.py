@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from reconciler import errors
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
-from reconciler.cli.documents.table import DOCUMENTS, Document
+from reconciler.cli.documents.table import DOCUMENTS, Printed
 from reconciler.core.listing import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.codes.errors import CLASSES
@@ -54,7 +54,7 @@ def documents() -> dict[str, Schema]:
     return {**made, "output/plan": _plan(), "output/resume": _resume(), "output/error": _error()}
 
 
-def _document(about: Document) -> Schema:
+def _document(about: Printed) -> Schema:
     parts = [part for shape in about.shapes for part in shape.items()]
     schemas, definitions = _of_types([_described(*part) for _, part in parts])
     found = iter(schemas)
@@ -140,7 +140,7 @@ def _head(*exits: int) -> Schema:
 
 def _plan() -> Schema:
     """A plan as it is shown: as in its file, but for what makes it one."""
-    exits = (0, 2, 7)
+    exits = (0, 2, 5, 7)  # 5: the report of a plan that is stale
     kinds = [tuple[Reason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]]
     (reasons, running, unfinished, alike), definitions = _of_types(kinds)
     number = {"type": "integer", "minimum": 0}

@@ -48,7 +48,7 @@ from reconciler.service.messaging.callbacks import CallStatus
 Shape = Mapping[str, tuple[Any, str]]  # by key: the type, and what it says
 
 
-class Document(NamedTuple):
+class Printed(NamedTuple):
     """What a command prints: one of these shapes, behind `version`, `outcome` and `exit_code`."""
 
     title: str
@@ -93,13 +93,13 @@ _STACK: Shape = {"stack": (str, "The stack of the settings.")}
 _HELD: Shape = {"held": (bool, "Whether the lock is held.")}
 _NOTICES: Shape = {"notices": (tuple[Notice, ...], "What a person should know beside that.")}
 
-DOCUMENTS: Mapping[str, Document] = {
-    "output/validate": Document(
+DOCUMENTS: Mapping[str, Printed] = {
+    "output/validate": Printed(
         "What is wrong with the input",
         ({"problems": (tuple[Problem, ...], "Every mistake, in file order."), **_NOTICES},),
         (0, 3),
     ),
-    "output/drift": Document(
+    "output/drift": Printed(
         "What others changed",
         (
             {
@@ -112,7 +112,7 @@ DOCUMENTS: Mapping[str, Document] = {
         ),
         (0, 2),
     ),
-    "output/export": Document(
+    "output/export": Printed(
         "What was exported",
         (
             {
@@ -129,7 +129,7 @@ DOCUMENTS: Mapping[str, Document] = {
             },
         ),
     ),
-    "output/list": Document(
+    "output/list": Printed(
         "Entities and whose they are",
         (
             {
@@ -139,14 +139,14 @@ DOCUMENTS: Mapping[str, Document] = {
             },
         ),
     ),
-    "output/explain": Document(
+    "output/explain": Printed(
         "What is known of addresses, or what codes mean",
         (
             {"explanations": (tuple[Explanation, ...], "One for each address, in the order asked for.")},
             {"codes": (tuple[CodeShown, ...], "One for each code, in the order asked for.")},
         ),
     ),
-    "output/init": Document(
+    "output/init": Printed(
         "What a project begins with",
         (
             {
@@ -159,20 +159,20 @@ DOCUMENTS: Mapping[str, Document] = {
             },
         ),
     ),
-    "output/config": Document(
+    "output/config": Printed(
         "Every setting and where it comes from",
         ({"settings": (tuple[SettingRow, ...], "In the order of the documentation.")},),
     ),
-    "output/schema": Document(
+    "output/schema": Printed(
         "The shipped schemas",
         ({"schemas": (tuple[str, ...], "Their names, sorted.")},),
     ),
-    "output/doctor": Document(
+    "output/doctor": Printed(
         "What was checked",
         ({"checks": (tuple[CheckResult, ...], "In the order in which one rests on the other.")},),
         (0, 1),
     ),
-    "output/history": Document(
+    "output/history": Printed(
         "The history, or whether it is whole",
         (
             {
@@ -191,7 +191,7 @@ DOCUMENTS: Mapping[str, Document] = {
         ),
         (0, 1),
     ),
-    "output/lock": Document(
+    "output/lock": Printed(
         "Who holds the lock",
         (
             {
@@ -204,7 +204,7 @@ DOCUMENTS: Mapping[str, Document] = {
             {**_STACK, **_HELD, "tickets": (tuple[TicketShown, ...], "The first one holds the lock.")},
         ),
     ),
-    "output/unlock": Document(
+    "output/unlock": Printed(
         "Whose lock was taken away",
         (
             {**_STACK, "taken_from": (HolderShown | None, "Who held it; null: nobody.")},
@@ -215,11 +215,11 @@ DOCUMENTS: Mapping[str, Document] = {
             },
         ),
     ),
-    "output/workspaces-list": Document(
+    "output/workspaces-list": Printed(
         "The workspaces of the account",
         ({"workspaces": (tuple[Workspace, ...], "In the order of the service.")},),
     ),
-    "output/contacts-search": Document(
+    "output/contacts-search": Printed(
         "Contacts that were looked up",
         (
             {
@@ -229,7 +229,7 @@ DOCUMENTS: Mapping[str, Document] = {
             },
         ),
     ),
-    "output/messages-send": Document(
+    "output/messages-send": Printed(
         "A message that was sent, or would be",
         (
             {**_DRY, **_REACH, **_WHEN, "to": (tuple[str, ...], "Addresses of ours, else as written.")},
@@ -238,37 +238,37 @@ DOCUMENTS: Mapping[str, Document] = {
         ),
         (0, 1, 6, 130),
     ),
-    "output/messages-bulk": Document(
+    "output/messages-bulk": Printed(
         "A message to the rows of a resource", ({**_DRY, **_REACH}, {**_SENT, **_REACH})
     ),
-    "output/messages-list": Document(
+    "output/messages-list": Printed(
         "Messages", ({"messages": (tuple[MessageRow, ...], "The newest first.")},)
     ),
-    "output/messages-show": Document("One message", ({"message": (MessageDetail, "All of it.")},)),
-    "output/messages-status": Document(
+    "output/messages-show": Printed("One message", ({"message": (MessageDetail, "All of it.")},)),
+    "output/messages-status": Printed(
         "What became of a message",
         (
             _STATUS,
             {"deliveries": (tuple[Delivery, ...], "One for each channel that was used, by recipient.")},
         ),
     ),
-    "output/messages-responses": Document("Who answered a message", (_RESPONSES, _ANSWERS)),
-    "output/callbacks-list": Document(
+    "output/messages-responses": Printed("Who answered a message", (_RESPONSES, _ANSWERS)),
+    "output/callbacks-list": Printed(
         "The callbacks of the account",
         ({"callbacks": (tuple[CallbackShown, ...], "In the order of the service.")},),
     ),
-    "output/callbacks-get": Document("One callback", (_CALLBACK,)),
-    "output/callbacks-calls": Document("Calls of a callback", (_CALLS,)),
-    "output/callbacks-create": Document("A callback that was made", (_CALLBACK,)),
-    "output/callbacks-update": Document(
+    "output/callbacks-get": Printed("One callback", (_CALLBACK,)),
+    "output/callbacks-calls": Printed("Calls of a callback", (_CALLS,)),
+    "output/callbacks-create": Printed("A callback that was made", (_CALLBACK,)),
+    "output/callbacks-update": Printed(
         "A callback that was changed, or would be",
         ({**_CALLBACK, "changes": (tuple[FieldEdit, ...], "Field by field."), **_WRITTEN},),
     ),
-    "output/callbacks-mark": Document(
+    "output/callbacks-mark": Printed(
         "Calls whose status was set, or would be",
         ({**_CALLS, "status": (CallStatus, "The status they get."), **_WRITTEN},),
     ),
-    "output/callbacks-delete": Document(
+    "output/callbacks-delete": Printed(
         "A callback that was deleted", ({"deleted": (str, "The service's id of it.")},)
     ),
 }

@@ -48,7 +48,7 @@ def apply(
     job = _job(file, undo_file, given)
     undo = Undo(job.undo, job.recipients)
     try:
-        with reviews.of_refused():
+        with reviews.of_refused(job.saved):
             run = carry_out(job, undo, ask=ask, full=full, as_json=as_json, hears=reviews.hear)
         code = report(run, full=full, as_json=as_json, reviews=reviews)
         if job.options.undo_of and run.count("applied"):

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from reconciler.cli.files.reports import Reports
+from reconciler.core.stale import stale_verdict
 from reconciler.core.whom import Whom, nobody
-from reconciler.errors import UnsafePlan
+from reconciler.errors import StalePlan, UnsafePlan
 from reconciler.model.outcomes import Run
 from reconciler.model.plans import Options, Plan, Target, Verdict
 from reconciler.model.settings import Settings
@@ -56,13 +57,22 @@ class Reviews:
         self._heard = planned
 
     @contextmanager
-    def of_refused(self) -> Iterator[None]:
-        """Write the reports of a plan that the guard refuses inside; nothing of it was carried out."""
+    def of_refused(self, saved: Plan | None = None) -> Iterator[None]:
+        """Write the reports of a plan that is refused inside: by the guard, or, if `saved`, as stale.
+
+        Nothing of it was carried out.
+        """
         try:
             yield
         except UnsafePlan as error:
             if heard := self._heard:
                 self.write(heard.plan, heard.verdict, error.exit_code, whom=heard.whom)
+            raise
+        except StalePlan as error:
+            if saved is not None:
+                fresh = self._heard.plan if self._heard else None
+                verdict = stale_verdict(saved, fresh, str(error), error.next)
+                self.write(saved, verdict, error.exit_code)
             raise
 
     def write_run(self, run: Run) -> bool:

@@ -81,6 +81,8 @@ class Screen:
         """Show what the saved plan does not say of the present (planning rule A1)."""
         from reconciler.report.difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed
 
+        if self._hears is not None:
+            self._hears(planned)
         if not self._as_json:
             output.lines(plan_difference(saved, planned.plan, full=self._full))
 

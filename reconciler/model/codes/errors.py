@@ -168,6 +168,14 @@ CLASSES: Mapping[str, Code] = {
 
 _RULES = (
     Code(
+        "A1",
+        "The plan is not that of now",
+        (
+            "Something changed since it was made, or it has expired or was used. A report names every "
+            "change that is another one now. Plan again, and review it."
+        ),
+    ),
+    Code(
         "G1",
         "Too many deletes",
         (

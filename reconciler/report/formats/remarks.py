@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from reconciler.core import stale
 from reconciler.core.drifts import drifts
 from reconciler.errors import Problem
 from reconciler.model.address import Address
@@ -33,6 +34,7 @@ Level = Literal["error", "warning", "note"]
 RULES: Mapping[str, tuple[Level, str]] = {
     "mistake": ("error", "A mistake in a manifest or in the settings."),
     "refused": ("error", "The guard refuses the plan."),
+    "stale": ("error", "The plan is not that of now, so nothing of it is carried out."),
     "in-doubt": ("error", "A write was sent, and its answer is not known."),
     "failed": ("error", "A change was not made, or not as it was sent."),
     "conflict": ("error", "A live entity is not as planned; nothing was written."),
@@ -131,7 +133,8 @@ def _of_plan(review: Review) -> Iterator[Remark]:
     plan, values = review.plan, review.show_values
     places = _places(plan)
     for reason in review.verdict.reasons:
-        yield Remark("refused", "", reason.what.removeprefix("refused: "), reason.next)
+        rule = "stale" if reason.rule == stale.RULE else "refused"
+        yield Remark(rule, "", reason.what.removeprefix("refused: "), reason.next)
     for change in plan.changes:
         if isinstance(change, Delete):
             yield Remark("delete", change.address, f"{change.cause}; deleted{with_below([change])}.")
