@@ -31,6 +31,7 @@ from reconciler.core.seal import expired, outdated
 from reconciler.core.select import Selection
 from reconciler.core.undo import BY_MANIFEST, desired_of, proved
 from reconciler.errors import ManifestError, Problem, StalePlan
+from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.load import load
 from reconciler.manifest.sources import EMPTY, find
 from reconciler.manifest.variables import Unset
@@ -87,6 +88,7 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
 def resolved(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Resolved:
     """Return the same with where everything comes from. Whoever keeps it keeps every document."""
     bring_kinds(settings.service.profile)
+    took = stopwatch()
     with _no_collector():
         loaded = load(
             [Path(path) for path in settings.manifests],
@@ -99,6 +101,10 @@ def resolved(settings: Settings, environ: Mapping[str, str], *, all_values: bool
         found = resolve(loaded.manifests, rules_of(settings))
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}
+    files, entries = len(loaded.manifests), loaded.documents
+    steps.info(
+        "manifests read; files: %d, entries: %d, mistakes: %d, %.1f s", files, entries, len(problems), took()
+    )
     if problems:
         raise _unusable(problems)
     if not unset:

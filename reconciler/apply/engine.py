@@ -20,6 +20,7 @@ from reconciler.apply.stop import Halt
 from reconciler.apply.workers import queues, together
 from reconciler.core.gaps import gap_of
 from reconciler.core.order import waves
+from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, action
 from reconciler.model.outcomes import WORDS, Outcome, Run
@@ -55,9 +56,12 @@ async def apply(
     carrying = _Carrying(run, on_outcome)
     try:
         # A wave begins when all of the one before has ended: a device needs the id of its contact.
-        for wave in waves(plan.changes):
+        for number, wave in enumerate(waves(plan.changes), 1):
+            steps.info("wave %d begins; changes: %d", number, len(wave))
+            took = stopwatch(context.timing.monotonic)
             shared = queues(run, wave, lambda: run.over() is None)
             await together(run, [carrying.work(queue) for queue in shared])
+            steps.info("wave %d ended, %.1f s", number, took())
         for outcome in await settle(run):
             carrying.ended(outcome)
         carrying.end_what_never_began()
@@ -80,7 +84,10 @@ class _Carrying:
         for change in queue:
             async with self.firsts.turn(change) as may_begin:
                 if may_begin:
-                    self._stepped(await step(self.run, change))
+                    took = stopwatch(self.run.context.timing.monotonic)
+                    outcome = await step(self.run, change)
+                    steps.info("%s %s: %s, %.2f s", outcome.action, outcome.address, outcome.result, took())
+                    self._stepped(outcome)
 
     def _stepped(self, outcome: Outcome) -> None:
         if outcome.result == "in doubt":

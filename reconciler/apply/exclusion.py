@@ -13,6 +13,7 @@ from reconciler.apply.context import Outside, ServiceLock
 from reconciler.apply.service_lock import Terms, TicketLock
 from reconciler.apply.stop import StopFlag
 from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
+from reconciler.logbook import steps
 from reconciler.model.settings import Settings
 from reconciler.service.client import open_client
 from reconciler.service.http.clock import Watched
@@ -57,6 +58,7 @@ async def locks(
             if now >= ends_at:
                 raise
             if now >= tell_at:
+                steps.info("another run holds the lock; waiting, %.0f s at most", ends_at - now)
                 waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
                 tell_at = now + tell_s
             await timing.sleep(min(poll_s, ends_at - now))
@@ -78,6 +80,7 @@ async def _in_store(store: Store, run: str, offload: Offload) -> AsyncIterator[L
         # with its process and its lease.
         with suppress(StoreError):
             await within(offload, lock.release, give_up=store.give_up)
+            steps.info("run %s let go of the lock", run)
 
 
 def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:

@@ -20,6 +20,7 @@ from reconciler.apply.look import ContactGone
 from reconciler.apply.session import NotDone, Session
 from reconciler.apply.stop import Halt
 from reconciler.errors import ReconcilerError, Unauthorized
+from reconciler.logbook import steps
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create
 from reconciler.model.entities import Entity
@@ -85,7 +86,9 @@ class Firsts:
             why = await self._looked(entity, remote_id, parent_id)
             if not why or left_s <= 0 or self._run.over() is not None:
                 return why
-            await self._run.pause(min(wait_s, left_s))
+            pause_s = min(wait_s, left_s)
+            steps.info("%s: no lookup finds it yet; again in %.1f s", entity.address, pause_s)
+            await self._run.pause(pause_s)
             left_s, wait_s = left_s - wait_s, wait_s * 2
 
     async def _looked(self, entity: Entity, remote_id: str, parent_id: str) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 
 from reconciler.apply.context import Outside
 from reconciler.errors import StoreError
+from reconciler.logbook import steps, stopwatch
 from reconciler.model.settings import Settings
 from reconciler.service.http.urls import origin
 from reconciler.service.profile import bring_kinds
@@ -38,7 +39,9 @@ async def opened(settings: Settings, outside: Outside, *, create: bool) -> Async
         root=settings.root,
         create=create,
     )
+    took = stopwatch()
     store = await within(outside.offload, opening, seconds=open_max_s)
+    steps.info("store opened; shared: %s, %.1f s", "yes" if store.shared else "no", took())
     try:
         yield store
     finally:

@@ -12,7 +12,6 @@ The calls have a client of their own: its time does not end with the run's, so a
 """
 
 import asyncio
-import logging
 import re
 from contextlib import suppress
 from datetime import datetime
@@ -34,12 +33,11 @@ from reconciler.errors import (
     Temporary,
     Unavailable,
 )
+from reconciler.logbook import steps
 from reconciler.model.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Found
 from reconciler.service.http.clock import Watched
-
-log = logging.getLogger(__name__)
 
 poll_s = 5.0  # between two looks at a lock that somebody else holds
 retry_s = 5.0  # until a renewal that failed is tried again
@@ -305,7 +303,7 @@ class TicketLock(ServiceLock):
             except NotFound:
                 self._lost = f"{self._name} was taken from this run: its ticket is gone."
             except ServiceError as error:
-                log.info("the lock in the service was not renewed: %s", type(error).__name__)
+                steps.info("the lock in the service was not renewed: %s", type(error).__name__)
                 wait_s = retry_s
 
     async def _renew(self) -> None:

@@ -17,6 +17,7 @@ from reconciler.apply.workers import queues, together
 from reconciler.core.records import proven, record_of
 from reconciler.core.taken import same
 from reconciler.errors import NotFound, ReconcilerError
+from reconciler.logbook import steps
 from reconciler.model.address import Address
 from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.kinds import KINDS
@@ -104,6 +105,8 @@ async def _waited_out(run: Session) -> bool:
 
 async def waited(run: Session, left_s: float) -> bool:
     """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
+    if left_s > 0:
+        steps.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
     while left_s > 0 and run.may_look():
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s

@@ -23,6 +23,7 @@ from reconciler.apply.session import NotDone, Session
 from reconciler.core.merge import create_body, update_body
 from reconciler.core.retry import tries_max, wait_s
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
+from reconciler.logbook import steps
 from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.outcomes import Outcome
 from reconciler.service.client import LookAgain
@@ -66,7 +67,9 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
                 raise
             # Who says "slower" may have carried it out all the same: unsure until somebody has looked (A8).
             put_off, attempt.unsure = error, str(error)
-        await run.pause(_patience_s(run, attempt.change, tries, put_off))
+        patience_s = _patience_s(run, attempt.change, tries, put_off)
+        steps.info("%s: put off by the service; looking in %.1f s", attempt.change.address, patience_s)
+        await run.pause(patience_s)
         if run.over():
             raise put_off
         # A 503 may hide a create that was done: sent again unseen, it makes somebody twice (rule A8).

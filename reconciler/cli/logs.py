@@ -1,8 +1,8 @@
 """What -v, -vv and --log-file show: the steps of a command, and each call to the service.
 
-Belongs here: who listens to the loggers `reconciler.steps` and `reconciler.calls`, and how it is written.
-Not here: what is told, which is decided where it happens and holds no secret and no personal value. Imported
-where one of the options is given. A log never ends a command: when it cannot be written, that is said once.
+Belongs here: who listens to the loggers of logbook.py, and how it is written. Not here: what is told, which
+is decided where it happens: no secret, and of a person the address at most. Imported where one of the options
+is given. A log never ends a command: when it cannot be written, that is said once.
 """
 
 import json
@@ -17,11 +17,11 @@ from typing import Any
 
 from msgspec import structs
 
+from reconciler import logbook
 from reconciler.cli import output, streams
 from reconciler.errors import FileError
 from reconciler.service.http.told import TriedCall
 
-STEPS, CALLS = "reconciler.steps", "reconciler.calls"
 _mode = 0o600
 
 _added: list[tuple[logging.Logger, logging.Handler]] = []
@@ -41,6 +41,7 @@ class Listener(logging.Handler):
         self._write = write
         self._form = form
         self._broken = False
+        self._last = ""
 
     def close(self) -> None:
         """Close the file, where it is one."""
@@ -51,7 +52,7 @@ class Listener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line at once; another thread or a signal may end the process after any of them."""
-        if self._broken:
+        if self._broken or self._is_repeated(record):
             return
         try:
             self._write(self._form(record))
@@ -64,6 +65,11 @@ class Listener(logging.Handler):
             )
             with suppress(Exception):
                 output.note(f"the log is not written any more ({why}); the command goes on.")
+
+    def _is_repeated(self, record: logging.LogRecord) -> bool:
+        """Whether a step is the one before once more: settings are read wherever they are needed."""
+        before, self._last = self._last, record.getMessage()
+        return record.name == logbook.STEPS and before == self._last
 
 
 def to_stderr(verbosity: int) -> None:
@@ -96,8 +102,7 @@ def end() -> None:
 
 
 def _listen(handler: logging.Handler, *, calls: bool) -> None:
-    for name in (STEPS, CALLS) if calls else (STEPS,):
-        logger = logging.getLogger(name)
+    for logger in (logbook.steps, logbook.calls) if calls else (logbook.steps,):
         logger.addHandler(handler)
         logger.setLevel(logging.DEBUG)
         _added.append((logger, handler))

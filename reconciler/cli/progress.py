@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from reconciler import logbook
 from reconciler.cli.streams import Bars
 from reconciler.live.told import Reached
 from reconciler.model.kinds import KINDS
@@ -18,7 +19,7 @@ from reconciler.report.progress import ProgressLine, progress_more, progress_tex
 
 every_s = 30.0  # between two lines where no terminal is
 _refresh_s = 0.2  # between two looks of a bar; a faster one only flickers
-_TOLD = ("reconciler.calls", "reconciler.reading")
+_TOLD = (logbook.calls, logbook.reading)
 
 
 class Watch(logging.Handler, Bars):
@@ -81,9 +82,8 @@ def watching(bars: Bars, say: Callable[[str], None] | None, *, wait_s: float = e
     """Yield bars that count. With `say`, which prints a line, one comes whenever so many seconds are over."""
     watch, over = Watch(bars), threading.Event()
     speaker = threading.Thread(target=_speak, args=(watch, say, over, wait_s), daemon=True) if say else None
-    loggers = [logging.getLogger(name) for name in _TOLD]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
+    before = [logger.level for logger in _TOLD]
+    for logger in _TOLD:
         logger.addHandler(watch)
         logger.setLevel(logging.DEBUG)
     if speaker is not None:
@@ -92,7 +92,7 @@ def watching(bars: Bars, say: Callable[[str], None] | None, *, wait_s: float = e
         yield watch
     finally:
         over.set()
-        for logger, level in zip(loggers, before, strict=True):
+        for logger, level in zip(_TOLD, before, strict=True):
             logger.removeHandler(watch)
             logger.setLevel(level)
 

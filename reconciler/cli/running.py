@@ -19,13 +19,15 @@ from msgspec import structs
 from reconciler.apply.stop import StopFlag
 from reconciler.cli import output, signals, streams
 from reconciler.cli.context import read_context
-from reconciler.cli.settings.reading import read_settings, working_folder
+from reconciler.cli.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
+from reconciler.logbook import steps
 from reconciler.model.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.timing import Timing
+from reconciler.store.engines.urls import shown as shown_store
 
 if sys.platform != "win32":
     import uvloop
@@ -43,13 +45,25 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
 
     With `service` they hold our secrets, which from now on are hidden in everything that is printed.
     """
-    settings = read_settings(
+    read = read_settings(
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
-    ).settings
+    )
+    settings = read.settings
+    _tell(read)
     streams.project_is(settings.root)
     if service:
         streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_anywhere)
     return settings
+
+
+def _tell(read: ReadSettings) -> None:
+    """Tell which settings and which store these are, and who decided so."""
+    layers, store = read.layers, next(one for one in read.layers.values.values() if one.path == ("store",))
+    environment = (
+        f", environment {layers.environment} ({layers.environment_origin})" if layers.environment else ""
+    )
+    shown = shown_store(read.settings.store)
+    steps.info("settings: %s%s; store: %s (%s)", layers.shown, environment, shown, store.origin)
 
 
 def context_of(settings: Settings) -> Context:

@@ -4,7 +4,6 @@ Belongs here: what each way costs, both ways, and what a row tells about ours. N
 (wanted.py), which fields a list is asked for (rows.py), all scopes together (reading.py).
 """
 
-import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
@@ -17,6 +16,7 @@ from reconciler.errors import NotFound
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
 from reconciler.live.told import reached
 from reconciler.live.wanted import Wanted
+from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
@@ -25,8 +25,6 @@ from reconciler.model.snapshots import LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
-
-steps = logging.getLogger("reconciler.steps")
 
 
 class _Look(Struct, frozen=True):
@@ -67,8 +65,12 @@ class ScopeReader:
         The others only where everyone is wanted.
         """
         self.calls += 1
+        took = stopwatch()
         first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
+        how = "search" if direct else "scan"
+        listed = "not told" if first.total is None else f"{first.total}"
+        steps.info("reading %s by %s; rows of its list: %s", self.wanted.scope, how, listed)
         rows = await self._recognized(first) if direct else await self._scan(first)
         shown = {row.remote_id for row in rows}
         hidden = await self._get([one for one in self.owners if one not in shown])
@@ -81,8 +83,8 @@ class ScopeReader:
         total = self.seen if first.total is None else first.total
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
         naive = total + -(-total // size(first)) if total > 0 else 0
-        how = "search" if direct else "scan"
-        steps.info("read %s by %s; rows: %d, calls: %d", self.wanted.scope, how, len(rows), self.calls)
+        what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
+        steps.info(what, self.wanted.scope, how, listed, len(rows), self.calls, took())
         read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
         return rows, others, read
 

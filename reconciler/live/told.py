@@ -1,12 +1,9 @@
 """What is told while a list is read: how far it is. For whoever shows progress (cli/progress.py)."""
 
-import logging
-
 from msgspec import Struct
 
+from reconciler.logbook import reading
 from reconciler.model.snapshots import Scope
-
-log = logging.getLogger("reconciler.reading")
 
 
 class Reached(Struct, frozen=True):
@@ -19,4 +16,4 @@ class Reached(Struct, frozen=True):
 
 def reached(scope: Scope, rows: int, total: int | None) -> None:
     """Tell how far a list is read, if anybody listens."""
-    log.debug("%s", Reached(scope, rows, total))
+    reading.debug("%s", Reached(scope, rows, total))

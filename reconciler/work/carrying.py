@@ -3,7 +3,6 @@
 Which steps lead there, and in which order, is said in pipeline.py. Not here: one change (apply/step.py).
 """
 
-import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from reconciler.core.records import refreshed
 from reconciler.core.recover import Unfinished
 from reconciler.core.undo import inverse
 from reconciler.errors import StalePlan, StoreError
+from reconciler.logbook import steps
 from reconciler.model.context import Context
 from reconciler.model.outcomes import WORDS, Outcome, Run
 from reconciler.model.plans import Plan
@@ -31,8 +31,6 @@ from reconciler.work.held import Observer
 from reconciler.work.planning import Planned, check_safe, moment_of
 
 KeepUndo = Callable[[Plan], None]
-
-steps = logging.getLogger("reconciler.steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,9 @@ async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run 
             observer.ended(outcome)
     resumes = task.unfinished[-1].run if task.command == "resume" else ""
     run = structs.replace(with_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
-    return await end(context, planned, run)
+    run = await end(context, planned, run)
+    steps.info("run %s ended: %s", run.run, run.outcome)
+    return run
 
 
 async def _begin(context: RunContext, task: Task) -> tuple[Context, str]:

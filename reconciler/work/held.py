@@ -4,7 +4,6 @@ Belongs here: taking lock, store and client, and letting go of them on every way
 with them (carrying.py), how the locks work (store/lock.py, apply/service_lock.py).
 """
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
@@ -14,6 +13,7 @@ from reconciler.apply.exclusion import locks
 from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
 from reconciler.core.recover import Unfinished
+from reconciler.logbook import steps, stopwatch
 from reconciler.model.changes import Change
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Plan
@@ -23,8 +23,6 @@ from reconciler.service.client import open_client, open_reader, paced
 from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
 from reconciler.work.planning import Planned
-
-steps = logging.getLogger("reconciler.steps")
 
 
 class Observer(Protocol):
@@ -85,7 +83,7 @@ async def writing(
         store = await held.enter_async_context(opened(settings, outside, create=True))
         lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=observer.waits)
         locked_at = timing.monotonic()
-        steps.info("run %s holds the lock", run)
+        steps.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
         # Opened last and closed first: no call of ours is under way when the locks are let go of.
         pace, connections = _shared_pace(settings, store), outside.connections
         client = await held.enter_async_context(
@@ -118,7 +116,11 @@ async def take_service_lock(context: RunContext, observer: Observer) -> bool:
         return False
     if lock.says:
         observer.waits(lock.says)
-    return await lock.take()
+    took = stopwatch(context.timing.monotonic)
+    taken = await lock.take()
+    if taken:
+        steps.info("run %s holds the lock in the service, %.1f s", context.run, took())
+    return taken
 
 
 def _shared_pace(settings: Settings, store: Store) -> Pacer | None:

@@ -5,7 +5,6 @@ Not here: what the plan says (core/plan.py), how little is read (live/).
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from reconciler.core.values.content import is_placeholder
 from reconciler.core.whom import Whom, nobody, whom
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
+from reconciler.logbook import steps, stopwatch
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.running import Running
@@ -35,8 +35,6 @@ from reconciler.work.targets import target_of
 
 # Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
 _threads = min(8, os.cpu_count() or 1)
-
-steps = logging.getLogger("reconciler.steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +95,14 @@ async def plan_afresh(
         moment=moment,
     )
     # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
+    took = stopwatch(context.timing.monotonic)
     made = await outside.offload(planning)
     if why := context.store.doubtful:
         made = structs.replace(made, notices=(*made.notices, doubtful(why)))
     calls = sum(context.client.calls.values())
-    steps.info(
-        "planned; changes: %d, records to keep: %d, calls so far: %d", len(made.changes), made.to_keep, calls
-    )
+    counts = ", ".join(f"{word}s: {made.count(word)}" for word in ("delete", "update", "create"))
+    what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
+    steps.info(what, len(made.changes), counts, made.to_keep, len(made.skips), calls, took())
     who = whom(made, desired, live, recorded, context.rules)
     return Planned(made, judged(context, made, consent), desired, live, recorded, calls, whom=who)
 

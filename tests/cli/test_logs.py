@@ -4,13 +4,16 @@ import errno
 import json
 import logging
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli.hands import Project, Service
+from cli.keeping import RUN, store_of
 
+from reconciler import logbook
 from reconciler.cli import logs
 from reconciler.errors import FileError
 from reconciler.service.answers import Answer, Call, template_of
@@ -50,7 +53,7 @@ def test_of_a_path_that_has_no_template_the_first_part_is_told() -> None:
 def test_steps_are_shown_with_one_v_and_calls_with_two(capsys: pytest.CaptureFixture[str]) -> None:
     logs.to_stderr(1)
     _told()
-    logging.getLogger(logs.STEPS).info("planned: %d changes", 3)
+    logging.getLogger(logbook.STEPS).info("planned: %d changes", 3)
 
     assert capsys.readouterr().err == "planned: 3 changes\n"
 
@@ -72,7 +75,7 @@ def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path)
     logs.to_file(str(file))
     _told()
     seen = file.read_text().splitlines()
-    logging.getLogger(logs.STEPS).info("planned")
+    logging.getLogger(logbook.STEPS).info("planned")
 
     first, call = seen
     assert first == "before"
@@ -134,6 +137,59 @@ def test_a_command_tells_its_calls(project: Project, service: Service) -> None:
     calls = [line["call"] for line in lines if "call" in line]
     assert len(calls) == json.loads(loud.stdout)["counts"]["calls"]
     assert {*calls[0]} == {*TriedCall.__struct_fields__}
+
+
+def test_whoever_waits_sees_each_step_of_a_run(project: Project, service: Service) -> None:
+    """Where it is, what it decided by, how long each part took: in order, and without a value of anybody."""
+    told = project.run(
+        service, "apply", "--yes", "-v", "--report", "markdown=r.md", "--log-file", "log.jsonl"
+    ).stderr
+
+    steps = (
+        "settings: reconciler.yaml; store: ",
+        "manifests read; files: 1, entries: 5, mistakes: 0, ",
+        "store opened; shared: no, ",
+        " holds the lock, ",
+        "reading contacts in default by ",
+        "read contacts in default by ",
+        "planned; changes: 5 (deletes: 0, updates: 0, creates: 5), records to keep: 0, left alone: 0, ",
+        " begins; changes to carry out: 5",
+        "wave 1 begins; changes: ",
+        "create resource/default/rota: applied, ",
+        "wave 1 ended, ",
+        "create contact/default/jane-doe: applied, ",
+        " ended: done",
+        " let go of the lock",
+        "report written: r.md, ",
+    )
+    assert [one for one in steps if told.count(one) < 1] == []
+    firsts = [told.index(one) for one in steps]
+    assert firsts == sorted(firsts)
+    assert told.count("settings: ") == 1
+    lines = (project.folder / "log.jsonl").read_text()
+    assert all(one in lines for one in steps)
+    for value in ("Jane", "jane.doe@example.com", "+61491570156", "a-token-that-only-a-sandbox-would-take"):
+        assert value not in told + lines
+
+
+def test_whoever_waits_for_a_lock_is_told(project: Project, service: Service) -> None:
+    assert project.run(service, "apply", "--yes").returncode == 0
+    with store_of(project, service) as store, store.lock(RUN):
+        ended = project.run(service, "apply", "--yes", "-v", "--lock-timeout", "0.1")
+
+    assert ended.returncode == 4
+    assert "another run holds the lock; waiting, 0 s at most" in ended.stderr
+
+
+def test_every_log_is_in_one_table() -> None:
+    """A logger that nobody knows of is one whose lines nobody reads, and nobody checks."""
+    used = {
+        path.name: found
+        for path in Path(logbook.__file__).parent.rglob("*.py")
+        if (found := re.findall(r"getLogger\(([^)]*)\)", path.read_text()))
+    }
+
+    assert used == {"logbook.py": ["STEPS", "CALLS", "READING"], "transport.py": ["_name"]}
 
 
 def test_a_path_that_goes_on_is_plain_text() -> None:

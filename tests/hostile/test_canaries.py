@@ -47,7 +47,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "export": (("export", "--into", "exported", "--devices"), ("export", "--into", "again", "--full", *JSON)),
     "show": (("show", "plan.json", "--full", *REPORTS), ("show", "plan.json", *JSON)),
     "apply": (
-        ("apply", "plan.json"),
+        ("apply", "plan.json", "-vv", "--log-file", "log.jsonl"),
         ("apply", "--yes", "--full", *REPORTS, *FULL_REPORTS),
         ("apply", "--yes", *JSON),
     ),

@@ -14,6 +14,7 @@ from reconciler.cli.files.whole import read_file, write_private
 from reconciler.core.fingerprint import fingerprint
 from reconciler.core.seal import PlanFile, opened, sealed
 from reconciler.errors import InputError, StalePlan
+from reconciler.logbook import steps
 from reconciler.model.encoding import NOT_AN_ADDRESS, decode
 from reconciler.model.plans import PLAN_VERSION, Plan
 
@@ -35,7 +36,11 @@ def write_plan(path: Path, plan: Plan, recipients: Sequence[str] = ()) -> None:
     With recipients it is readable by them alone. Raises InputError for one that is no public key.
     """
     data = sealed(plan, __version__)
-    write_private(path, encrypted(data, recipients) if recipients else data)
+    data = encrypted(data, recipients) if recipients else data
+    write_private(path, data)
+    steps.info(
+        "plan written: %s, %d bytes, %s", path, len(data), "encrypted" if recipients else "not encrypted"
+    )
 
 
 def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, str] | None = None) -> Plan:

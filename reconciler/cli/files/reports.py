@@ -14,6 +14,7 @@ from reconciler.cli import output
 from reconciler.cli.files.whole import check_place, write_private
 from reconciler.cli.streams import hidden
 from reconciler.errors import FileError
+from reconciler.logbook import steps
 
 Subject = TypeVar("Subject")
 
@@ -61,6 +62,7 @@ class Reports(Generic[Subject]):
             data = hidden(render(subject)).encode("utf-8", "backslashreplace")
             try:
                 write_private(path, data)
+                steps.info("report written: %s, %d bytes", path, len(data))
             except FileError as error:
                 output.note(f"{error} All else of this command stands.\n  next: {error.next}")
                 whole = False

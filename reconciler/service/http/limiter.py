@@ -9,7 +9,6 @@ repeated (core/retry.py).
 """
 
 import asyncio
-import logging
 import math
 from collections import deque
 from types import TracebackType
@@ -19,10 +18,9 @@ from msgspec import structs
 
 from reconciler.core import pace as paces
 from reconciler.errors import StoreError
+from reconciler.logbook import steps
 from reconciler.service.http.pairs import LookAgain, Pair
 from reconciler.service.http.timing import Timing
-
-log = logging.getLogger(__name__)
 
 # Seconds, or the distance of two turns if that is more. A shared turn that is used later than this runs into
 # those of others, and is given up for a new one. A shared pace keeps 5 % below its ceiling for the same
@@ -260,7 +258,7 @@ class Limiter:
     def _keep_own_pace(self, error: StoreError) -> None:
         # A limit is a courtesy: nothing that must be safe depends on it, so no run ends for want of one.
         if not isinstance(self._pace, LocalPace):
-            log.info("%s From here on this run keeps a pace of its own.", error)
+            steps.info("%s From here on this run keeps a pace of its own.", error)
             after = self._reserved.begins_at
             self._pace = LocalPace(self._pace.ceiling, timing=self._timing, rate=self._rate, next_at=after)
 

@@ -9,9 +9,8 @@ import logging
 
 from msgspec import Struct
 
+from reconciler.logbook import calls
 from reconciler.service.answers import Answer, Broken, Call
-
-log = logging.getLogger("reconciler.calls")
 
 
 class TriedCall(Struct, frozen=True):
@@ -41,7 +40,7 @@ class TriedCall(Struct, frozen=True):
 
 def tell(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float) -> None:
     """Tell of one try, if anybody listens."""
-    if not log.isEnabledFor(logging.DEBUG):
+    if not calls.isEnabledFor(logging.DEBUG):
         return
     broken = answer.failure.value if isinstance(answer, Broken) else ""
     received = 0 if isinstance(answer, Broken) else len(answer.body)
@@ -55,4 +54,4 @@ def tell(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float) -
         attempt=attempt,
         broken=broken,
     )
-    log.debug("%s", told)
+    calls.debug("%s", told)

@@ -25,6 +25,7 @@ from typing import Any, Generic, TypeVar
 from reconciler.aside import aside, beside_bytes
 from reconciler.core import retry
 from reconciler.errors import Rejected, Throttled, Unauthorized, Unavailable
+from reconciler.logbook import steps
 from reconciler.model.profile import ProfileLimits
 from reconciler.model.settings import Limits, Service
 from reconciler.service.answers import Answer, BadBody, Broken, Call
@@ -41,7 +42,6 @@ from reconciler.service.http.told import tell
 __all__ = ["Call", "Timing", "Transport"]
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
 
 read_share = 0.5  # of what is left: one try of a GET, so that a dead connection leaves time for another
 
@@ -259,7 +259,9 @@ class Transport:
         if isinstance(decision, retry.GiveUp):
             raise refusals.given_up(seen.error, decision.why)
         self._repeats += 1
-        log.info("%s: %s; again in %.2f s", call, seen.failure.value, decision.wait_s)
+        steps.info(
+            "%s %s: %s; again in %.2f s", call.method, call.template, seen.failure.value, decision.wait_s
+        )
         return decision.wait_s
 
     async def _try(

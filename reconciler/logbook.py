@@ -1,0 +1,24 @@
+"""Which logs there are, by name: the one table of it; and a watch for what a line tells.
+
+Belongs here: names, and how long something took. Not here: who listens (cli/logs.py, cli/progress.py), what a
+line says, which is decided where it happens. No line holds a secret, nor anything of a person but the address
+of what is written. Nothing is decided by this watch: runs have a clock of their own.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+STEPS = "reconciler.steps"  # what a command does, a sentence each
+CALLS = "reconciler.calls"  # each try of a call to the service (service/http/told.py)
+READING = "reconciler.reading"  # how far a list is read (live/told.py)
+
+steps = logging.getLogger(STEPS)
+calls = logging.getLogger(CALLS)
+reading = logging.getLogger(READING)
+
+
+def stopwatch(clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
+    """Return what tells the seconds since now."""
+    began = clock()
+    return lambda: clock() - began
