@@ -210,7 +210,7 @@ async def apply(
         if saved and (why := outdated(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
-        task = Task("apply", planned, consent, unfinished, saved=saved, keep_undo=keep_undo)
+        task = Task(options.verb, planned, consent, unfinished, saved=saved, keep_undo=keep_undo)
         return await carry_out(context, task, observer)
 
 

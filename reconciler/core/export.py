@@ -33,7 +33,8 @@ class Exported(Struct, frozen=True):
     """One live entity as an entry. `fields` are flat; `variables` are the names that stand there, by path.
 
     `values` are the live values of those variables, for the checks alone. `content` says that the payload is
-    a placeholder. `ignored` are the paths of `meta.ignore`.
+    a placeholder. `ignored` are the paths of `meta.ignore`. `unmarked` is the path of the mark that it should
+    carry and does not (X5), "" where it carries one or none is wanted: the first plan writes it.
     """
 
     address: Address
@@ -43,6 +44,7 @@ class Exported(Struct, frozen=True):
     values: Fields = {}
     content: bool = False
     ignored: tuple[str, ...] = ()
+    unmarked: str = ""
 
 
 class Left(Struct, frozen=True, order=True):
@@ -282,6 +284,7 @@ class _Work:
                 {path: fields.get(path, "placeholder") for path in hidden},
                 bool(kind.content),
                 tuple(sorted([*unseen, *([kind.content] if kind.content else [])])),
+                "" if row.fields.get(mark := self._mark(row.kind)[0]) else mark,
             )
         )
 

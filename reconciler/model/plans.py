@@ -49,6 +49,11 @@ class Options(Struct, frozen=True):
     undo_of: str = ""
     undo_proof: str = ""
 
+    @property
+    def verb(self) -> Literal["apply", "adopt", "forget"]:
+        """What somebody types for such a plan, and finds in the history."""
+        return "forget" if self.forget else "adopt" if self.adopt else "apply"
+
 
 class Adoption(Struct, frozen=True):
     """A live entity that is as declared and becomes ours; `by` names the identity it was found by."""

@@ -70,7 +70,7 @@ def export_lines(about: Summary, *, full: bool) -> list[Line]:
         below = " and ".join(child.plural for child in children(scope.kind))
         lines.append(line(("! ", "warn"), f"{below} of {number:,} {scope} were not looked for."))
         lines.append(line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}"))
-    return [*lines, *_variable_lines(about, full=full), *_end_lines(about)]
+    return [*lines, *_variable_lines(about, full=full), *_mark_lines(about), *_end_lines(about)]
 
 
 def _identity_step(advice: Sequence[Advice], otherwise: str) -> str:
@@ -93,6 +93,19 @@ def _end_lines(about: Summary) -> list[Line]:
     if not about.entries:
         return []
     return [line("next: reconciler plan, which shows what an apply would keep; then commit the files")]
+
+
+def _mark_lines(about: Summary) -> list[Line]:
+    """Say that the first plan is not empty, where it is not: a mark is a value at the service like others."""
+    unmarked = [one for one in about.entries if one.unmarked]
+    if not unmarked:
+        return []
+    kinds = Counter(one.address.kind for one in unmarked)
+    paths = ", ".join(sorted({one.unmarked for one in unmarked}))
+    what = ", ".join(count(kinds[kind], kind) for kind in KINDS if kinds[kind])
+    said = f"{what} without the mark of this stack (ownership.mark): the first plan writes {paths} to each."
+    step = "review that plan: it changes them at the service; without ownership.mark it writes nothing"
+    return [line(("! ", "warn"), said), line(f"  next: {step}")]
 
 
 def _noun(reason: str) -> tuple[str, str]:
@@ -127,6 +140,7 @@ def export_values(about: Summary) -> dict[str, object]:
         "grown": list(about.grown),
         "entries": [{"address": one.address, "id": one.remote_id} for one in about.entries],
         "declared": about.declared,
+        "unmarked": sum(1 for one in about.entries if one.unmarked),
         "left": [
             {
                 "reason": one.reason,

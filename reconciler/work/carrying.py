@@ -37,12 +37,13 @@ KeepUndo = Callable[[Plan], None]
 class Task:
     """What a verb has found that there is to do.
 
-    `left` is what of the plan is carried out, where that is not all of it; `unfinished` are the earlier runs
-    whose place this one takes, and `settled` is what was found out about them. `saved` is a reviewed plan,
-    which is carried out once. `keep_undo` gets the plan that undoes what was applied, however the run ended.
+    `command` is the verb as the history shows it. `left` is what of the plan is carried out, where that is
+    not all of it; `unfinished` are the earlier runs whose place this one takes, and `settled` is what was
+    found out about them. `saved` is a reviewed plan, which is carried out once. `keep_undo` gets the plan
+    that undoes what was applied, however the run ended.
     """
 
-    command: Literal["apply", "resume", "undo"]
+    command: Literal["apply", "adopt", "forget", "resume", "undo"]
     planned: Planned
     consent: Consent
     unfinished: tuple[Unfinished, ...]

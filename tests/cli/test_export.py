@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shutil
 import stat
 
 from cli.hands import Project, Service
+from cli.keeping import store_file
 
 
 def applied(project: Project, service: Service) -> None:
@@ -34,6 +36,28 @@ def test_what_is_exported_plans_empty_and_is_written_once(project: Project, serv
     assert json.loads(planned.stdout)["counts"]["deletes"] == 0
     assert again.stdout.startswith("exported nothing new, in ")
     assert service.writes() == writes
+
+
+def test_an_export_tells_that_the_first_plan_writes_the_mark(project: Project, service: Service) -> None:
+    """Whoever expects an empty plan would take it for a fault; a mark is a value like others."""
+    applied(project, service)
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "ownership: {mark: custom_managedBy}\n")
+    shutil.rmtree(store_file(project).parent)
+
+    done = project.run(service, "export", "--only", "contact")
+    planned = json.loads(project.run(service, "plan", "--format", "json").stdout)["plan"]["changes"]
+    assert project.run(service, "apply", "--yes").returncode == 0
+    for manifest in project.manifest.parent.glob("*.yaml"):
+        manifest.unlink()
+    marked = project.run(service, "export", "--only", "contact", "--into", "again")
+
+    assert (
+        "! 3 contacts without the mark of this stack (ownership.mark): "
+        "the first plan writes custom.managedBy to each.\n  next: review that plan: " in done.stdout
+    )
+    assert [[field["path"] for field in one["fields"]] for one in planned] == [["custom.managedBy"]] * 3
+    assert "without the mark" not in marked.stdout
 
 
 def test_an_export_tells_whom_it_left_out(project: Project, service: Service) -> None:

@@ -33,6 +33,8 @@ def test_forget_leaves_what_is_live_and_prunes_nobody(project: Project, service:
     assert (counts["deletes"], counts["unmanaged"]) == (0, 1)
     assert "= contact in default" in (told := project.run(service, "history").stdout)
     assert told.count("   forgotten\n") == 1
+    assert "  forget  done" in told
+    assert told.count("  apply  done") == 1
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,7 @@ def test_adopt_changes_nothing_and_says_what_is_left(project: Project, service: 
     assert SAM in done.stdout
     assert "as it is; adopted by workEmailAddress1" in done.stdout
     assert "updates left for an apply" in done.stdout
+    assert "  adopt  done" in project.run(service, "history").stdout
     assert service.writes() == before
     plan = json.loads(project.run(service, "plan", "--format", "json").stdout)
     assert plan["plan"]["adoptions"] == []

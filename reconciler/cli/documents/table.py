@@ -121,6 +121,7 @@ DOCUMENTS: Mapping[str, Printed] = {
                 "grown": (tuple[str, ...], "Files that were added to."),
                 "entries": (tuple[ExportedEntry, ...], "What was written."),
                 "declared": (int, "How many entities were in manifests already."),
+                "unmarked": (int, "To how many the first plan writes the mark of this stack."),
                 "left": (tuple[LeftOut, ...], "What was left out."),
                 "variables": (tuple[Variable, ...], "What is to be set before a plan."),
                 "untold": (tuple[Untold, ...], "What was not looked at."),
