@@ -18,7 +18,7 @@ from reconciler.core.rules import Key, Rules
 from reconciler.core.slug import slug
 from reconciler.model import address
 from reconciler.model.address import NAME, Address
-from reconciler.model.documents import Fields, Scalar
+from reconciler.model.documents import Fields, Place, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, children
@@ -48,7 +48,7 @@ class Exported(Struct, frozen=True):
 
 
 class Left(Struct, frozen=True, order=True):
-    """What the export could not say: `reason` is a key of REASONS, `subject` an address or an id in a scope.
+    """What the export could not say: `reason` is a key of REASONS, `subject` an address, or an id in a scope.
 
     `field` is the path that it is about, "" for a whole entity. No value of the service stands in it.
     """
@@ -82,8 +82,8 @@ REASONS: Mapping[str, tuple[str, str]] = {
     ),
     "above": ("not exported: what it belongs to is not", "see there"),
     "inside": (
-        "not exported: what it belongs to is declared already, and files are not edited",
-        "add it to the entry by hand",
+        "not exported: what it belongs to is declared already, and entries are not edited",
+        "write it into that entry, as docs/manifest.md shows; a row of a roster has no place for it",
     ),
     "field": ("left out: manifests may not hold this value", "correct it at the service, or leave it so"),
     "unknown": (
@@ -205,9 +205,11 @@ class _Work:
         there = {hit.live.remote_id: one for one, hit in matches.found.items()}
         self._there.update(there)
         self.declared += len(there)
+        places = {one.address: one.place for one in entities}
         for (kind, owner), ones in inside.items():
             if owner in there:
-                self._undeclared_inside(Scope(kind, scope.workspace), there[owner], ones)
+                above = there[owner]
+                self._undeclared_inside(Scope(kind, scope.workspace), above, places[above], ones)
         fresh = self._recognizable(scope, entities, [row for row in rows if row.remote_id not in there])
         names = _Names({one.address.name for one in entities})
         owners = {record.remote_id: one for one, record in records.items()}
@@ -221,7 +223,9 @@ class _Work:
             self.left.append(Left("removed", subject_of(row)))
         return found
 
-    def _undeclared_inside(self, scope: Scope, above: Address, rows: Sequence[LiveEntity]) -> None:
+    def _undeclared_inside(
+        self, scope: Scope, above: Address, place: Place, rows: Sequence[LiveEntity]
+    ) -> None:
         """Tell what belongs to a declared entity and is not declared: its file is left as it is."""
         entities, keys = self._entities[scope, above.name], self._rules.keys(scope.kind)
         matches = match(
@@ -229,7 +233,8 @@ class _Work:
         )
         there = {hit.live.remote_id for hit in matches.found.values()}
         self.declared += len(there)
-        self.left += [Left("inside", subject_of(row)) for row in rows if row.remote_id not in there]
+        of = f", of {above} at {place}"
+        self.left += [Left("inside", subject_of(row) + of) for row in rows if row.remote_id not in there]
 
     def _recognizable(
         self, scope: Scope, entities: Iterable[Entity], rows: Sequence[LiveEntity]

@@ -92,7 +92,10 @@ def _end_lines(about: Summary) -> list[Line]:
     """Return what comes after an export that wrote something."""
     if not about.entries:
         return []
-    return [line("next: reconciler plan, which shows what an apply would keep; then commit the files")]
+    return [
+        line("next: reconciler plan, and commit the files; then reconciler adopt --all"),
+        line("  whoever is removed from the files before that is not ours yet, and stays at the service"),
+    ]
 
 
 def _mark_lines(about: Summary) -> list[Line]:

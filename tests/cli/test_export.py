@@ -118,5 +118,5 @@ def test_an_export_says_which_setting_recognizes_more_and_the_setting_does(
     again = project.run(service, "export", "--only", "contact").stdout
 
     assert again.startswith("exported 3 contacts into"), again
-    assert again.splitlines()[-1].startswith("next: reconciler plan")
+    assert again.splitlines()[-2].startswith("next: reconciler plan")
     assert project.run(service, "export", "--only", "contact").stdout.startswith("exported nothing new")

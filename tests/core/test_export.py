@@ -61,7 +61,7 @@ def test_a_name_is_never_a_whole_address() -> None:
 
 def test_a_name_that_is_declared_is_not_given_again() -> None:
     address = Address("contact/ops/ann")
-    entity = Entity(address, {"workEmailAddress1": "old@example.com"}, Place("a.yaml"))
+    entity = Entity(address, {"workEmailAddress1": "old@example.com"}, Place("a.yaml", 7))
     found = exported(person("A1", "a@example.com"), declared=Desired({address: entity}, frozenset({OPS})))
     assert names(found) == {"A1": "ann-2"}
 
@@ -69,7 +69,7 @@ def test_a_name_that_is_declared_is_not_given_again() -> None:
 def test_whoever_is_declared_is_not_exported_again() -> None:
     """Recognized as a plan recognizes them: whatever the letter case of the address."""
     address = Address("contact/ops/somebody")
-    entity = Entity(address, {"workEmailAddress1": "A@example.com"}, Place("a.yaml"))
+    entity = Entity(address, {"workEmailAddress1": "A@example.com"}, Place("a.yaml", 7))
     found = exported(person("A1", "a@example.com"), declared=Desired({address: entity}, frozenset({OPS})))
     assert (found.entries, found.left, found.declared) == ((), (), 1)
 
@@ -104,7 +104,7 @@ def test_a_field_that_manifests_do_not_know_is_told() -> None:
 def test_a_new_device_of_a_declared_contact_is_told() -> None:
     """Its entry stands in a file that people edit, and no export edits an entry."""
     address = Address("contact/ops/ann")
-    entity = Entity(address, {"workEmailAddress1": "a@example.com"}, Place("a.yaml"))
+    entity = Entity(address, {"workEmailAddress1": "a@example.com"}, Place("a.yaml", 7))
     device = LiveEntity("device", "ops", "D1", {"appId": "x", "deviceName": "y"}, parent_id="A1")
     lost = LiveEntity("device", "ops", "D2", {"appId": "x", "deviceName": "y"}, parent_id="A2")
     live = {OPS: (person("A1", "a@example.com"), person("A2")), Scope("device", "ops"): (device, lost)}
@@ -113,7 +113,7 @@ def test_a_new_device_of_a_declared_contact_is_told() -> None:
     found = export(live, declared, Recorded({}), PLAIN, Wishes("", known_fields({})))
 
     assert found.entries == ()
-    assert told(found, "inside") == ["device in ops, id D1"]
+    assert told(found, "inside") == ["device in ops, id D1, of contact/ops/ann at a.yaml:7"]
     assert told(found, "above") == ["device in ops, id D2"]
 
 
