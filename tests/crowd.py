@@ -15,6 +15,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from waiting import patience_s
+
 Body = dict[str, object]
 
 FIRST = ("Ada", "Björn", "Chloé", "Dmitri", "Esi", "Farid", "Grace", "Hana", "Ines", "Jürgen", "Kai", "Łucja")
@@ -147,7 +149,7 @@ def _send(base_url: str, contacts: Sequence[tuple[Body, Sequence[Body]]]) -> Non
 
 class _Caller:
     def __init__(self, base_url: str) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(base_url).netloc, timeout=60)
+        self._connection = http.client.HTTPConnection(urlsplit(base_url).netloc, timeout=patience_s)
         self._above = urlsplit(base_url).path
         secret = base64.b64encode(b"demo:demo").decode()
         self._headers = {"Authorization": f"Basic {secret}", "x-api-key": "demo-key"}

@@ -68,7 +68,8 @@ def export_lines(about: Summary, *, full: bool) -> list[Line]:
             lines += _reason_lines(found, f"{count(len(found), *_noun(reason))}: {says}.", step, full=full)
     for scope, number in about.untold:
         below = " and ".join(child.plural for child in children(scope.kind))
-        lines.append(line(("! ", "warn"), f"{below} of {number:,} {scope} were not looked for."))
+        whose = count(number, scope.kind, KINDS[scope.kind].plural)
+        lines.append(line(("! ", "warn"), f"{below} of {whose} in {scope.workspace} were not looked for."))
         lines.append(line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}"))
     return [*lines, *_variable_lines(about, full=full), *_mark_lines(about), *_end_lines(about)]
 
