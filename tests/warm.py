@@ -30,16 +30,26 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, redirect_stdout, suppress
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
 
+from copies import copied
 from waiting import patience_s, readable
 
 _message_max = 200_000  # bytes of a request
 _FDS = 4  # standard input, output and error, and the pipe that gets the exit code
-_EXAMPLE = Path(__file__).parents[1] / "examples" / "quickstart" / "reconciler.yaml"
+_EXAMPLE = Path(__file__).parents[1] / "examples" / "quickstart"
+_CREDENTIALS = {
+    "SVC_USER": "demo",
+    "SVC_PASSWORD": "demo",
+    "SVC_API_KEY": "demo-key",
+    "RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "0",
+    "RECONCILER_SERVICE_LIMITS_SETTLE_S": "0",
+    "RECONCILER_LOCK_IN_SERVICE": "never",
+}
+_EXERCISES = ("validate", "plan", "apply --yes", "apply --yes", "plan", "list", "history")
 _LATE = (
     "anyio._backends._asyncio",
     "anyio.streams.tls",
@@ -324,14 +334,32 @@ def _load() -> None:
             importlib.import_module(module.name)
     for name in _LATE:
         importlib.import_module(name)
-    # What a process makes once, such as patterns and decoders, is made here as well.
-    from reconciler.cli.main import run as command  # noqa: PLC0415 - the server alone pays for it
-
-    with Path(os.devnull).open("w") as nobody, redirect_stdout(nobody):
-        assert command(["validate", "--config", str(_EXAMPLE)]) == 0
+    _exercise()
     # The sweeps of a command's own collector would copy every page of what is loaded.
     gc.collect()
     gc.freeze()
+
+
+def _exercise() -> None:
+    """Make what a process makes once, such as patterns, decoders and the SQL of statements."""
+    from reconciler.cli.main import run as command  # noqa: PLC0415 - the server alone pays for it
+    from reconciler.sandbox.app import SandboxConfig, running  # noqa: PLC0415 - the same
+
+    usual = dict(os.environ)
+    with ExitStack() as ended:
+        folder = Path(ended.enter_context(tempfile.TemporaryDirectory()))
+        copied(_EXAMPLE, folder / "project")
+        address = ended.enter_context(running(SandboxConfig()))
+        nobody = ended.enter_context(Path(os.devnull).open("w"))
+        ended.enter_context(redirect_stdout(nobody))
+        ended.enter_context(redirect_stderr(nobody))
+        ended.callback(os.environ.update, usual)
+        ended.callback(os.environ.clear)
+        os.environ.clear()
+        os.environ.update(_CREDENTIALS | {"RECONCILER_SERVICE_BASE_URL": address})
+        config = ["--config", str(folder / "project" / "reconciler.yaml")]
+        for line in _EXERCISES:
+            assert command([*line.split(), *config]) == 0
 
 
 def _become(asked: dict[str, Any], descriptors: list[int]) -> NoReturn:
