@@ -123,11 +123,11 @@ def _unusable(problem: Problem) -> SettingsError:
     )
 
 
-def _known() -> list[str]:
+@cache
+def _known() -> tuple[str, ...]:
     folder = files("reconciler.service") / "profiles"
-    return sorted(
-        entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml")
-    )
+    names = (entry.name for entry in folder.iterdir())
+    return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
 
 
 def _file_bytes(path: Path, shown: str) -> bytes:

@@ -13,6 +13,7 @@ import json
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import quote
 
@@ -176,6 +177,7 @@ def _cut(value: str) -> str:
 _COLOUR = r"(?:\x1b\[[0-9;]*m)*"  # each word of a wrapped value has a colour of its own
 
 
+@lru_cache(1_000)  # each client asks for the same characters again, each several times
 def _printed_character(character: str) -> str:
     """Return the pattern of one character as report/inert.py, JSON and a line break leave it."""
     if character == " ":
@@ -189,6 +191,7 @@ def _printed_character(character: str) -> str:
     return f"(?:{'|'.join(re.escape(form) for form in forms if form)})"
 
 
+@lru_cache(1_000)
 def _percent(character: str) -> str:
     encoded = "".join(f"%{byte:02X}" for byte in character.encode())
     plus = "|\\+" if character == " " else ""
