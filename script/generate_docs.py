@@ -8,15 +8,17 @@ docs/cli.md may be named last. Nothing about what commands do is written here: t
 """
 
 import inspect
-import subprocess
+import io
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
 
 from reconciler import errors
-from reconciler.cli.main import COMMANDS, cli
+from reconciler.cli.main import COMMANDS, cli, run
 from reconciler.model.codes.table import CODES
 from reconciler.model.outcomes import WORDS
 from reconciler.report.codes import code_page
@@ -82,16 +84,10 @@ def _with_those_below(name: str) -> Iterator[tuple[str, ...]]:
 
 def _command(words: tuple[str, ...]) -> str:
     title = " ".join(("reconciler", *words))
-    told = subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, "-m", "reconciler", *words, "--help"],
-        env={"COLUMNS": COLUMNS},
-        capture_output=True,
-        text=True,
-        check=True,
-        encoding="utf-8",
-        cwd=ROOT,
-    )
-    shown = "\n".join(line.rstrip() for line in told.stdout.strip().splitlines())
+    told = io.StringIO()
+    with redirect_stdout(told):
+        assert run([*words, "--help"]) == 0  # noqa: S101 - help has no other end
+    shown = "\n".join(line.rstrip() for line in told.getvalue().strip().splitlines())
     return f"##{'#' * (len(words) > 1)} {title}\n\n```text\n{shown}\n```\n"
 
 
@@ -133,6 +129,7 @@ def main(arguments: list[str]) -> int:
     check = "--check" in arguments
     named = [word for word in arguments if word != "--check"]
     file = Path(named[-1]) if named else PAGE
+    os.environ["COLUMNS"] = COLUMNS
     made = page()
     if check:
         if file.is_file() and file.read_text(encoding="utf-8") == made:

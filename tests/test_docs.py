@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import transcript
 import yaml
-from test_tidy import committed
+from test_tidy import committed, nodes, tree
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS
@@ -51,6 +51,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@cache
 def _prose(path: Path) -> str:
     """The page without its fenced blocks, whose brackets and hashes mean something else."""
     return _FENCE.sub("", _text(path))
@@ -119,6 +120,7 @@ def test_every_class_of_error_is_documented() -> None:
 # Links and references.
 
 
+@cache
 def _anchors(path: Path) -> set[str]:
     """Return the anchors of a page's headings, as the usual readers of Markdown make them."""
     found: set[str] = set()
@@ -146,9 +148,11 @@ def test_every_relative_link_leads_somewhere() -> None:
     assert [each for page in _pages() for each in _broken(page)] == []
 
 
+@cache
 def _tests_of(path: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {
+        node.name for node in nodes(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def test_every_test_that_a_page_points_at_is_there() -> None:
@@ -176,6 +180,7 @@ def test_every_block_of_data_can_be_read(block: Block) -> None:
     assert read_tree(block.text.encode(), f"block.{block.language}").problems == ()
 
 
+@cache
 def _mapping(block: Block) -> dict[str, Any]:
     found = yaml.load(block.text, Loader=yaml.BaseLoader)  # noqa: S506 - texts alone: the safest of all loaders
     return found if isinstance(found, dict) else {}
