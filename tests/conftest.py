@@ -36,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     elif _is_whole(config) and not config.option.effort:
         config.option.effort = "quick"
     effort.begin(config.option.effort)
+    gc.disable()  # until everything is collected, which is nearly all kept
     # Compiling everything anew in every worker and every command was a quarter of the work of a run.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -77,6 +78,10 @@ def pytest_collection_finish() -> None:
     """Keep what was collected out of the way of the garbage collector, which goes through it for ever."""
     gc.collect()
     gc.freeze()
+    # The program has its own threshold too. With that of the interpreter more than half of the time of a test
+    # that reads every source went into looking through what it keeps.
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
