@@ -36,7 +36,6 @@ def hooked(watcher: Watcher) -> Iterator[None]:
     disk = _Disk(watcher)
     hooks: list[tuple[type, str, Any]] = [
         (Pool, "connect", disk.connect),
-        (Engine, "engine_connect", _share_compiled),
         (Engine, "before_cursor_execute", disk.execute),
         (Engine, "commit", disk.commit),
     ]
@@ -86,23 +85,6 @@ class _Disk:
             error = sqlite3.OperationalError("the simulated disk")
             error.sqlite_errorname = name
             raise OperationalError("COMMIT", None, error)
-
-
-class _Compiled(dict[Any, Any]):
-    """Statements compiled once for all engines: every run opens its own, and would compile them anew."""
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        return super().get(key[1:], default)  # the first part is the engine's own dialect, and all are alike
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key[1:], value)
-
-
-_compiled = _Compiled()
-
-
-def _share_compiled(connection: Connection) -> None:
-    connection.execution_options(compiled_cache=_compiled)
 
 
 def _owner(connection: Connection) -> Process | None:

@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, literal_column, select, text
 from store.support import JANE, ORIGIN, WORKSPACES, Clock, as_somebody_without_rights, record, store_at
 from waiting import patience_s
 
 from reconciler.errors import SettingsError, StoreError
 from reconciler.store.database import Store
+from reconciler.store.engines import sqlite
 from reconciler.store.engines.schema import METADATA, VERSION
 
 TESTS = str(Path(__file__).parents[1])
@@ -49,6 +50,28 @@ def test_a_commit_survives_a_power_cut(tmp_path: Path) -> None:
     with store_at(tmp_path / "store.db") as store, store._database.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_what_one_store_has_compiled_no_other_compiles_again(tmp_path: Path) -> None:
+    """A run opens the store several times, a program many runs: compiling anew took longer than the work."""
+    sqlite._compiled.clear()
+    sizes = []
+    for number in range(2):
+        with store_at(tmp_path / f"{number}.db") as store:
+            store.remember([record(firstName=str(number))], WORKSPACES)
+            assert store.recorded(WORKSPACES).entities.keys() == {JANE}
+        sizes.append(len(sqlite._compiled))
+
+    assert sizes[0] == sizes[1] > 0
+    assert "firstName" not in repr(sqlite._compiled.keys()), "a value is in it, and would stay"
+
+
+def test_what_was_compiled_does_not_grow_for_ever(tmp_path: Path) -> None:
+    with store_at(tmp_path / "store.db") as store, store._database.reading() as connection:
+        for number in range(sqlite.compiled_max + 20):
+            assert connection.execute(select(literal_column(str(number)))).scalar() == number
+
+    assert 0 < len(sqlite._compiled) <= sqlite.compiled_max
 
 
 def test_reading_a_store_that_does_not_exist_makes_nothing(tmp_path: Path) -> None:

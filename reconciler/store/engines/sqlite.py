@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, util
@@ -248,6 +248,26 @@ def meaning(error: BaseException | None) -> tuple[str, str]:
     if isinstance(error, sqlite3.OperationalError) and "decode" in str(error):
         return "it is damaged: a text in it is none", RESTORE  # the driver's own error has no name
     return f"it cannot be used ({name or type(error).__name__})", "check the file and its folder"
+
+
+class _Compiled(dict[Any, Any]):
+    """Statements compiled once for all engines: each opening of a store would compile its own again.
+
+    It holds statements alone, never a value. Safe in threads: at worst a statement is compiled twice.
+    """
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return what was compiled for this statement by any engine."""
+        return super().get(key[1:], default)  # the first part is the engine's own dialect, and all are alike
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= compiled_max:
+            self.clear()
+        super().__setitem__(key[1:], value)
+
+
+compiled_max = 500  # of which there are some 60; a limit, should one ever be made of values
+_compiled = _Compiled()
 
 
 class _Held(sqlite3.Connection):
