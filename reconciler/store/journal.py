@@ -5,9 +5,10 @@ after a crash is decided in core/recover.py.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from reconciler.model.address import Address
 from reconciler.model.changes import ACTIONS, Create
@@ -127,8 +128,8 @@ def entries(connection: Connection, owner: Owner) -> tuple[JournalEntry, ...]:
 
 def is_open(connection: Connection, owner: Owner, run: str) -> bool:
     """Whether the run has an intent that has not ended."""
-    mine = (*sealed.of(JOURNAL, owner), _ROW.run == run, _ROW.ending == _OPEN)
-    return connection.execute(select(_ROW.address).where(*mine).limit(1)).first() is not None
+    found = connection.execute(_open_one(owner), {"of_run": run, "of_ending": _OPEN})
+    return found.first() is not None
 
 
 def remove(seals: Seals, run: str) -> None:
@@ -136,8 +137,15 @@ def remove(seals: Seals, run: str) -> None:
     seals.replace(JOURNAL, gone=[{"run": run}])
 
 
+@lru_cache(maxsize=8)
 def _query(owner: Owner) -> Select[*tuple[object, ...]]:
     return sealed.rows(JOURNAL, owner).order_by(_ROW.at, _ROW.run, _ROW.address)
+
+
+@lru_cache(maxsize=8)
+def _open_one(owner: Owner) -> Select[*tuple[object, ...]]:
+    mine = (_ROW.run == bindparam("of_run"), _ROW.ending == bindparam("of_ending"))
+    return select(_ROW.address).where(*sealed.of(JOURNAL, owner), *mine).limit(1)
 
 
 def _values(intent: Intent) -> dict[str, object]:

@@ -10,10 +10,11 @@ import socket
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, convert, field, structs, to_builtins
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Update, bindparam, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.running import Running
@@ -130,8 +131,7 @@ class Lock:
             counter=row.counter + 1 if row is not None else 1,
         )
         values = {**self._owner.key(), **mine.columns()}
-        made = LOCKS.insert() if row is None else LOCKS.update().where(*sealed.of(LOCKS, self._owner))
-        connection.execute(made.values(values))
+        connection.execute(LOCKS.insert() if row is None else _change(self._owner), values)
         seals.put(LOCKS, Seal(mine.counter))
         return mine
 
@@ -146,7 +146,7 @@ class Lock:
 
     def _renew(self, connection: Connection) -> None:
         expires = _text(self._time(connection) + timedelta(seconds=lease_s))
-        connection.execute(LOCKS.update().where(*sealed.of(LOCKS, self._owner)).values(expires=expires))
+        connection.execute(_change(self._owner), {"expires": expires})
 
     def _time(self, connection: Connection) -> datetime:
         """Return the store's time, and remember when that was by our own clock."""
@@ -215,7 +215,17 @@ def unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime)
 def _free(connection: Connection, owner: Owner, nonce: str) -> None:
     # The row stays: its counter only ever rises.
     nobody = {"nonce": "", "run": "", "holder": "", "seat": "", "pid": 0, "since": "", "expires": ""}
-    connection.execute(LOCKS.update().where(*sealed.of(LOCKS, owner), LOCKS.c.nonce == nonce).values(nobody))
+    connection.execute(_free_it(owner), {"of_nonce": nonce, **nobody})
+
+
+@lru_cache(maxsize=8)
+def _change(owner: Owner) -> Update:
+    return LOCKS.update().where(*sealed.of(LOCKS, owner))
+
+
+@lru_cache(maxsize=8)
+def _free_it(owner: Owner) -> Update:
+    return _change(owner).where(LOCKS.c.nonce == bindparam("of_nonce"))
 
 
 def _row(connection: Connection, owner: Owner) -> Holder | None:

@@ -6,24 +6,26 @@ nothing here raises CorruptRecord.
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from reconciler.model.snapshots import Proofs
 from reconciler.store.engines.schema import PROOFS
 from reconciler.store.owner import Owner
 
 _COLUMNS = (PROOFS.c.workspace_id, PROOFS.c.part, PROOFS.c.proof)
+_READ = select(*_COLUMNS).where(
+    PROOFS.c.origin == bindparam("of_origin"), PROOFS.c.stack == bindparam("of_stack")
+)
 
 
 def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> Proofs:
     """Return the proofs of the workspaces of `ids` (alias -> the service's id)."""
-    query = select(*_COLUMNS).where(PROOFS.c.origin == owner.origin, PROOFS.c.stack == owner.stack)
     aliases: dict[str, list[str]] = {}
     for alias, known in ids.items():
         aliases.setdefault(known, []).append(alias)
     return {
         (alias, row.part): row.proof
-        for row in connection.execute(query)
+        for row in connection.execute(_READ, {"of_origin": owner.origin, "of_stack": owner.stack})
         for alias in aliases.get(row.workspace_id, ())
         if isinstance(row.part, int) and isinstance(row.proof, str)
     }

@@ -5,10 +5,11 @@ endings of a batch are written by journal.py, its entries of the audit by audit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NoReturn
+from functools import lru_cache
+from typing import Any, NoReturn
 
 import msgspec
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Row, Select, Table, select
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model import address as addresses
@@ -62,7 +63,7 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
     Raises CorruptRecord for the first row that does not hold what this program writes, and where all
     together are not the rows that it wrote.
     """
-    rows = connection.execute(sealed.rows(ENTITIES, owner).order_by(ENTITIES.c.address)).all()
+    rows = connection.execute(_every(owner)).all()
     found, unknown = {}, None
     for row in rows:
         try:
@@ -76,6 +77,11 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
     if unknown is not None:
         raise unknown
     return found
+
+
+@lru_cache(maxsize=8)
+def _every(owner: Owner) -> Select[*tuple[Any, ...]]:
+    return sealed.rows(ENTITIES, owner).order_by(ENTITIES.c.address)
 
 
 class KindUnknown(StoreError):

@@ -4,9 +4,11 @@ The plan of a run is kept from its beginning until nothing of it is left to do o
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, Select, func, select
 from sqlalchemy.exc import IntegrityError
 
 from reconciler.core.fingerprint import fingerprint
@@ -50,8 +52,7 @@ class Looked(msgspec.Struct, frozen=True):
 
 def begin(seals: Seals, began: Began) -> None:
     """Write down that a run has begun. A run that never ends keeps an empty outcome."""
-    last = select(func.max(RUNS.c.number)).where(*sealed.of(RUNS, seals.owner))
-    number = seals.connection.execute(last).scalar() or 0
+    number = seals.connection.execute(_last(seals.owner)).scalar() or 0
     if not isinstance(number, int):
         sealed.broken(RUNS, seals.owner, "the number of a run cannot be read")
     row = {
@@ -103,9 +104,7 @@ def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
 
     Raises CorruptRecord.
     """
-    # Not by time: two runs may begin within a second, and a clock may be put back.
-    query = sealed.rows(RUNS, owner).order_by(RUNS.c.number, RUNS.c.started_at, RUNS.c.run)
-    rows = connection.execute(query).all()
+    rows = connection.execute(_every(owner)).all()
     sealed.check(connection, RUNS, owner, rows)
     entries: dict[str, list[JournalEntry]] = {}
     for entry in journal.entries(connection, owner):
@@ -158,6 +157,17 @@ def use_plan(connection: Connection, *, salt: str, run: str, used_at: str) -> bo
     except IntegrityError:
         return False
     return True
+
+
+@lru_cache(maxsize=8)
+def _last(owner: Owner) -> Select[Any]:
+    return select(func.max(RUNS.c.number)).where(*sealed.of(RUNS, owner))
+
+
+@lru_cache(maxsize=8)
+def _every(owner: Owner) -> Select[*tuple[Any, ...]]:
+    # Not by time: two runs may begin within a second, and a clock may be put back.
+    return sealed.rows(RUNS, owner).order_by(RUNS.c.number, RUNS.c.started_at, RUNS.c.run)
 
 
 def _let_go(seals: Seals, run: str) -> None:

@@ -169,6 +169,7 @@ def writing(connection: Connection, owner: Owner, work: Callable[[Seals], T]) ->
     return done
 
 
+@lru_cache(maxsize=64)
 def rows(table: Table, owner: Owner) -> Select[*tuple[Any, ...]]:
     """Return the query for every row of an owner, with all columns but its own two: what `check` is given."""
     return select(*_columns(table)).where(*of(table, owner))
@@ -180,6 +181,7 @@ def picked(table: Table, *names: str) -> Callable[[Found], tuple[Any, ...]]:
     return itemgetter(*(known.index(name) for name in names))
 
 
+@lru_cache(maxsize=64)
 def of(table: Table, owner: Owner) -> tuple[ColumnElement[bool], ...]:
     """Return the condition for the rows of an owner."""
     return (table.c.origin == owner.origin, table.c.stack == owner.stack)
@@ -198,7 +200,7 @@ def check(connection: Connection, table: Table, owner: Owner, found: Iterable[Fo
 def read(connection: Connection, owner: Owner) -> dict[str, Seal]:
     """Return the seals of an owner as they are stored, by the name of their table."""
     found = connection.execute(_READ, {"of_origin": owner.origin, "of_stack": owner.stack})
-    return {row.name: Seal(row.number, row.digest) for row in found}
+    return {name: Seal(number, digest) for name, number, digest in found}
 
 
 def seal(connection: Connection, table: Table, owner: Owner) -> Seal:

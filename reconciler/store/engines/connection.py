@@ -119,6 +119,7 @@ class Database:
         self._source = source
         self._now = now
         self._silence: StoreError | None = None
+        self._ways: dict[bool, Engine] = {}  # to one that is written, and to one that is read
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -198,12 +199,17 @@ class Database:
     def make_tables(self, connection: Connection) -> None:
         """Make every table of this version."""
         self._source.make_room(connection)
-        schema.METADATA.create_all(connection)
+        # Only where no table was found: each would be looked for once more.
+        schema.METADATA.create_all(connection, checkfirst=False)
 
     def _engine(self, *, writing: bool) -> Engine:
         # Our own mistake, not a user's.
         assert self.engine is not None, "opened for reading, and does not exist"  # noqa: S101 - see above
-        return self.engine.execution_options(**self._source.options(writing=writing))
+        way = self._ways.get(writing)
+        if way is None:
+            way = self.engine.execution_options(**self._source.options(writing=writing))
+            self._ways[writing] = way
+        return way
 
     @contextmanager
     def explained(self) -> Iterator[None]:
