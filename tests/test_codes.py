@@ -135,3 +135,13 @@ def test_the_command_explains_codes_and_addresses_apart(capsys: pytest.CaptureFi
     assert "fristName" in told
     assert CODES["G1"].title in told
     assert run(["explain", "E201", "contact/ops/jane-doe"]) == 64
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSES) - {"UsageError", "ProgramError"}))
+def test_the_sentence_of_every_error_ends_in_its_code(name: str) -> None:
+    """In a log there is no JSON, and `reconciler explain` needs the code; the words before it stay first."""
+    error = getattr(errors, name)("it failed.", next="do this")
+
+    shown = plain(failures.error_lines(error)).splitlines()
+
+    assert shown == [f"it failed. [{CLASSES[name].code}]", "  next: do this"]

@@ -33,7 +33,7 @@ problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
 
 
 def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]:
-    """Problems first, in file order; then the sentence, its reasons and what to do.
+    """Problems first, in file order; then the sentence with its code, its reasons and what to do.
 
     Below a problem stands the line of its file, in so many columns (0: it is no terminal).
     """
@@ -46,7 +46,7 @@ def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]
         shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
     if len(problems) > problems_max:
         shown.append(line(f"and {len(problems) - problems_max:,} more"))
-    said = sentence("", str(error), "")
+    said = sentence("", f"{error} [{code_of_error(type(error))}]", "")
     if isinstance(error, UnsafePlan):
         said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
     if isinstance(error, ProgramError):

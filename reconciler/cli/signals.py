@@ -29,7 +29,7 @@ interrupted = 130  # 128 + SIGINT, as shells report it
 at_once_s = 1.5  # seconds for an end in good order
 last_words_s = 0.4  # seconds for words and traces: a pipe that nobody reads takes none
 
-STOPPED = b"stopped before anything was written.\n  next: run it again\n"
+STOPPED = b"stopped before anything was written. [E043]\n  next: run it again\n"
 STOPPED_JSON = b"""\
 {
   "version": 1,

@@ -14,8 +14,9 @@ _PAGE = """\
 Made by `script/generate-docs` from the table in `reconciler/model/codes`; a test holds the two together,
 and runs every example.
 
-Each mistake in a file, each reason of a refused plan and whatever a plan leaves alone ends in its code:
-`[E201]`. With `--format json` mistakes, and errors of every other kind, have it as `code`.
+Each mistake in a file, each reason of a refused plan, whatever a plan leaves alone, and the sentence of every
+other error ends in its code: `[E201]`; a mistake in the command line has none, because `--help` says more.
+With `--format json` all of them have it as `code`.
 `reconciler explain E201` shows what stands here. A code keeps its meaning, and one that is gone is not used
 again. Codes of rules, such as G1, are those of [planning](planning.md).
 """

@@ -212,7 +212,7 @@ def test_anything_but_yes_writes_nothing(answer: str, project: Project, service:
         code = screen.end()
 
     assert (code, service.writes()) == (7, [])
-    assert "you did not agree; nothing was written.\n  next: reconciler apply" in screen.seen
+    assert "you did not agree; nothing was written. [E011]\n  next: reconciler apply" in screen.seen
 
 
 def test_no_question_is_asked_where_nothing_would_be_done(project: Project, service: Service) -> None:
@@ -252,7 +252,7 @@ def test_a_signal_while_planning_ends_at_once(
         _, said = process.communicate(timeout=patience_s)
 
     assert process.returncode == 130
-    assert said == "stopped before anything was written.\n  next: run it again\n"
+    assert said == "stopped before anything was written. [E043]\n  next: run it again\n"
     assert slow_service.writes() == []
 
 

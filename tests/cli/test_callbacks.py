@@ -135,7 +135,7 @@ def test_a_port_in_use_is_a_clear_error(project: Project, service: Service) -> N
 
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
-        f"the port {port} of 127.0.0.1 is in use.\n"
+        f"the port {port} of 127.0.0.1 is in use. [E042]\n"
         "  next: stop the program that uses it, or choose another: reconciler callbacks listen --port 0\n"
     )
 

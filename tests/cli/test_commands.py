@@ -147,7 +147,8 @@ def test_a_plan_file_that_cannot_be_written_is_an_error(project: Project, servic
 
     assert done.returncode == 1
     assert done.stderr == (
-        "gone/plan.json: cannot be written: no such file or directory.\n  next: make the folder first\n"
+        "gone/plan.json: cannot be written: no such file or directory. [E042]\n"
+        "  next: make the folder first\n"
     )
 
 
@@ -173,7 +174,7 @@ def test_a_disk_without_room_leaves_the_old_plan(project: Project, service: Serv
     )
 
     assert done.returncode == 1
-    assert "plan.json: cannot be written: file too large.\n  next: " in done.stderr
+    assert "plan.json: cannot be written: file too large. [E042]\n  next: " in done.stderr
     assert "Traceback" not in done.stderr
     assert path.read_text() == "old"
     assert sorted(one.name for one in project.folder.iterdir()) == [
@@ -206,7 +207,7 @@ def test_what_is_no_plan_is_refused(text: str, project: Project, service: Servic
 
     for done in (shown, applied):
         assert (done.returncode, done.stdout) == (3, "")
-        assert done.stderr.startswith(f"plan.json: {NO_PLANS[text]}\n  next: ")
+        assert done.stderr.startswith(f"plan.json: {NO_PLANS[text]} [E001]\n  next: ")
     assert service.requests() == []
 
 

@@ -86,6 +86,7 @@ def test_config_without_settings_says_where_it_looked(run: Run, tmp_path: Path) 
     assert done.returncode == 3
     assert done.stderr.startswith(
         f"no reconciler.yaml in {tmp_path}, and a folder above it is looked at only within a git repository."
+        " [E003]"
         "\n  next: reconciler init "
     )
 
@@ -109,4 +110,4 @@ def test_a_working_folder_that_is_gone_is_an_error(run: Run, tmp_path: Path) -> 
     )
 
     assert done.returncode == 3
-    assert done.stderr == "the working directory no longer exists.\n  next: cd into the project\n"
+    assert done.stderr == "the working directory no longer exists. [E003]\n  next: cd into the project\n"

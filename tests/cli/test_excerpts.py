@@ -38,7 +38,7 @@ def test_the_line_stands_between_the_mistake_and_what_to_do(folder: Path) -> Non
         "    4 |   ...: {fristName: ...}\n"
         "      |         ^^^^^^^^^\n"
         "  next: did you mean firstName?\n"
-        "it cannot be used.\n"
+        "it cannot be used. [E002]\n"
     )
 
 

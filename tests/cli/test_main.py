@@ -252,7 +252,7 @@ def test_a_mistake_of_ours_is_an_error_without_values() -> None:
     first, place, *_, way = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
-        r"a mistake in reconciler, not in your files: KeyError at reconciler\.\S+:\d+ \w+\.", first
+        r"a mistake in reconciler, not in your files: KeyError at reconciler\.\S+:\d+ \w+\. \[E044\]", first
     )
     assert re.fullmatch(r"  __main__:\d+ fails", place)
     assert way.startswith("  next: report it")
@@ -316,5 +316,5 @@ def test_ctrl_c_is_130() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=patience_s, check=False
     )
-    said = "stopped before anything was written.\n  next: run it again"
+    said = "stopped before anything was written. [E043]\n  next: run it again"
     assert (done.returncode, done.stderr.strip()) == (130, said)

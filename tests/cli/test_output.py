@@ -98,7 +98,7 @@ def test_nothing_printed_is_an_order_to_a_ci_runner() -> None:
 
     assert "##[" not in shown
     assert not any(row.lstrip().startswith("::") for row in shown.splitlines())
-    assert shown.splitlines().count(calm) == len(ways)
+    assert sum(row.removesuffix(" [E042]") == calm for row in shown.splitlines()) == len(ways)
     assert seen(f"output.lines([line(({name!r}, 'warn'))])").count(calm) == 1
 
 
@@ -224,7 +224,7 @@ except FileError as error:
 
     assert done.returncode == 1
     assert done.stderr == (
-        "standard output cannot be written: no space left on device.\n"
+        "standard output cannot be written: no space left on device. [E042]\n"
         "  next: make room, or write to another place\n"
     )
 
@@ -261,7 +261,7 @@ def test_an_error_says_problems_sentence_and_next() -> None:
 
     assert shown(error) == (
         "a.yaml:3:7: fristName is not a field. [E208]\n  next: did you mean firstName?\n"
-        "the manifests hold 1 mistake.\n  next: mend it\n"
+        "the manifests hold 1 mistake. [E002]\n  next: mend it\n"
     )
 
 
@@ -269,7 +269,9 @@ def test_a_refused_plan_shows_every_reason() -> None:
     """One consent for one reason must not come as a surprise at the next."""
     error = UnsafePlan("the plan is refused.", next="look", reasons=("12 deletes of 20.", "9 creates of 10."))
 
-    assert shown(error) == "the plan is refused.\n  12 deletes of 20.\n  9 creates of 10.\n  next: look\n"
+    assert (
+        shown(error) == "the plan is refused. [E012]\n  12 deletes of 20.\n  9 creates of 10.\n  next: look\n"
+    )
 
 
 def shown(error: ReconcilerError) -> str:
@@ -353,7 +355,7 @@ def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
     assert [one for one in lines if one.startswith("a.yaml:")] == [
         f"a.yaml:{n}: wrong. [E100]" for n in range(1, 1001)
     ]
-    assert lines[1000:] == ["and 201 more", "the settings cannot be used."]
+    assert lines[1000:] == ["and 201 more", "the settings cannot be used. [E001]"]
     assert (len(document["problems"]), document["more"]) == (1000, 201)
 
 

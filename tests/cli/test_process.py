@@ -32,7 +32,7 @@ def hook(event, arguments):
 from reconciler.cli.entry import main
 sys.addaudithook(hook)
 """
-STOPPED = "stopped before anything was written.\n  next: run it again\n"
+STOPPED = "stopped before anything was written. [E043]\n  next: run it again\n"
 
 
 def hooked(code: str, *arguments: str, cwd: Path, env: dict[str, str]) -> "subprocess.CompletedProcess[str]":

@@ -113,7 +113,7 @@ def test_a_port_in_use_is_a_clear_error(run: Run) -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"the port {port} of 127.0.0.1 is in use.\n"
+        f"the port {port} of 127.0.0.1 is in use. [E042]\n"
         "  next: stop the program that uses it, or choose another: reconciler sandbox --port 0\n"
     )
 

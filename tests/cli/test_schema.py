@@ -32,7 +32,9 @@ def test_an_unknown_schema_is_an_error_that_lists_them(run: Run) -> None:
     done = run("schema", "manifst")
 
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("there is no schema 'manifst'.\n  next: name one of common, manifest, ")
+    assert done.stderr.startswith(
+        "there is no schema 'manifst'. [E001]\n  next: name one of common, manifest, "
+    )
 
 
 def leaves(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

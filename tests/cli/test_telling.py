@@ -163,7 +163,7 @@ def test_one_command_tells_from_an_inbox(project: Project, service: Service) -> 
         for words in (("inbox",), ("listen", "--port", "0", "--no-key")):
             second = project.run(service, "callbacks", *words)
             assert (second.returncode, second.stdout) == (4, "")
-            assert "are being printed by another command.\n  next: " in second.stderr
+            assert "are being printed by another command. [E014]\n  next: " in second.stderr
         assert contents(inbox(project, service, "--all")) == ["Yes"]
 
 
@@ -174,6 +174,6 @@ def test_there_has_to_be_an_inbox(project: Project, service: Service) -> None:
     assert (ended.returncode, ended.stdout) == (1, "")
     assert (
         ended.stderr
-        == "there is no inbox at gone.db.\n  next: name the inbox of the listener: --inbox FILE\n"
+        == "there is no inbox at gone.db. [E042]\n  next: name the inbox of the listener: --inbox FILE\n"
     )
     assert not (project.folder / "gone.db").exists()
