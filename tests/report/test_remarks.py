@@ -16,6 +16,7 @@ from report.strategies import calm
 from report.test_markdown import assert_inert
 
 from reconciler.errors import Problem
+from reconciler.model.codes.table import CODES
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Outcome
 from reconciler.model.plans import Reason, Verdict
@@ -56,7 +57,7 @@ LOCATION = closed(
 )
 RESULT = closed(
     "ruleId ruleIndex level message locations partialFingerprints",
-    ruleId={"enum": [*RULES]},
+    ruleId={"enum": [*RULES, *CODES]},
     ruleIndex={"type": "integer", "minimum": 0},
     level=LEVEL,
     message=MESSAGE,
@@ -69,8 +70,18 @@ RULE = closed(
     shortDescription=MESSAGE,
     defaultConfiguration=closed("level", level=LEVEL),
 )
+MISTAKE = closed(
+    "id shortDescription fullDescription help defaultConfiguration",
+    id={"enum": [*CODES]},
+    shortDescription=MESSAGE,
+    fullDescription=MESSAGE,
+    help=MESSAGE,
+    defaultConfiguration=closed("level", level={"const": "error"}),
+)
 DRIVER = closed(
-    "name rules", name={"const": "reconciler"}, rules={"type": "array", "items": RULE, "uniqueItems": True}
+    "name rules",
+    name={"const": "reconciler"},
+    rules={"type": "array", "items": {"oneOf": [RULE, MISTAKE]}, "uniqueItems": True},
 )
 # What of the SARIF 2.1.0 schema we use, and nothing that is not in it.
 SARIF = Draft202012Validator(
@@ -276,6 +287,25 @@ def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None
     assert all(re.match(r"::(error|warning) \w+=", line) for line in checks.github(checked).splitlines())
     made = [render(checked) for render in CHECKS.values()]
     assert all(char == "\n" or char.isprintable() for each in made for char in each)
+
+
+def test_code_scanning_groups_mistakes_by_their_code_and_explains_it() -> None:
+    """A hundred misspelt fields are one thing to learn; the help stands beside them."""
+    slip = "contact/ops/jane-doe: fristName is not a field of a contact."
+    problems = tuple(Problem("ops.yaml", line, 5, slip) for line in (3, 9))
+    checked = Validated((*problems, Problem("b.yaml", 0, 0, "another thing.")), ())
+
+    log = json.loads(checks.sarif(checked))
+    SARIF.validate(log)
+    run = log["runs"][0]
+    rules = run["tool"]["driver"]["rules"]
+
+    assert sorted(one["ruleId"] for one in run["results"]) == ["E100", "E201", "E201"]
+    assert [one["id"] for one in rules] == ["E100", "E201"]
+    assert [rules[one["ruleIndex"]]["id"] for one in run["results"]] == [
+        one["ruleId"] for one in run["results"]
+    ]
+    assert CODES["E201"].means in rules[1]["help"]["text"]
 
 
 def test_every_format_of_a_plan_that_many_read_is_one_of_validate_too() -> None:

@@ -15,6 +15,7 @@ from reconciler.core.drifts import drifts
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.changes import Delete
+from reconciler.model.codes.table import code_of_problem
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
 from reconciler.model.outcomes import Result, Run
@@ -67,7 +68,7 @@ class Remark(Struct, frozen=True):
     """One thing to look at, with its place.
 
     `subject` is an address, or what else it is about; `what` is a sentence about it. `file` may be empty;
-    `line` and `column` count from 1, and 0 means that it is not known.
+    `line` and `column` count from 1, and 0 means that it is not known. `code` is that of a mistake, or "".
     """
 
     rule: str
@@ -77,6 +78,7 @@ class Remark(Struct, frozen=True):
     file: str = ""
     line: int = 0
     column: int = 0
+    code: str = ""
 
     @property
     def level(self) -> Level:
@@ -111,7 +113,19 @@ def remarks(review: Review) -> tuple[Remark, ...]:
 
 def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:
     """Return the mistakes and warnings of manifests: values included, for they stand in the same files."""
-    mistakes = [Remark("mistake", "", one.what, one.next, one.file, one.line, one.column) for one in problems]
+    mistakes = [
+        Remark(
+            "mistake",
+            "",
+            one.what,
+            one.next,
+            one.file,
+            one.line,
+            one.column,
+            code_of_problem(one.what),
+        )
+        for one in problems
+    ]
     return ordered([*mistakes, *_of_notices(notices, values=True)])
 
 

@@ -7,9 +7,13 @@ lists only remarks that have a file. Source: OASIS, Static Analysis Results Inte
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from reconciler.model.codes.code import Code
+from reconciler.model.codes.table import CODES
+from reconciler.report.codes import code_lines
 from reconciler.report.formats.remarks import RULES, Remark, remarks
 from reconciler.report.inert import inert, json_without_orders
 from reconciler.report.json import json_text
+from reconciler.report.lines import plain
 from reconciler.report.review import Review
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -23,15 +27,23 @@ def sarif(review: Review) -> str:
 
 def rendered(found: Sequence[Remark]) -> str:
     """Return remarks as a SARIF log. Every rule that is named is described in it."""
-    named = [rule for rule in RULES if any(one.rule == rule for one in found)]
+    known = {_id(one) for one in found}
+    named = [rule for rule in (*RULES, *CODES) if rule in known]
     driver = {"name": "reconciler", "rules": [_rule(rule) for rule in named]}
     positions = {rule: position for position, rule in enumerate(named)}
-    results = [_result(one, positions[one.rule]) for one in found]
+    results = [_result(one, positions[_id(one)]) for one in found]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return json_without_orders(json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}))
 
 
+def _id(found: Remark) -> str:
+    """Return what code scanning groups by: the code of a mistake, else the rule."""
+    return found.code or found.rule
+
+
 def _rule(rule: str) -> Mapping[str, object]:
+    if rule in CODES:
+        return _of_code(CODES[rule])
     level, about = RULES[rule]
     return {
         "id": rule,
@@ -40,9 +52,20 @@ def _rule(rule: str) -> Mapping[str, object]:
     }
 
 
+def _of_code(code: Code) -> Mapping[str, object]:
+    """Return the rule of a mistake, with the help that `reconciler explain` prints."""
+    return {
+        "id": code.code,
+        "shortDescription": {"text": _message(code.title)},
+        "fullDescription": {"text": _message(code.means)},
+        "help": {"text": plain(code_lines(code))},
+        "defaultConfiguration": {"level": RULES["mistake"][0]},
+    }
+
+
 def _result(found: Remark, position: int) -> Mapping[str, object]:
     return {
-        "ruleId": found.rule,
+        "ruleId": _id(found),
         "ruleIndex": position,
         "level": found.level,
         "message": {"text": _message(found.said)},
