@@ -31,7 +31,7 @@ DOCUMENT: Any = openapi.document(SandboxConfig())
 requests_min = effort.count(small=300, full=600)
 examples = {  # an operation
     schemathesis.GenerationMode.POSITIVE: effort.count(small=6, full=10),
-    schemathesis.GenerationMode.NEGATIVE: effort.count(small=2, full=5),
+    schemathesis.GenerationMode.NEGATIVE: effort.count(small=1, full=5),
 }
 
 Operation = APIOperation[Any, Any, Any, Any]

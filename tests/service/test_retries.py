@@ -240,6 +240,7 @@ def test_no_operation_repeats_beyond_the_table(name: str, row: Failure) -> None:
 
 # A service that is dead for a long time.
 
+CALLS_OF_AN_OUTAGE = effort.count(small=300, full=1000)  # several times what the burst allows
 OUTAGES: dict[str, Play] = {
     "nobody listens": NEVER_SENT["refused, DNS, TLS"],
     "resets": LOST["read error"],
@@ -255,7 +256,7 @@ OUTAGES: dict[str, Play] = {
 @pytest.mark.parametrize("method", METHODS)
 def test_an_outage_sees_a_tenth_more_requests_than_calls(method: str, outage: str) -> None:
     """Repeating everything three times is how an outage is kept alive."""
-    wire, calls = Wire(OUTAGES[outage]), 1000
+    wire, calls = Wire(OUTAGES[outage]), CALLS_OF_AN_OUTAGE
 
     async def work(client: ServiceClient) -> None:
         for _ in range(calls):
@@ -272,7 +273,7 @@ def test_an_outage_sees_a_tenth_more_requests_than_calls(method: str, outage: st
 @pytest.mark.parametrize("outage", OUTAGES)
 def test_a_run_of_all_kinds_of_calls_stays_within_one_budget(outage: str) -> None:
     """Eight at once, reads and writes: a budget for each of them would be four."""
-    wire, calls = Wire(OUTAGES[outage]), 1000
+    wire, calls = Wire(OUTAGES[outage]), CALLS_OF_AN_OUTAGE
 
     async def work(client: ServiceClient) -> None:
         async def some(number: int) -> None:
@@ -291,7 +292,7 @@ def test_a_run_of_all_kinds_of_calls_stays_within_one_budget(outage: str) -> Non
 
 def test_a_write_that_is_sent_again_after_a_look_counts_in_the_same_budget() -> None:
     """A service that refuses writes and answers reads would get every write three times."""
-    wire, calls = Wire(answer(429)), 1000
+    wire, calls = Wire(answer(429)), CALLS_OF_AN_OUTAGE
 
     async def work(client: ServiceClient) -> None:
         for _ in range(calls):
@@ -332,10 +333,10 @@ def test_an_outage_that_is_over_leaves_no_debt() -> None:
 def test_eight_programs_come_back_as_spread_as_chance_can_make_them(number: int) -> None:
     """Full jitter: the share of pairs within 50 ms is that of points thrown on the whole wait, and no more.
 
-    Of two such points on [0, w], 1 - (1 - 0.05/w)^2 are so close. Over 100 rounds of eight programs with
+    Of two such points on [0, w], 1 - (1 - 0.05/w)^2 are so close. Over all rounds of eight programs with
     chances of their own the share stays within four standard deviations of it.
     """
-    rounds, near_s = 100, 0.05
+    rounds, near_s = effort.count(small=30, full=100), 0.05
     window_s = backoff_first_s * 2 ** (number - 1)
     near = pairs = 0
     for seed in range(rounds):

@@ -197,9 +197,8 @@ class Database:
         return inspect(connection).get_table_names(schema=self._source.schema)
 
     def make_tables(self, connection: Connection) -> None:
-        """Make every table of this version."""
+        """Make every table of this version, where none of them is."""
         self._source.make_room(connection)
-        # Only where no table was found: each would be looked for once more.
         schema.METADATA.create_all(connection, checkfirst=False)
 
     def _engine(self, *, writing: bool) -> Engine:
