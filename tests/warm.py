@@ -329,6 +329,7 @@ def _load() -> None:
     """Import what any command may import, and what libraries import when they are first used."""
     import reconciler  # noqa: PLC0415 - the server alone pays for it
 
+    gc.disable()  # nothing of this goes away
     for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
@@ -338,6 +339,7 @@ def _load() -> None:
     # The sweeps of a command's own collector would copy every page of what is loaded.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def _exercise() -> None:
