@@ -113,8 +113,9 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
         left = tickets(universe)
         assert left == [] or any(end.word == "killed" for end in universe.ends), f"seed {seed}: {left}"
         assert [row for row in live(universe) if not reserved(row[2])] == wanted, f"seed {seed}"
-        assert written(universe, scenario.wanted).word == "done", f"seed {seed}"
-        assert tickets(universe) == [], f"seed {seed}"
+        if left:
+            assert written(universe, scenario.wanted).word == "done", f"seed {seed}"
+            assert tickets(universe) == [], f"seed {seed}"
         return count, universe.oracle.known
 
 
