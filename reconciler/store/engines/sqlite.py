@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, cast
+from typing import cast
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, util
@@ -225,8 +225,10 @@ def connect(path: Path, *, writing: bool) -> Engine:
 
 
 # Statements as text of SQL, by statement and dialect: all engines of a process have both in common. To write
-# each statement anew for each of them took a third of the time of a short run.
-_compiled: util.LRUCache[object, object] = util.LRUCache(500)
+# each statement anew for each of them took a third of the time of a short run. No value is in it. There are
+# some 60 of them; the limit is for one that is made of values, should there ever be any.
+compiled_max = 500
+_compiled: util.LRUCache[object, object] = util.LRUCache(compiled_max, threshold=0)
 
 
 @cache
@@ -248,26 +250,6 @@ def meaning(error: BaseException | None) -> tuple[str, str]:
     if isinstance(error, sqlite3.OperationalError) and "decode" in str(error):
         return "it is damaged: a text in it is none", RESTORE  # the driver's own error has no name
     return f"it cannot be used ({name or type(error).__name__})", "check the file and its folder"
-
-
-class _Compiled(dict[Any, Any]):
-    """Statements compiled once for all engines: each opening of a store would compile its own again.
-
-    It holds statements alone, never a value. Safe in threads: at worst a statement is compiled twice.
-    """
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return what was compiled for this statement by any engine."""
-        return super().get(key[1:], default)  # the first part is the engine's own dialect, and all are alike
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if len(self) >= compiled_max:
-            self.clear()
-        super().__setitem__(key[1:], value)
-
-
-compiled_max = 500  # of which there are some 60; a limit, should one ever be made of values
-_compiled = _Compiled()
 
 
 class _Held(sqlite3.Connection):
