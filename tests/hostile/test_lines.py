@@ -1,5 +1,6 @@
 """Command lines and plan files that nobody should give: one sentence, its exit code, and nothing moved."""
 
+import re
 from pathlib import Path
 
 from hostile import command, corpora
@@ -12,6 +13,7 @@ service:
   auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_KEY}}
 """
 MANIFEST = "version: 1\nworkspace: default\ncontacts: {}\n"
+_CODE = r" \[E0[0-9]{2}\](?= next:|$)"
 SECRETS = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}
 
 
@@ -26,8 +28,9 @@ def _ended(folder: Path, *arguments: str) -> str:
     with corpora.untouched(folder):
         ended = command.run(folder, *arguments, environ=SECRETS)
     require_plain(ended.out + ended.err)
-    said = (ended.err or ended.out).replace(str(folder), "HERE").replace("\n", " ")
-    return f"{ended.code}: {' '.join(said.split())}"
+    said = " ".join((ended.err or ended.out).replace(str(folder), "HERE").split())
+    # Which error has which code is a claim of tests/test_codes.py.
+    return f"{ended.code}: {re.sub(_CODE, '', said)}"
 
 
 def require_plain(text: str) -> None:
