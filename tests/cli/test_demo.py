@@ -58,7 +58,7 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
         "5 creates",
         "5 applied",
         "Nothing to do: the service matches the manifests.",
-        "contact/default/jane-doe   drifted",
+        "contact/default/jane-doe   Jane Doe, jane.doe@example.com, drifted",
         "Night Watch",
         "~ contact/default/jane-doe   update",
         "- contact/default/ada-king   delete",

@@ -35,5 +35,5 @@ def command() -> None:
     \b
     Examples:
         reconciler validate
-        reconciler validate --report sarif=validate.sarif --report html=validate.html
+        reconciler validate --report sarif=out.sarif --report html=out.html
     """
