@@ -2,12 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import xmlschema
 from hypothesis import given
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator, Draft202012Validator
 from msgspec import structs
 from report import cases
 from report.html.test_page import assert_closed
@@ -105,6 +107,13 @@ SARIF = Draft202012Validator(
     )
 )
 
+STANDARDS = Path(__file__).parent / "standards"
+# The whole of both standards, as they were published (standards/README.md). Ours above and below allow less.
+SARIF_OF_OASIS = Draft7Validator(
+    json.loads((STANDARDS / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+)
+JUNIT_OF_JENKINS = xmlschema.XMLSchema(STANDARDS / "junit-10.xsd")
+
 COUNTS = {"tests", "failures", "errors"}
 # Element -> its attributes, and the elements that may stand in it, as readers of JUnit XML agree.
 JUNIT: dict[str, tuple[set[str], set[str]]] = {
@@ -119,12 +128,17 @@ JUNIT: dict[str, tuple[set[str], set[str]]] = {
 
 
 def checked_sarif(review: Review) -> dict[str, Any]:
-    log: dict[str, Any] = json.loads(sarif(review))
-    SARIF.validate(log)
-    run: dict[str, Any] = log["runs"][0]
+    run: dict[str, Any] = assert_sarif(sarif(review))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
     assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
     return run
+
+
+def assert_sarif(text: str) -> dict[str, Any]:
+    log: dict[str, Any] = json.loads(text)
+    SARIF.validate(log)
+    SARIF_OF_OASIS.validate(log)
+    return log
 
 
 def checked_junit(review: Review) -> ET.Element:
@@ -133,6 +147,7 @@ def checked_junit(review: Review) -> ET.Element:
 
 def assert_junit(text: str) -> ET.Element:
     root = ET.fromstring(text)  # noqa: S314 - our own report
+    JUNIT_OF_JENKINS.validate(root)
     assert root.tag == "testsuites"
     for element in root.iter():
         attributes, inside = JUNIT[element.tag]
@@ -275,7 +290,7 @@ def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None
     problems = (Problem(f"a/{text}.yaml", 3, 2, text, text), Problem("b.yaml", 0, 0, text))
     checked = Validated(problems, (Notice("value", text, text, text, "c.yaml:4"),))
 
-    SARIF.validate(json.loads(checks.sarif(checked)))
+    assert_sarif(checks.sarif(checked))
     assert_junit(checks.junit(checked))
     assert_inert(checks.markdown(checked))
     assert " ".join(inert(text).split()) in assert_closed(CHECKS["html"](checked)).text
@@ -295,9 +310,7 @@ def test_code_scanning_groups_mistakes_by_their_code_and_explains_it() -> None:
     problems = tuple(Problem("ops.yaml", line, 5, slip) for line in (3, 9))
     checked = Validated((*problems, Problem("b.yaml", 0, 0, "another thing.")), ())
 
-    log = json.loads(checks.sarif(checked))
-    SARIF.validate(log)
-    run = log["runs"][0]
+    run = assert_sarif(checks.sarif(checked))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
 
     assert sorted(one["ruleId"] for one in run["results"]) == ["E100", "E201", "E201"]
