@@ -1,6 +1,6 @@
 """What passwords cost a plan: processor time of whole processes, for people with a password each.
 
-    .venv/bin/python bench/passwords.py [N]        default: 2000; at most 9999, which one file holds
+    .venv/bin/python bench/passwords.py [N]        default: 2000
 
 A sandbox holds N contacts; one apply sends every one of them another password. Then `reconciler plan`:
 
@@ -12,6 +12,7 @@ A sandbox holds N contacts; one apply sends every one of them another password. 
 The numbers are written to stdout and nowhere else.
 """
 
+import itertools
 import json
 import sqlite3
 import sys
@@ -21,19 +22,22 @@ from contextlib import closing
 from pathlib import Path
 
 from cases import project
+from people import write_yaml
 from processes import Measured, reconciler
 from service import sandbox
 
 
-def declare(folder: Path, *, changed: int = 0) -> None:
-    """Give everybody in the manifest a password; the first so many get another one."""
-    path = folder / "manifests" / "people-0.yaml"
-    head, *entries = path.read_text(encoding="utf-8").split("    firstName:")
-    text = [head]
-    for number, entry in enumerate(entries):
-        word = f"{'another' if number < changed else 'the'} word of {number}"
-        text.append(f'    password: "{word}"\n    firstName:{entry}')
-    path.write_text("".join(text), encoding="utf-8")
+def declare(folder: Path, count: int, *, changed: int = 0) -> None:
+    """Give everybody a password; the first so many get another one."""
+    write_yaml(folder / "manifests", count)
+    numbers = itertools.count()
+    for path in sorted((folder / "manifests").glob("people-*.yaml")):
+        head, *entries = path.read_text(encoding="utf-8").split("    firstName:")
+        text = [head]
+        for entry, number in zip(entries, numbers, strict=False):
+            word = f"{'another' if number < changed else 'the'} word of {number}"
+            text.append(f'    password: "{word}"\n    firstName:{entry}')
+        path.write_text("".join(text), encoding="utf-8")
 
 
 def planned(folder: Path) -> Measured:
@@ -44,20 +48,16 @@ def planned(folder: Path) -> Measured:
 def cases(count: int) -> Iterator[tuple[str, Measured]]:
     """Yield each case with what its plan took."""
     with sandbox(count) as base_url, project(count, "yaml", base_url) as folder:
-        manifest = folder / "manifests" / "people-0.yaml"
-        plain = manifest.read_text(encoding="utf-8")
         reconciler(folder, "apply", "--yes")
         yield "none", planned(folder)
-        declare(folder)
+        declare(folder, count)
         reconciler(folder, "apply", "--yes", "--allow-updates", str(count))
         time.sleep(3)  # a time of change counts when it is two seconds old: until then all are read again
         reconciler(folder, "apply", "--yes")
         yield "nothing", planned(folder)
-        manifest.write_text(plain, encoding="utf-8")
-        declare(folder, changed=1)
+        declare(folder, count, changed=1)
         yield "one", planned(folder)
-        manifest.write_text(plain, encoding="utf-8")
-        declare(folder)
+        declare(folder, count)
         with closing(sqlite3.connect(folder / ".reconciler" / "store.db")) as connection, connection:
             connection.execute("DELETE FROM proofs")
         yield "no proofs", planned(folder)
