@@ -1,18 +1,42 @@
-"""Why a saved plan is not carried out, as the verdict of a report: the reason, and every change that moved.
+"""Which changes of a saved plan are others now, and the verdict of a report that says so.
 
-Belongs here: which changes of two plans differ, in words without a value. Not here: whether a plan is stale
-(core/seal.py), nor the difference in full, which a terminal shows (report/difference.py).
+Belongs here: changes as plain values, which of them differ, in words without a value. Not here: whether a
+plan is stale (core/seal.py), nor the difference in full, which a terminal shows (report/difference.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any, assert_never
 
-from msgspec import structs
+from msgspec import Struct, structs
 
+from reconciler.core.normalize import SECRET
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Update, action
+from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.plans import Plan, Reason, Verdict
 
 RULE = "A1"  # docs/planning.md
+
+Form = Mapping[str, Any]  # a change as nested plain values, fields by path, without its place
+
+_hidden = SECRET + "hidden"  # stands for every secret where two plans mask them differently
+
+
+class Moved(Struct, frozen=True):
+    """The changes of two plans by address, and the addresses at which they differ, sorted."""
+
+    old: Mapping[Address, Form]
+    new: Mapping[Address, Form]
+    addresses: tuple[Address, ...]
+
+
+def moved(before: Plan, after: Plan) -> Moved:
+    """Return what of `before` is another one in `after`. That lines of a manifest have moved is nothing."""
+    same_salt = before.salt == after.salt
+    old, new = (
+        {change.address: _form(change, same_salt) for change in plan.changes} for plan in (before, after)
+    )
+    differing = sorted(address for address in old.keys() | new.keys() if old.get(address) != new.get(address))
+    return Moved(old, new, tuple(differing))
 
 
 def stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> Verdict:
@@ -20,40 +44,48 @@ def stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> 
 
     By address. `fresh` is what would be done now, None where nothing was planned: a plan that has expired.
     """
-    moved = tuple(_moved(saved, fresh)) if fresh is not None else ()
-    first = Reason(RULE, "", len(moved), 0, why, next_step)
-    return Verdict((first, *(Reason(RULE, address, 1, 0, what, "") for address, what in moved)))
+    found = moved(saved, fresh) if fresh is not None else Moved({}, {}, ())
+    said = ((one, _words(found.old.get(one), found.new.get(one))) for one in found.addresses)
+    reasons = (Reason(RULE, one, 1, 0, f"{one}: {what}", "") for one, what in said)
+    return Verdict((Reason(RULE, "", len(found.addresses), 0, why, next_step), *reasons))
 
 
-def _moved(saved: Plan, fresh: Plan) -> Iterator[tuple[Address, str]]:
-    old, new = ({one.address: _placeless(one) for one in plan.changes} for plan in (saved, fresh))
-    for address in sorted(old.keys() | new.keys()):
-        before, after = old.get(address), new.get(address)
-        if before != after:
-            yield address, f"{address}: {_words(before, after)}"
-
-
-def _placeless(change: Change) -> Change:
-    """Lines of a manifest move without anything else."""
-    return structs.replace(change, place="") if isinstance(change, Create | Update) else change
-
-
-def _words(before: Change | None, after: Change | None) -> str:
-    if before is None and after is not None:
-        return f"{action(after)} now, and not in the saved plan."
-    if before is not None and after is None:
-        return f"{action(before)} in the saved plan, and nothing to do now."
-    if before is not None and after is not None and action(before) != action(after):
-        return f"{action(before)} in the saved plan, {action(after)} now."
-    both = [_fields(one) for one in (before, after) if one is not None]
-    paths = sorted({path for path, _ in set(both[0]) ^ set(both[-1])})
+def _words(old: Form | None, new: Form | None) -> str:
+    was, now = (form["action"] if form else "" for form in (old, new))
+    if not old:
+        return f"{now} now, and not in the saved plan."
+    if not new:
+        return f"{was} in the saved plan, and nothing to do now."
+    if was != now:
+        return f"{was} in the saved plan, {now} now."
+    before, after = (form["before" if was == "delete" else "fields"] for form in (old, new))
+    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     of = f" ({', '.join(paths)})" if paths else ""
     return f"not as in the saved plan{of}."
 
 
-def _fields(change: Change) -> Iterator[tuple[str, object]]:
-    """Yield the path of each field, with what is planned for it."""
-    if isinstance(change, Update):
-        yield from ((one.path, one) for one in change.fields)
-    else:
-        yield from (change.fields if isinstance(change, Create) else change.before).items()
+def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - both ways are named by the parameter
+    """A change as nested plain values, fields by path, so that DeepDiff can name what is inside."""
+    form = structs.asdict(change)
+    form.pop("place", None)
+    form["action"] = action(change)
+    match change:
+        case Create():
+            form["fields"] = dict(change.fields)
+        case Update():
+            form["fields"] = {
+                field.path: {"before": field.before, "after": field.after, "cause": field.cause}
+                for field in change.fields
+            }
+        case Delete():
+            form["before"] = dict(change.before)
+            form["takes"] = list(form.pop("cascades"))  # the name that plan files use
+        case _:
+            assert_never(change)
+    return form if same_salt else _unmasked(form)
+
+
+def _unmasked(form: Any) -> Any:
+    if isinstance(form, dict):
+        return {key: _unmasked(value) for key, value in form.items()}
+    return _hidden if isinstance(form, str) and form.startswith(SECRET) else form

@@ -1,27 +1,26 @@
 """What changed between a saved plan and a fresh one: why the saved one is stale (docs/planning.md, A1).
 
-Which changes differ is plain set logic over addresses. DeepDiff only explains what is inside of two
+Which changes differ is decided in core/stale.py. DeepDiff only explains what is inside of two
 changes that differ; nothing is decided by it. Import this module where a plan is stale and not before:
 the explaining is slow to load.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any
 
 from deepdiff import DeepDiff
-from msgspec import structs
 
 from reconciler.core.seal import kept, shown_by
+from reconciler.core.stale import moved
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, Update, action
+from reconciler.model.changes import Delete
 from reconciler.model.plans import Plan
 from reconciler.report.inert import inert
 from reconciler.report.lines import ACTIONS, BLANK, Line, count, fold, line, pad, width
-from reconciler.report.values import MASK, short_fingerprint, shown, value_max
+from reconciler.report.values import short_fingerprint, shown, value_max
 
 _address_max = 64  # columns
 _path_max = 40  # columns
-_hidden = MASK + "hidden"  # stands for every secret where two plans mask them differently
 
 # What DeepDiff calls the differences that plain values can have.
 _KINDS = (
@@ -43,49 +42,21 @@ def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[L
     before, after = kept(before), kept(after)
     if before.fingerprint == after.fingerprint and shown_by(before) == shown_by(after):
         return ()
-    same_salt = before.salt == after.salt
-    old, new = (
-        {change.address: _form(change, same_salt) for change in plan.changes} for plan in (before, after)
-    )
-    differing = sorted(address for address in old.keys() | new.keys() if old.get(address) != new.get(address))
-    listed, rest = fold(differing, full=full)
+    found = moved(before, after)
+    listed, rest = fold(found.addresses, full=full)
     at = min(max((width(address) for address in listed), default=0), _address_max)
     codes = " → ".join(short_fingerprint(plan.fingerprint) for plan in (before, after))
     lines = [
-        line((f"{count(len(differing), 'change')} not as in the saved plan", "bold"), (f"   {codes}", "dim")),
+        line(
+            (f"{count(len(found.addresses), 'change')} not as in the saved plan", "bold"),
+            (f"   {codes}", "dim"),
+        ),
         *_circumstances(before, after),
         BLANK,
     ]
     for address in listed:
-        lines += _change(address, old.get(address), new.get(address), at, full=full)
+        lines += _change(address, found.old.get(address), found.new.get(address), at, full=full)
     return *lines, *rest
-
-
-def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - both ways are named by the parameter
-    """A change as nested plain values, fields by path, so that DeepDiff can name what is inside."""
-    form = structs.asdict(change)
-    form.pop("place", None)
-    form["action"] = action(change)
-    match change:
-        case Create():
-            form["fields"] = dict(change.fields)
-        case Update():
-            form["fields"] = {
-                field.path: {"before": field.before, "after": field.after, "cause": field.cause}
-                for field in change.fields
-            }
-        case Delete():
-            form["before"] = dict(change.before)
-            form["takes"] = list(form.pop("cascades"))  # the name that plan files use
-        case _:
-            assert_never(change)
-    return form if same_salt else _unmasked(form)
-
-
-def _unmasked(form: Any) -> Any:
-    if isinstance(form, dict):
-        return {key: _unmasked(value) for key, value in form.items()}
-    return _hidden if isinstance(form, str) and form.startswith(MASK) else form
 
 
 def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from msgspec import structs
 from report import cases
 from report.strategies import calm, plans
 
+from reconciler.core.stale import stale_verdict
 from reconciler.model.plans import Plan
 from reconciler.report.difference import plan_difference
 from reconciler.report.lines import plain
@@ -50,6 +51,9 @@ def test_the_same_secret_under_another_salt_is_not_a_difference() -> None:
 
     assert "pixel" not in plain(plan_difference(before, after))
     assert "another secret" in plain(plan_difference(before, structs.replace(after, salt=before.salt)))
+    # Nor in the reports of a plan that is refused.
+    assert len(stale_verdict(before, after, "why", "").reasons) == 1
+    assert len(stale_verdict(before, structs.replace(after, salt=before.salt), "why", "").reasons) == 2
 
 
 def test_a_difference_shows_values_before_and_after() -> None:
