@@ -1,6 +1,6 @@
 """What each case may cost at most, and which figures are told as ratios. One table each."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -71,7 +71,6 @@ class Ratio(NamedTuple):
     theirs: str
     figure: str
     asked: dict[int, float]
-    share: Callable[[Case], float] = lambda _case: 1.0  # of the figure that counts
 
 
 RATIOS = (

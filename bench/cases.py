@@ -28,7 +28,7 @@ manifests: [manifests/]
 service:
   base_url: {base_url}
   auth: {{username: {{env: DEMO_USER}}, password: {{env: DEMO_PASSWORD}}, api_key: {{env: DEMO_KEY}}}}
-  limits: {{requests_per_second: 0, concurrency: {at_once}}}
+  limits: {{requests_per_second: {rate}, concurrency: {at_once}}}
 workspaces: {{default: {{}}}}
 """
 
@@ -45,12 +45,12 @@ class Case(NamedTuple):
 
 
 @contextmanager
-def project(count: int, form: str, base_url: str) -> Iterator[Path]:
-    """Make a project that declares so many people, and yield its folder."""
+def project(count: int, form: str, base_url: str, *, rate: int = 0, at_once: int = AT_ONCE) -> Iterator[Path]:
+    """Make a project that declares so many people, and yield its folder. A rate of 0 is no limit."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "manifests").mkdir()
-        text = _SETTINGS.format(base_url=base_url, at_once=AT_ONCE)
+        text = _SETTINGS.format(base_url=base_url, rate=rate, at_once=at_once)
         (folder / "reconciler.yaml").write_text(text, encoding="utf-8")
         FORMS[form](folder / "manifests", count)
         yield folder

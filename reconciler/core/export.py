@@ -266,7 +266,7 @@ class _Work:
         return (path, self._rules.mark_text("")) if path else ("", "")
 
     def _entry(self, row: LiveEntity, one: Address) -> None:
-        kind = KINDS[row.kind]
+        kind, mark = KINDS[row.kind], self._rules.mark_of(row.kind)
         fields: dict[str, Scalar] = {}
         for path in sorted(row.fields):
             reason, value = self._field(kind, path, row.fields[path])
@@ -289,7 +289,7 @@ class _Work:
                 {path: fields.get(path, "placeholder") for path in hidden},
                 bool(kind.content),
                 tuple(sorted([*unseen, *([kind.content] if kind.content else [])])),
-                "" if row.fields.get(mark := self._mark(row.kind)[0]) else mark,
+                "" if row.fields.get(mark) else mark,
             )
         )
 
