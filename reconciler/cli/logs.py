@@ -41,7 +41,6 @@ class Listener(logging.Handler):
         self._write = write
         self._form = form
         self._broken = False
-        self._last = ""
 
     def close(self) -> None:
         """Close the file, where it is one."""
@@ -52,7 +51,7 @@ class Listener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line at once; another thread or a signal may end the process after any of them."""
-        if self._broken or self._is_repeated(record):
+        if self._broken:
             return
         try:
             self._write(self._form(record))
@@ -65,11 +64,6 @@ class Listener(logging.Handler):
             )
             with suppress(Exception):
                 output.note(f"the log is not written any more ({why}); the command goes on.")
-
-    def _is_repeated(self, record: logging.LogRecord) -> bool:
-        """Whether a step is the one before once more: settings are read wherever they are needed."""
-        before, self._last = self._last, record.getMessage()
-        return record.name == logbook.STEPS and before == self._last
 
 
 def to_stderr(verbosity: int) -> None:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,7 +64,13 @@ def _tell(read: ReadSettings) -> None:
         f", environment {layers.environment} ({layers.environment_origin})" if layers.environment else ""
     )
     shown = shown_store(read.settings.store)
-    steps.info("settings: %s%s; store: %s (%s)", layers.shown, environment, shown, store.origin)
+    _tell_once(f"settings: {layers.shown}{environment}; store: {shown} ({store.origin})")
+
+
+@cache
+def _tell_once(what: str) -> None:
+    """Tell a step of this command that is taken wherever it is needed."""
+    steps.info("%s", what)
 
 
 def context_of(settings: Settings) -> Context:

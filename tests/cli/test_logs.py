@@ -67,6 +67,16 @@ def test_without_an_option_nothing_is_told(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == ""
 
 
+def test_a_step_that_is_taken_again_is_told_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Five waits of a second are not one."""
+    logs.to_stderr(1)
+    for _ in range(5):
+        logging.getLogger(logbook.STEPS).info("put off; again in 1.00 s")
+    logs.end()
+
+    assert capsys.readouterr().err.count("put off") == 5
+
+
 def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path) -> None:
     """Appended: the log of the run before is not lost."""
     file = tmp_path / "log.jsonl"
