@@ -21,7 +21,7 @@ Form = Mapping[str, Any]  # a change as nested plain values, fields by path, wit
 _hidden = SECRET + "hidden"  # stands for every secret where two plans mask them differently
 
 
-class Moved(Struct, frozen=True):
+class ChangedBetween(Struct, frozen=True):
     """The changes of two plans by address, and the addresses at which they differ, sorted."""
 
     old: Mapping[Address, Form]
@@ -29,14 +29,14 @@ class Moved(Struct, frozen=True):
     addresses: tuple[Address, ...]
 
 
-def moved(before: Plan, after: Plan) -> Moved:
+def changed_between(before: Plan, after: Plan) -> ChangedBetween:
     """Return what of `before` is another one in `after`. That lines of a manifest have moved is nothing."""
     same_salt = before.salt == after.salt
     old, new = (
         {change.address: _form(change, same_salt) for change in plan.changes} for plan in (before, after)
     )
     differing = sorted(address for address in old.keys() | new.keys() if old.get(address) != new.get(address))
-    return Moved(old, new, tuple(differing))
+    return ChangedBetween(old, new, tuple(differing))
 
 
 def stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> Verdict:
@@ -44,7 +44,7 @@ def stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> 
 
     By address. `fresh` is what would be done now, None where nothing was planned: a plan that has expired.
     """
-    found = moved(saved, fresh) if fresh is not None else Moved({}, {}, ())
+    found = changed_between(saved, fresh) if fresh is not None else ChangedBetween({}, {}, ())
     said = ((one, _words(found.old.get(one), found.new.get(one))) for one in found.addresses)
     reasons = (Reason(RULE, one, 1, 0, f"{one}: {what}", "") for one, what in said)
     return Verdict((Reason(RULE, "", len(found.addresses), 0, why, next_step), *reasons))

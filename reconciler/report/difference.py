@@ -11,7 +11,7 @@ from typing import Any
 from deepdiff import DeepDiff
 
 from reconciler.core.seal import kept, shown_by
-from reconciler.core.stale import moved
+from reconciler.core.stale import changed_between
 from reconciler.model.address import Address
 from reconciler.model.changes import Delete
 from reconciler.model.plans import Plan
@@ -42,7 +42,7 @@ def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[L
     before, after = kept(before), kept(after)
     if before.fingerprint == after.fingerprint and shown_by(before) == shown_by(after):
         return ()
-    found = moved(before, after)
+    found = changed_between(before, after)
     listed, rest = fold(found.addresses, full=full)
     at = min(max((width(address) for address in listed), default=0), _address_max)
     codes = " → ".join(short_fingerprint(plan.fingerprint) for plan in (before, after))
