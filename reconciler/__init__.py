@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         Sent,
         StatusCount,
     )
-    from reconciler.model.plans import Workspace
+    from reconciler.model.plan.plans import Workspace
     from reconciler.model.settings import Limits, Secret
     from reconciler.receiver.app import ReceiverConfig, create_receiver
     from reconciler.receiver.inbox import Inbox
@@ -118,7 +118,7 @@ _HOMES = {
         "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),
-    "model.plans": "Workspace",
+    "model.plan.plans": "Workspace",
     "model.settings": "Limits Secret",
     "receiver.app": "ReceiverConfig create_receiver",
     "receiver.inbox": "Inbox",

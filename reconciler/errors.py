@@ -15,7 +15,7 @@
 
 Every error says what, where and why in its message, and `next` says what to do. Neither ever
 holds a secret or a value of somebody's personal data. Nothing raises a ProgramError: our own mistakes
-are `assert` and whatever Python raises, and `cli/mistakes.py` makes one of what nobody has handled.
+are `assert` and whatever Python raises, and `cli/console/mistakes.py` makes one of what nobody has handled.
 """
 
 from collections.abc import Mapping
@@ -106,7 +106,7 @@ class StalePlan(Refused):
 class LockHeld(Refused):
     """Another run is writing; the message names its holder, its age and how far it is.
 
-    `running` says the same in fields (model/running.py); None where the lock was lost, or is not a run's.
+    `running` says the same in fields (model/run/running.py); None where the lock was lost, or is not a run's.
     """
 
     exit_code = 4

@@ -1,8 +1,9 @@
 """Which logs there are, by name: the one table of it; and a watch for what a line tells.
 
-Belongs here: names, and how long something took. Not here: who listens (cli/logs.py, cli/progress.py), what a
-line says, which is decided where it happens. No line holds a secret, nor anything of a person but the address
-of what is written. Nothing is decided by this watch: runs have a clock of their own.
+Belongs here: names, and how long something took. Not here: who listens (cli/console/logs.py,
+cli/console/progress.py), what a line says, which is decided where it happens. No line holds a secret, nor
+anything of a person but the address of what is written. Nothing is decided by this watch: runs have a clock
+of their own.
 """
 
 import logging

@@ -22,14 +22,14 @@ from msgspec import structs
 from reconciler.apply.context import Outside
 from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
-from reconciler.core.guard import Consent
-from reconciler.core.listing import Inventory, listing, narrowed
-from reconciler.core.recover import Unfinished, remaining_changes
-from reconciler.core.resolve import Resolved, resolve
+from reconciler.core.declared.resolve import Resolved, resolve
+from reconciler.core.planning.select import Selection
+from reconciler.core.review.guard import Consent
+from reconciler.core.review.seal import expired, outdated
 from reconciler.core.rules import rules_of
-from reconciler.core.seal import expired, outdated
-from reconciler.core.select import Selection
-from reconciler.core.undo import BY_MANIFEST, desired_of, proved
+from reconciler.core.runs.recover import Unfinished, remaining_changes
+from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
+from reconciler.core.views.listing import Inventory, listing, narrowed
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.load import load
@@ -37,10 +37,10 @@ from reconciler.manifest.sources import EMPTY, find
 from reconciler.manifest.variables import Unset
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
-from reconciler.model.explanations import Explanation
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import Outcome, Run
-from reconciler.model.plans import Options, Plan
+from reconciler.model.plan.explanations import Explanation
+from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds

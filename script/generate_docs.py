@@ -20,8 +20,8 @@ import click
 from reconciler import errors
 from reconciler.cli.main import COMMANDS, cli, run
 from reconciler.model.codes.table import CODES
-from reconciler.model.outcomes import WORDS
-from reconciler.report.codes import code_page
+from reconciler.model.run.outcomes import WORDS
+from reconciler.report.project.codes import code_page
 
 ROOT = Path(__file__).parents[1]
 CODES_PAGE = ROOT / "docs" / "errors.md"

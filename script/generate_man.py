@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from reconciler.cli.main import COMMANDS, cli
-from reconciler.model.outcomes import WORDS
+from reconciler.model.run.outcomes import WORDS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reconciler.1"

@@ -9,8 +9,8 @@ import tally
 from test_resume import PHONE, Killed, killed, person
 from world import World
 
-from reconciler.model.changes import Delete, Update
-from reconciler.model.plans import Options
+from reconciler.model.plan.changes import Delete, Update
+from reconciler.model.plan.plans import Options
 
 ADOPT = Options(adopt=True)
 

@@ -13,11 +13,11 @@ import tally
 from test_resume import Killed, killed
 from world import Counting, World
 
-from reconciler.core.guard import Consent
-from reconciler.core.normalize import live
+from reconciler.core.comparing.normalize import live
+from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, UnsafePlan
-from reconciler.model.changes import Update
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Update
+from reconciler.model.plan.plans import Plan
 from reconciler.model.settings import WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 

@@ -12,17 +12,17 @@ from manifest.test_all_at_once import CATALOGUE, Mistake
 from manifest.test_all_at_once import _problems as problems_with
 
 from reconciler import errors
-from reconciler.cli import failures
+from reconciler.cli.console import failures
 from reconciler.cli.main import run
-from reconciler.cli.verbs.explain_code import explain_codes, is_code
-from reconciler.core.resolve import resolve
+from reconciler.cli.verbs.reviewing.explain_code import explain_codes, is_code
+from reconciler.core.declared.resolve import resolve
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes.code import ROSTER, Code
 from reconciler.model.codes.errors import CLASSES, RULES, SKIPS
 from reconciler.model.codes.table import CODES, OTHER, PROBLEMS, code_of_error, code_of_problem
-from reconciler.model.plans import SkipReason
-from reconciler.report.codes import code_page
+from reconciler.model.plan.plans import SkipReason
 from reconciler.report.lines import plain
+from reconciler.report.project.codes import code_page
 
 SHOWN = [one for one in PROBLEMS if one.wrong]
 

@@ -21,11 +21,11 @@ from test_tidy import committed, nodes, tree
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS
-from reconciler.core.resolve import resolve
+from reconciler.core.declared.resolve import resolve
 from reconciler.core.rules import Rules
 from reconciler.manifest.load import load
 from reconciler.manifest.schema.check import check
-from reconciler.model.outcomes import WORDS
+from reconciler.model.run.outcomes import WORDS
 from reconciler.parsing.tree import read_tree
 
 ROOT = Path(__file__).parents[1]

@@ -11,13 +11,13 @@ from test_live import Edited, crowd, declared
 from world import World
 
 from reconciler.apply.opening import opened
-from reconciler.cli.verbs.plan import exit_code
-from reconciler.core.drifts import drifts
-from reconciler.model.changes import Delete
-from reconciler.model.plans import Options
-from reconciler.report.drift import drift_lines
+from reconciler.cli.verbs.reviewing.plan import exit_code
+from reconciler.core.review.drifts import drifts
+from reconciler.model.plan.changes import Delete
+from reconciler.model.plan.plans import Options
 from reconciler.report.json import drift_json, plan_json, run_json
-from reconciler.report.text import plain, plan_lines, run_lines
+from reconciler.report.plan.drift import drift_lines
+from reconciler.report.plan.text import plain, plan_lines, run_lines
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
 TIM = {"firstName": "Tim", "workEmailAddress1": "tim.hart@example.com"}

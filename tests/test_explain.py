@@ -10,20 +10,20 @@ from test_golden import CASES, GOLDEN, Planned, planned
 from world import World
 
 from reconciler import pipeline
-from reconciler.cli.sandbox_rows import rows_of
-from reconciler.core.explaining import Evidence, PlanView, explanations
-from reconciler.core.listing import planned_words
-from reconciler.core.normalize import WITHHELD
-from reconciler.core.provenance import sources_of
-from reconciler.core.select import Selection
+from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.core.comparing.normalize import WITHHELD
+from reconciler.core.planning.select import Selection
+from reconciler.core.views.explaining import Evidence, PlanView, explanations
+from reconciler.core.views.listing import planned_words
+from reconciler.core.views.provenance import sources_of
 from reconciler.errors import ManifestError, UnknownAddress
 from reconciler.model.address import Address
-from reconciler.model.changes import Create, Delete, Update
-from reconciler.model.explanations import ExplainedField, Explanation, FieldSource
-from reconciler.model.kinds import KINDS
-from reconciler.report.explain import WHY, explain_lines, explain_values
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Create, Delete, Update
+from reconciler.model.plan.explanations import ExplainedField, Explanation, FieldSource
 from reconciler.report.lines import plain
-from reconciler.report.messages import report_json
+from reconciler.report.plan.explain import WHY, explain_lines, explain_values
+from reconciler.report.service.messages import report_json
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile
 

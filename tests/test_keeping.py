@@ -7,12 +7,12 @@ import pytest
 from msgspec import structs
 from world import World
 
-from reconciler.cli.verbs.plan import exit_code
-from reconciler.core.guard import Consent
+from reconciler.cli.verbs.reviewing.plan import exit_code
+from reconciler.core.review.guard import Consent
 from reconciler.errors import UnsafePlan
-from reconciler.model.changes import Delete
+from reconciler.model.plan.changes import Delete
 from reconciler.model.settings import GuardLimits
-from reconciler.report.text import plain, plan_lines
+from reconciler.report.plan.text import plain, plan_lines
 from reconciler.service.queries import Query
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
@@ -109,7 +109,7 @@ def test_what_is_kept_is_part_of_the_fingerprint(tmp_path: Path) -> None:
     write(world, jane={**JANE, "meta": {"protect": True}})
     plan = world.plan().plan
 
-    from reconciler.core.fingerprint import fingerprint  # noqa: PLC0415 - beside its only use
+    from reconciler.core.planning.fingerprint import fingerprint  # noqa: PLC0415 - beside its only use
 
     assert fingerprint(plan) != fingerprint(structs.replace(plan, records=()))
 

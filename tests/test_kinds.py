@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from reconciler.core.diff import Salts
-from reconciler.core.normalize import declared, live, masked
-from reconciler.core.order import wave
-from reconciler.core.select import Selection
+from reconciler.core.comparing.diff import Salts
+from reconciler.core.comparing.normalize import declared, live, masked
+from reconciler.core.planning.order import wave
+from reconciler.core.planning.select import Selection
 from reconciler.manifest.load import load
 from reconciler.manifest.schema.parts import with_kinds
 from reconciler.model import address
-from reconciler.model.changes import Create, Delete, Update
-from reconciler.model.kinds import KINDS, Kind
+from reconciler.model.kind.kinds import KINDS, Kind
+from reconciler.model.plan.changes import Create, Delete, Update
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
-from reconciler.report.fields import create_lines
+from reconciler.report.plan.fields import create_lines
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 SALTS = Salts("store", "plan")

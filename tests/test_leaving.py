@@ -12,15 +12,15 @@ from test_resume import PHONE, Killed, killed, person
 from world import Counting, World
 
 from reconciler.apply.opening import opened
-from reconciler.cli.sandbox_rows import rows_of
-from reconciler.cli.verbs.plan import exit_code
-from reconciler.core.drifts import drifts
-from reconciler.core.guard import Consent
+from reconciler.cli.verbs.reviewing.plan import exit_code
+from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.core.review.drifts import drifts
+from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, StalePlan
-from reconciler.model.changes import Delete, Update
-from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Options
-from reconciler.report.text import plain, plan_lines
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Delete, Update
+from reconciler.model.plan.plans import Options
+from reconciler.report.plan.text import plain, plan_lines
 from reconciler.service.profile import load_profile
 
 OWN = Path(__file__).parents[1] / "examples" / "own-kinds" / "profile.yaml"

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from world import World
 
 from reconciler import pipeline
-from reconciler.core.listing import Inventory, Listed, listing, narrowed
-from reconciler.core.plan import make_plan
-from reconciler.core.select import Selection
+from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.select import Selection
+from reconciler.core.views.listing import Inventory, Listed, listing, narrowed
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls
-from reconciler.model.kinds import KINDS, Kind
-from reconciler.model.outcomes import REPORT_VERSION
-from reconciler.model.plans import Options
+from reconciler.model.kind.kinds import KINDS, Kind
+from reconciler.model.plan.plans import Options
+from reconciler.model.run.outcomes import REPORT_VERSION
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 from reconciler.report.lines import plain
-from reconciler.report.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
-from reconciler.report.messages import report_json
+from reconciler.report.plan.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
+from reconciler.report.service.messages import report_json
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.collections.people import invented
 

@@ -10,11 +10,11 @@ import pytest
 from msgspec import structs
 from world import World
 
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.live.rows import list_fields, shown_in
-from reconciler.model.changes import Create, Delete, Update
-from reconciler.model.kinds import Field, Kind
-from reconciler.model.plans import Options
+from reconciler.model.kind.kinds import Field, Kind
+from reconciler.model.plan.changes import Create, Delete, Update
+from reconciler.model.plan.plans import Options
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.collections.people import invented

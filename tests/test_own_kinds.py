@@ -12,18 +12,18 @@ from test_resume import Killed, killed
 from world import World
 
 from reconciler import pipeline
-from reconciler.cli.sandbox_rows import rows_of
 from reconciler.cli.settings.reading import read_settings
-from reconciler.cli.verbs.schema import schema
-from reconciler.core.guard import Consent
-from reconciler.core.select import Selection
+from reconciler.cli.verbs.project.schema import schema
+from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.core.planning.select import Selection
+from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, SettingsError, UnsafePlan
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model import address
-from reconciler.model.changes import Update
-from reconciler.model.kinds import BUILT_IN, KINDS, children
-from reconciler.model.own_kinds import RESERVED, contradictions
-from reconciler.model.plans import Plan
+from reconciler.model.kind.kinds import BUILT_IN, KINDS, children
+from reconciler.model.kind.own_kinds import RESERVED, contradictions
+from reconciler.model.plan.changes import Update
+from reconciler.model.plan.plans import Plan
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile, parse_profile
 

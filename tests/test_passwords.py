@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import pytest
 from world import World
 
-from reconciler.core import proofs, stretch
-from reconciler.model.plans import Options
+from reconciler.core.comparing import proofs
+from reconciler.core.hashing import stretch
+from reconciler.model.plan.plans import Options
 
 T = TypeVar("T")
 COUNT = 16

@@ -8,7 +8,7 @@ from msgspec import structs
 from world import World
 
 from reconciler import pipeline
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, SettingsError, StalePlan, UnsafePlan
 from reconciler.model.settings import Checks, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
@@ -141,7 +141,7 @@ def test_what_left_the_manifest_and_the_service_is_forgotten(tmp_path: Path) -> 
 
 
 def test_a_run_counts_all_mistakes(tmp_path: Path) -> None:
-    """How many of them are shown is decided where they are printed (cli/output.py)."""
+    """How many of them are shown is decided where they are printed (cli/console/output.py)."""
     world = World(tmp_path)
     for file in ("a.json", "b.json"):
         nobody = {f"p{number:03d}": {"workEmailAddress1": ""} for number in range(600)}

@@ -11,10 +11,10 @@ from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.errors import StalePlan, StoreError, UnsafePlan
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Options
+from reconciler.model.plan.plans import Options
+from reconciler.model.run.outcomes import Run
 from reconciler.model.settings import Limits, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 

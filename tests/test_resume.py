@@ -18,11 +18,11 @@ from world import ALLOWED, Agreeing, Counting, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
-from reconciler.core.guard import Consent
-from reconciler.core.recover import Unfinished, recover
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Unfinished, recover
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Options
+from reconciler.model.plan.plans import Options
+from reconciler.model.run.outcomes import Run
 from reconciler.service.queries import Query
 from reconciler.store.database import Store
 

@@ -14,12 +14,12 @@ from world import ALLOWED, Agreeing, Counting, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
-from reconciler.core.guard import Consent
-from reconciler.core.recover import Standing
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Standing
 from reconciler.errors import LockHeld
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Options
-from reconciler.model.running import Running
+from reconciler.model.plan.plans import Options
+from reconciler.model.run.outcomes import Run
+from reconciler.model.run.running import Running
 from reconciler.store.database import Store
 from reconciler.store.lock import lease_s
 

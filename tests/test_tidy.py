@@ -8,6 +8,7 @@ import io
 import re
 import subprocess
 import tokenize
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 function_lines_max = 70  # a screen; the aim is 20
 file_lines_max = 450  # beyond it a module does two things
+folder_files_max = 20  # Python files; beyond it a folder is a list, and nobody guesses where a thing is
 
 # Never ours, and present when there is no git to ask: a tarball on a machine without it.
 _NOT_OURS = {"__pycache__", "dist", "node_modules"}
@@ -86,13 +88,17 @@ def _all_but(*files: str) -> Callable[[str], bool]:
 
 def _calls_no_service(path: str) -> bool:
     """One module opens what leads to the service. The sandbox calls receivers, the demo its own sandbox."""
-    others = _all_but("reconciler/service/http/connections.py", "reconciler/cli/demo/stage.py")
+    others = _all_but("reconciler/service/http/connections.py", "reconciler/cli/verbs/service/demo/stage.py")
     return others(path) and not path.startswith("reconciler/sandbox/")
 
 
 PURE = _below("reconciler/core/", "reconciler/model/")
 BANS = (
-    Ban(_all_but("reconciler/cli/output.py"), re.compile(r"print"), "return text; cli/output.py prints it"),
+    Ban(
+        _all_but("reconciler/cli/console/output.py"),
+        re.compile(r"print"),
+        "return text; cli/console/output.py prints it",
+    ),
     Ban(
         PURE,
         re.compile(r"datetime\.(datetime\.(now|utcnow|today)|date\.today)|time\..+"),
@@ -447,6 +453,13 @@ def test_no_file_is_so_long_that_it_does_two_things(record_property: Callable[[s
     record_property("longest files", [f"{lines} lines: {where}" for lines, where in lengths[:5]])
 
     assert [length for length in lengths if length.lines > file_lines_max] == []
+
+
+def test_no_folder_is_a_list_of_things() -> None:
+    """What belongs to one subject stands in a folder of its own."""
+    files = Counter(name(path.parent) for path in modules())
+
+    assert {folder: count for folder, count in files.items() if count > folder_files_max} == {}
 
 
 def undocumented(path: Path) -> Iterator[str]:

@@ -14,10 +14,10 @@ from laws.test_convergence import manifests, strangers
 from msgspec import structs
 from world import World
 
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.errors import Rejected, UnsafePlan
-from reconciler.model.changes import action
-from reconciler.model.plans import Options, Plan
+from reconciler.model.plan.changes import action
+from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.settings import Identity, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.client import ServiceClient

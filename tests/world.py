@@ -18,11 +18,11 @@ from msgspec import structs
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
-from reconciler.core.guard import Consent
-from reconciler.core.recover import Unfinished
-from reconciler.model.changes import Change
-from reconciler.model.outcomes import Outcome, Run
-from reconciler.model.plans import Options, Plan
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Unfinished
+from reconciler.model.plan.changes import Change
+from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.sandbox.collections.row import Collection

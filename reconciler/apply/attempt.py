@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from reconciler.model.changes import Change, action
-from reconciler.model.outcomes import FieldResult, Outcome, Result
+from reconciler.model.plan.changes import Change, action
+from reconciler.model.run.outcomes import FieldResult, Outcome, Result
 from reconciler.service.client import Found
 
 

@@ -23,8 +23,8 @@ from reconciler.errors import (
     StoreError,
     Unauthorized,
 )
-from reconciler.model.changes import Create, Delete, Update
-from reconciler.model.outcomes import Outcome
+from reconciler.model.plan.changes import Create, Delete, Update
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.recorded import Batch
 

@@ -18,13 +18,13 @@ from reconciler.apply.settle import settle
 from reconciler.apply.step import step
 from reconciler.apply.stop import Halt
 from reconciler.apply.workers import queues, together
-from reconciler.core.gaps import gap_of
-from reconciler.core.order import waves
+from reconciler.core.calls.gaps import gap_of
+from reconciler.core.planning.order import waves
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, action
-from reconciler.model.outcomes import WORDS, Outcome, Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Change, action
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import WORDS, Outcome, Run
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded
 
 __all__ = ["apply"]

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable
 from msgspec import structs
 
 from reconciler.apply.stop import Reason
-from reconciler.model.changes import action
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import WORDS, Outcome, Result, Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import action
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import WORDS, Outcome, Result, Run
 
 DONE, FAILED, LOCKED, STALE, PARTIAL, IN_DOUBT, INTERRUPTED = 0, 1, 4, 5, 6, 8, 130
 

@@ -10,15 +10,15 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.apply.session import NotDone, Session
-from reconciler.core.match import same_identity
-from reconciler.core.normalize import live, masked
+from reconciler.core.comparing.match import same_identity
+from reconciler.core.comparing.normalize import live, masked
 from reconciler.core.rules import Key
 from reconciler.errors import NotFound
 from reconciler.model.address import Address, parse
-from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.documents import Scalar
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS, children
+from reconciler.model.kind.kinds import KINDS, children
+from reconciler.model.plan.changes import Change, Create, Delete, Update
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 from reconciler.service.queries import Query

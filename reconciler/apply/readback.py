@@ -4,7 +4,7 @@
     as it was before                      looked at once more after the settle window; then *not taken*
     a new entity that is not the one sent  in doubt, never recorded; looked for by its own identity
 
-Only GET here. Judging the fields is core/taken.py.
+Only GET here. Judging the fields is core/comparing/taken.py.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,17 +15,17 @@ from msgspec import Struct, structs
 from reconciler.apply import look
 from reconciler.apply.attempt import Attempt
 from reconciler.apply.session import Session
-from reconciler.core import taken
-from reconciler.core.normalize import instant, live, trusted
-from reconciler.core.observe import observed
-from reconciler.core.records import proven, record_of
-from reconciler.core.taken import Reading
+from reconciler.core.comparing import taken
+from reconciler.core.comparing.normalize import instant, live, trusted
+from reconciler.core.comparing.observe import observed
+from reconciler.core.comparing.taken import Reading
+from reconciler.core.planning.records import proven, record_of
 from reconciler.errors import InDoubt, ServiceError
-from reconciler.model.changes import Change, Update
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import FieldResult
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Change, Update
+from reconciler.model.run.outcomes import FieldResult
 from reconciler.model.snapshots import LiveEntity, RecordedEntity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id

@@ -5,7 +5,7 @@
                                                                cannot be told: stays open, and says why
 
 An intent is open when its run was killed, or ended without an answer to it. Which of them are is
-decided in core/recover.py; going on with what was never sent is the pipeline's.
+decided in core/runs/recover.py; going on with what was never sent is the pipeline's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,17 +18,17 @@ from reconciler.apply.context import RunContext
 from reconciler.apply.look import ContactGone, Several
 from reconciler.apply.session import RESUME, NotDone, Session
 from reconciler.apply.workers import queues, together
-from reconciler.core.guard import Consent
-from reconciler.core.recover import Unfinished, recover, wait_s
-from reconciler.core.undo import desired_of
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Unfinished, recover, wait_s
+from reconciler.core.runs.undo import desired_of
 from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.documents import Controls, Place
 from reconciler.model.entities import Entity
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Options, Plan, Target
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.plan.plans import Options, Plan, Target
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
 from reconciler.store.recorded import Batch
 

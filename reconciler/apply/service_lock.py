@@ -4,9 +4,9 @@
            ▲ another run holds it                                             │ no: remove ours
            └────────────────────── wait, up to lock.timeout_s ◀───────────────┘
 
-Which ticket goes first, and why no two do, is decided in core/ticket.py. Here are the calls and the waiting.
-The tickets of every run of an account stand in its default workspace, which every run reaches whatever it is
-about: two runs with other workspaces, or another selection, meet there all the same.
+Which ticket goes first, and why no two do, is decided in core/runs/ticket.py. Here are the calls and the
+waiting. The tickets of every run of an account stand in its default workspace, which every run reaches
+whatever it is about: two runs with other workspaces, or another selection, meet there all the same.
 
 The calls have a client of their own: its time does not end with the run's, so a ticket can still be removed.
 """
@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from reconciler.apply.context import Outside, ServiceLock
 from reconciler.apply.stop import StopFlag
-from reconciler.core import ticket as rules
-from reconciler.core.ticket import Ticket
+from reconciler.core.runs import ticket as rules
+from reconciler.core.runs.ticket import Ticket
 from reconciler.errors import (
     InDoubt,
     Interrupted,
@@ -34,7 +34,7 @@ from reconciler.errors import (
     Unavailable,
 )
 from reconciler.logbook import steps
-from reconciler.model.kinds import RESOURCE
+from reconciler.model.kind.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Found
 from reconciler.service.http.clock import Watched

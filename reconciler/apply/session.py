@@ -15,16 +15,16 @@ from reconciler.apply.attempt import Attempt
 from reconciler.apply.context import RunContext, utc_text
 from reconciler.apply.ledger import Ledger
 from reconciler.apply.stop import Halt
-from reconciler.core.leaving import unmarking
-from reconciler.core.proofs import texts
-from reconciler.core.records import traced
+from reconciler.core.comparing.proofs import texts
+from reconciler.core.hashing.stretch import stretched
+from reconciler.core.planning.leaving import unmarking
+from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
-from reconciler.core.stretch import stretched
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, Update, action
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Outcome, Result
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome, Result
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity
 from reconciler.service.client import Collection
 from reconciler.store.lock import lease_s

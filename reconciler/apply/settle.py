@@ -14,14 +14,14 @@ from reconciler.apply import look, readback
 from reconciler.apply.readback import SHOWN_AGAIN, joined, not_taken, row_of_change
 from reconciler.apply.session import IN_DOUBT, Doubt, NotDone, Session
 from reconciler.apply.workers import queues, together
-from reconciler.core.records import proven, record_of
-from reconciler.core.taken import same
+from reconciler.core.comparing.taken import same
+from reconciler.core.planning.records import proven, record_of
 from reconciler.errors import NotFound, ReconcilerError
 from reconciler.logbook import steps
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, Update, action
-from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import FieldResult, Outcome, Result
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.run.outcomes import FieldResult, Outcome, Result
 from reconciler.model.snapshots import LiveEntity
 from reconciler.service.client import Found
 from reconciler.store.recorded import Batch

@@ -20,12 +20,12 @@ from reconciler.apply.attempt import Attempt
 from reconciler.apply.endings import answered, cut_off, failed, mistaken, not_done
 from reconciler.apply.readback import SHOWN_AGAIN, Proof
 from reconciler.apply.session import NotDone, Session
-from reconciler.core.merge import create_body, update_body
-from reconciler.core.retry import tries_max, wait_s
+from reconciler.core.calls.retry import tries_max, wait_s
+from reconciler.core.comparing.merge import create_body, update_body
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
 from reconciler.logbook import steps
-from reconciler.model.changes import Change, Create, Delete, Update
-from reconciler.model.outcomes import Outcome
+from reconciler.model.plan.changes import Change, Create, Delete, Update
+from reconciler.model.run.outcomes import Outcome
 from reconciler.service.client import LookAgain
 from reconciler.store.recorded import Batch
 

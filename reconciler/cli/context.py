@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reconciler import __version__
 from reconciler.cli.tree import Checkout, read_checkout
-from reconciler.model.context import Context
+from reconciler.model.run.context import Context
 
 # As in schemas/common.schema.json (a test holds the two together).
 COMMIT = re.compile(r"[0-9a-fA-F]{40}", re.ASCII)

@@ -14,7 +14,7 @@ import click
 
 
 class Runs:
-    """The callback of a declared command. `target` is `module:function`, below `reconciler.cli`."""
+    """The callback of a declared command. `target` is `module:function`, below `reconciler.cli.verbs`."""
 
     def __init__(self, target: str, declaration: Callable[[], None]) -> None:
         self.target = target
@@ -27,7 +27,7 @@ class Runs:
     def load(self) -> Callable[..., int]:
         """Import the module, and return the function."""
         module, name = self.target.split(":")
-        function: Callable[..., int] = getattr(import_module(f"reconciler.cli.{module}"), name)
+        function: Callable[..., int] = getattr(import_module(f"reconciler.cli.verbs.{module}"), name)
         return function
 
 

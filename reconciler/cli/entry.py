@@ -28,7 +28,7 @@ def main() -> "NoReturn":
     if trouble:
         os.write(2, f"standard output cannot be written: {trouble}. Nothing was done.\n{_NEXT}".encode())
         os._exit(1)
-    from reconciler.cli import mistakes  # noqa: PLC0415 - signals are to be handled before this slow import
+    from reconciler.cli.console import mistakes  # noqa: PLC0415 - signals are to be handled before this slow import
 
     mistakes.install_hooks()
     try:

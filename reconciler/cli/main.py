@@ -14,7 +14,7 @@ from importlib import import_module
 import click
 
 from reconciler import __version__
-from reconciler.cli import mistakes, output, streams
+from reconciler.cli.console import mistakes, output, streams
 from reconciler.cli.signals import interrupted, wants_json
 from reconciler.errors import Interrupted, ReconcilerError
 
@@ -48,6 +48,15 @@ COMMANDS = {
     "demo": "See the program at work in half a minute, offline.",
 }
 
+# The folder below commands/ that declares each; its work is in the same folder below verbs/.
+_FOLDERS = {
+    "reviewing": "plan drift list explain show",
+    "writing": "apply adopt forget resume history lock unlock",
+    "project": "init export validate fmt doctor config schema",
+    "service": "contacts messages callbacks workspaces sandbox demo",
+}
+_PLACES = {name: f"{folder}.{name}" for folder, names in _FOLDERS.items() for name in names.split()}
+
 EXIT_CODES = """\
 \b
 Exit codes:
@@ -72,7 +81,7 @@ class Commands(click.Group):
         """Return the command of that name; its module holds it as `command`."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module = import_module(f"reconciler.cli.commands.{cmd_name}")
+        module = import_module(f"reconciler.cli.commands.{_PLACES.get(cmd_name, cmd_name)}")
         command: click.Command = module.command
         command.short_help = COMMANDS[cmd_name]
         return command
@@ -157,7 +166,7 @@ def run(arguments: Sequence[str]) -> int:
         output.failure(mistake, as_json=as_json)
         return mistake.exit_code
     finally:
-        if logs := sys.modules.get("reconciler.cli.logs"):
+        if logs := sys.modules.get("reconciler.cli.console.logs"):
             logs.end()
 
 

@@ -73,12 +73,12 @@ replies_format_option = _format("json", "One JSON line a reply, or text for peop
 
 def _verbose(_ctx: click.Context, _parameter: click.Parameter, count: int) -> None:
     if count:
-        import_module("reconciler.cli.logs").to_stderr(count)
+        import_module("reconciler.cli.console.logs").to_stderr(count)
 
 
 def _log_file(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
     if path is not None:
-        import_module("reconciler.cli.logs").to_file(path)
+        import_module("reconciler.cli.console.logs").to_file(path)
 
 
 # Nothing that a command gets: who listens is settled before it begins.

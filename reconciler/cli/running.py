@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from reconciler.apply.stop import StopFlag
-from reconciler.cli import output, signals, streams
+from reconciler.cli import signals
+from reconciler.cli.console import output, streams
 from reconciler.cli.context import read_context
 from reconciler.cli.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.logbook import steps
-from reconciler.model.context import Context
+from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.service.http.auth import Credentials

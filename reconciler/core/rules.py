@@ -1,11 +1,11 @@
 """What the settings say about resolving and planning, as one value: read once, passed to every verb.
 
-Not here: limits of the guard (core/guard.py), and anything about how the service is called.
+Not here: limits of the guard (core/review/guard.py), and anything about how the service is called.
 """
 
 from msgspec import Struct
 
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Checks, Identity, Settings
 
 Key = tuple[str, ...]  # paths that must all be equal

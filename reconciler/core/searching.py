@@ -1,6 +1,7 @@
 """Looking contacts up: which fields may be named, what a list is asked for, and whether somebody fits.
 
-Belongs here: these decisions. Not here: calls (cli/finding.py), columns (report/contacts.py).
+Belongs here: these decisions. Not here: calls (cli/verbs/service/contacts.py), columns
+(report/service/contacts.py).
 
 The service searches by "contains" without letter case (docs/service.md, lists). One that ignores a filter
 answers everybody, so every contact is compared here again.
@@ -9,12 +10,12 @@ answers everybody, so every contact is compared here again.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reconciler.core import normalize
-from reconciler.core.composed import normalized
-from reconciler.core.suggest import nearest
+from reconciler.core.comparing import normalize
+from reconciler.core.text.composed import normalized
+from reconciler.core.text.suggest import nearest
 from reconciler.errors import InputError, Problem
 from reconciler.model.documents import Scalar
-from reconciler.model.kinds import CONTACT
+from reconciler.model.kind.kinds import CONTACT
 from reconciler.model.messaging.contacts import ContactQuery
 
 # Shown of everybody: who it is, and nothing by which somebody is reached.

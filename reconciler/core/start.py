@@ -1,6 +1,7 @@
 """What a project begins with: its settings, a manifest, what git leaves alone, and what checks it.
 
-Belongs here: which files, and their text. Not here: looking at the folder, and writing (cli/verbs/init.py).
+Belongs here: which files, and their text. Not here: looking at the folder, and writing
+(cli/verbs/project/init.py).
 """
 
 import json
@@ -10,8 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.export import may_be_variable
-from reconciler.model.kinds import BUILT_IN, CONTACT
+from reconciler.core.exporting.export import may_be_variable
+from reconciler.model.kind.kinds import BUILT_IN, CONTACT
 
 Ci = Literal["github", "gitlab", "none"]
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from reconciler.core import ticket
-from reconciler.core.observe import observed
+from reconciler.core.comparing.observe import observed
+from reconciler.core.runs import ticket
 from reconciler.errors import NotFound, Unavailable
 from reconciler.live.rows import inside, list_fields, shown_in, together
 from reconciler.live.told import reached
-from reconciler.model.kinds import KINDS, Kind, children
+from reconciler.model.kind.kinds import KINDS, Kind, children
 from reconciler.model.snapshots import LiveEntity, Scope
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page

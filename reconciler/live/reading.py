@@ -15,7 +15,7 @@ from msgspec import structs
 from reconciler.core.rules import Rules
 from reconciler.live.scopes import ScopeReader
 from reconciler.live.wanted import Wanted
-from reconciler.model.kinds import children
+from reconciler.model.kind.kinds import children
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
 

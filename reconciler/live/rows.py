@@ -1,7 +1,7 @@
 """What list rows can tell, and reading several things at once.
 
 Belongs here: the fields to ask for, what rows with them tell, and what else stands in a body. Not here: which
-rows are needed (scopes.py), which fields show that a row is whole or brief (model/kinds.py).
+rows are needed (scopes.py), which fields show that a row is whole or brief (model/kind/kinds.py).
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
 from reconciler.errors import Malformed
-from reconciler.model.kinds import Kind, children
+from reconciler.model.kind.kinds import Kind, children
 from reconciler.service.found import Found, Page, remote_id
 
 T = TypeVar("T")

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core import normalize, ticket
-from reconciler.core.match import Index
-from reconciler.core.observe import observed
+from reconciler.core.comparing import normalize
+from reconciler.core.comparing.match import Index
+from reconciler.core.comparing.observe import observed
 from reconciler.core.rules import Key
+from reconciler.core.runs import ticket
 from reconciler.errors import NotFound
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
 from reconciler.live.told import reached
@@ -20,7 +21,7 @@ from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page

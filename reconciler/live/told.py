@@ -1,4 +1,4 @@
-"""What is told while a list is read: how far it is. For whoever shows progress (cli/progress.py)."""
+"""What is told while a list is read: how far it is. For whoever shows progress (cli/console/progress.py)."""
 
 from msgspec import Struct
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from reconciler.core.diff import paths
+from reconciler.core.comparing.diff import paths
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import RecordedEntity, Scope
 
 

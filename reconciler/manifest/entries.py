@@ -6,8 +6,8 @@ Derived from the table of kinds, so a new kind is read, named and checked like a
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reconciler.model.kind import Kind
-from reconciler.model.kinds import KINDS, children, derived
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import KINDS, children, derived
 
 Steps = tuple[str | int, ...]
 

@@ -1,20 +1,20 @@
 """One checked tree becomes Documents: flat fields, controls, and the place of every key.
 
 The tree fits the schema when it comes here, so shapes are not looked at again. Defaults are passed
-on, not applied: that is `core/resolve.py`.
+on, not applied: that is `core/declared/resolve.py`.
 """
 
 from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.core.normalize import is_flag
+from reconciler.core.comparing.normalize import is_flag
 from reconciler.manifest.entries import Entry, Steps, by_plural, entries, kind_at
 from reconciler.manifest.places import Places
 from reconciler.manifest.prune import ANY
 from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
-from reconciler.model.kind import Kind
-from reconciler.model.kinds import CONTACT, children, derived
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import CONTACT, children, derived
 from reconciler.parsing.tree import Tree
 
 _NOTHING: frozenset[str] = frozenset()

@@ -6,13 +6,13 @@ A field that exists but is not declared may be named; it is only not ours then.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.core.suggest import did_you_mean
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.manifest.entries import entries, entry_subject, sections
 from reconciler.manifest.schema.parts import definition_of
 from reconciler.manifest.schema.schemas import Extras, read_schema
-from reconciler.model.kind import Kind
-from reconciler.model.kinds import CONTACT, KINDS, children
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import CONTACT, KINDS, children
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import Tree
 

@@ -2,7 +2,7 @@
 
 In order, for each file: read, parsed (`tree.py`), variables filled in (`variables.py`), checked
 (`check.py`), flattened (`flatten.py`, `roster.py`, `payload.py`). What files say together is the
-business of `core/resolve.py`. Turning the cyclic collector off meanwhile is the caller's.
+business of `core/declared/resolve.py`. Turning the cyclic collector off meanwhile is the caller's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ from reconciler.manifest.sources import ManifestFile, find, named, read
 from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest, Removed
-from reconciler.model.kind import Kind
-from reconciler.model.kinds import CONTACT
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import CONTACT
 from reconciler.parsing.tree import Tree, read_tree
 
 _ENTRY_STEPS = 2  # section and name: where a name that occurs twice is checked both times

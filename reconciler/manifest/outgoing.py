@@ -1,7 +1,7 @@
 """The message file of `reconciler messages send --file`: one YAML or JSON file becomes a draft of a message.
 
 Belongs here: reading and checking it, every mistake with its place. Not here: who the recipients are
-(core/recipients.py), what the service can carry (service/messaging/message_requests.py).
+(core/messaging/recipients.py), what the service can carry (service/messaging/message_requests.py).
 """
 
 from collections.abc import Mapping

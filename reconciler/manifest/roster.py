@@ -9,8 +9,8 @@ from array import array
 from collections.abc import Iterator
 from typing import Any
 
-from reconciler.core.normalize import is_flag
-from reconciler.core.slug import slug
+from reconciler.core.comparing.normalize import is_flag
+from reconciler.core.text.slug import slug
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import control_places, controls
 from reconciler.manifest.places import Places
@@ -18,7 +18,7 @@ from reconciler.manifest.table import Row, Table
 from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled
 from reconciler.model.address import NAME
 from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
-from reconciler.model.kinds import CONTACT
+from reconciler.model.kind.kinds import CONTACT
 from reconciler.parsing.build import pack, shown
 from reconciler.parsing.paths import Path, unsayable
 from reconciler.parsing.tree import Tree

@@ -11,7 +11,7 @@ file in UTF-16.
 
 import re
 
-from reconciler.model.outcomes import WORDS
+from reconciler.model.run.outcomes import WORDS
 
 
 def _keys(*patterns: str) -> tuple[re.Pattern[bytes], ...]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from reconciler.core.suggest import did_you_mean
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.parsing.build import shown
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from reconciler.core.suggest import did_you_mean
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.parsing.build import shown

@@ -6,7 +6,7 @@ one address, which is only ever deleted, has the service's id behind it: `contac
 
 import re
 
-from reconciler.model.kinds import CONTACT, DEVICE, KINDS, RESOURCE, Kind
+from reconciler.model.kind.kinds import CONTACT, DEVICE, KINDS, RESOURCE, Kind
 
 # Printable in a terminal, safe in a file name, a URL and a glob, and short enough for one line.
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)

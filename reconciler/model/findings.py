@@ -1,4 +1,7 @@
-"""Finding: what one look at the surroundings has shown. The value only; looking is cli/doctor/checks.py."""
+"""Finding: what one look at the surroundings has shown.
+
+The value only; looking is cli/verbs/project/doctor/checks.py.
+"""
 
 from typing import Literal
 

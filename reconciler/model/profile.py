@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from reconciler.model.kinds import BUILT_IN, Kind
-from reconciler.model.own_kinds import KindRow
+from reconciler.model.kind.kinds import BUILT_IN, Kind
+from reconciler.model.kind.own_kinds import KindRow
 
 _Word = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")]
 _Field = Annotated[str, Meta(pattern=r"\A[A-Za-z][A-Za-z0-9_]{0,99}\Z")]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.profile import Profile
 
 

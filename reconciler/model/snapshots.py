@@ -8,7 +8,7 @@ from msgspec import Struct
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.notices import Notice
 
 
@@ -112,7 +112,7 @@ class RecordedEntity(Struct, frozen=True):
     earlier: tuple[str, ...] = ()
 
 
-# By the workspace's alias and the number of a part: see core/proofs.py.
+# By the workspace's alias and the number of a part: see core/comparing/proofs.py.
 Proofs = Mapping[tuple[str, int], str]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, NoReturn
 
-from reconciler.core.composed import normalized
+from reconciler.core.text.composed import normalized
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.parsing.characters import HINT, UNFIT, complaint

@@ -10,7 +10,7 @@ from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 3.0, absent from the stubs
 from typing import NoReturn
 
-from reconciler.core.unquoted import unquoted
+from reconciler.core.text.unquoted import unquoted
 from reconciler.parsing.build import Builder, Position
 
 _SPACE = re.compile(r"[ \t\n\r]*")

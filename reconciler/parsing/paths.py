@@ -7,7 +7,7 @@ it is a key. No checks, no positions.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reconciler.model.kinds import KINDS, derived
+from reconciler.model.kind.kinds import KINDS, derived
 
 Path = Sequence[str | int]
 # Returns the words in front of the sentence, and how many steps of the path they have named.

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.core.unquoted import unquoted
+from reconciler.core.text.unquoted import unquoted
 from reconciler.parsing.build import Builder, Position
 
 # The C parser is about seven times faster; the pure one accepts the same language, but for a few

@@ -1,7 +1,7 @@
 """The event file: one JSON line a reply, only ever appended to, on disk before the call returns.
 
 Belongs here: the file, its rights, its durability, that no reply stands in it twice. Not here: what stands
-in a line (report/messages.py).
+in a line (report/service/messages.py).
 """
 
 import json

@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from reconciler.core.drifts import drifts
-from reconciler.core.recover import Standing
+from reconciler.core.review.drifts import drifts
+from reconciler.core.runs.recover import Standing
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import REPORT_VERSION, WORDS, Run
-from reconciler.model.plans import Plan, Verdict
-from reconciler.report.hints import lookalike_values
+from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.run.outcomes import REPORT_VERSION, WORDS, Run
 from reconciler.report.inert import is_hidden
-from reconciler.report.unfinished import standing_json
+from reconciler.report.plan.hints import lookalike_values
+from reconciler.report.runs.unfinished import standing_json
 
-OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/seal.py: not kept
+OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/review/seal.py: not kept
 NOT_SHOWN = frozenset({"salt"})  # of a plan: with it the masks of secrets could be tried out
 
 

@@ -1,6 +1,7 @@
 """How far something is, in one line: the same on a terminal and in the log of a CI job.
 
-Belongs here: the words and the estimate. Not here: counting, clocks, and when it is shown (cli/progress.py).
+Belongs here: the words and the estimate. Not here: counting, clocks, and when it is shown
+(cli/console/progress.py).
 """
 
 from msgspec import Struct

@@ -6,12 +6,12 @@ calls secret is hidden whatever its text is. No layout belongs here.
 
 from msgspec import Struct
 
-from reconciler.model.changes import FieldChange
 from reconciler.model.documents import Scalar
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import FieldChange
 from reconciler.report.inert import inert
 
-MASK = "secret:"  # how a masked secret starts (core/normalize.py)
+MASK = "secret:"  # how a masked secret starts (core/comparing/normalize.py)
 
 value_max = 60  # characters of a value that is shown without --full
 

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal, TypeVar
 
-from reconciler.model.kinds import BUILT_IN, CONTACT, DEVICE, RESOURCE
-from reconciler.model.own_kinds import own_kinds
+from reconciler.model.kind.kinds import BUILT_IN, CONTACT, DEVICE, RESOURCE
+from reconciler.model.kind.own_kinds import own_kinds
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.service.entities import Collection, ReadCollection

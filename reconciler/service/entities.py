@@ -2,7 +2,7 @@
 
 Belongs here: which call each of these is. Not here: opening a client (client.py), the shapes of answers
 (shapes.py), carrying a call out (http/transport.py), walking pages (paging.py), choosing among matches
-(core/match.py).
+(core/comparing/match.py).
 
 A `workspace` is the service's id; "" is the default workspace, and only a caller who means it passes "".
 Bodies are plain JSON dicts. Source: docs/service.md.
@@ -13,9 +13,9 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from reconciler.core.normalize import secrets_of
+from reconciler.core.comparing.normalize import secrets_of
 from reconciler.errors import ServiceError, SettingsError
-from reconciler.model.kinds import KINDS, Kind
+from reconciler.model.kind.kinds import KINDS, Kind
 from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import Call

@@ -9,7 +9,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Self
 
-from reconciler.core.retry import http_date
+from reconciler.core.calls.retry import http_date
 from reconciler.service.http import urls
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from reconciler.errors import Problem, SettingsError
-from reconciler.model.kinds import KINDS
-from reconciler.model.own_kinds import FieldRow, KindRow, contradictions, own_kinds
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kind.own_kinds import FieldRow, KindRow, contradictions, own_kinds
 from reconciler.model.profile import Capabilities, Profile, ProfileLimits, Retention
 from reconciler.parsing.paths import Path as Steps
 from reconciler.parsing.tree import read_tree

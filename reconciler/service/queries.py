@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.errors import SettingsError
-from reconciler.model.kind import Kind
+from reconciler.model.kind.kind import Kind
 from reconciler.model.profile import Profile
 
 Parameters = tuple[tuple[str, str], ...]

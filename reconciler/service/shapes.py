@@ -10,7 +10,7 @@ for a GET and into a doubt for a write.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.model.kinds import KINDS, Kind
+from reconciler.model.kind.kinds import KINDS, Kind
 from reconciler.model.profile import Profile
 from reconciler.service import paging
 from reconciler.service.answers import Answer, BadBody

@@ -1,7 +1,7 @@
 """The audit's rows: entries added at the end of the chain of one origin and stack, and read again.
 
 Only ever added to: no statement here changes or removes a row. How entries are tied together, and
-whether they still are, is core/audit.py.
+whether they still are, is core/runs/audit.py.
 """
 
 import getpass
@@ -14,7 +14,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from reconciler.core.audit import (
+from reconciler.core.runs.audit import (
     Damaged,
     Verification,
     beginning,
@@ -27,10 +27,10 @@ from reconciler.core.audit import (
 )
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address
-from reconciler.model.audit import AuditEntry, Event, Head
-from reconciler.model.context import Context
-from reconciler.model.journal import JournalEntry
-from reconciler.model.outcomes import Outcome
+from reconciler.model.run.audit import AuditEntry, Event, Head
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import JournalEntry
+from reconciler.model.run.outcomes import Outcome
 from reconciler.store import sealed
 from reconciler.store.engines.schema import AUDIT
 from reconciler.store.owner import Owner

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import structs
 
-from reconciler.core.audit import Verification, beginning, entity_hash, verify
-from reconciler.core.guard import Consent
-from reconciler.core.keyed import keyed
-from reconciler.core.recover import Standing, Unfinished
+from reconciler.core.hashing.keyed import keyed
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.audit import Verification, beginning, entity_hash, verify
+from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.audit import AuditEntry, Head
-from reconciler.model.changes import action
-from reconciler.model.context import Context
-from reconciler.model.explanations import LastWrite
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Plan, Workspace
-from reconciler.model.running import Running
+from reconciler.model.plan.changes import action
+from reconciler.model.plan.explanations import LastWrite
+from reconciler.model.plan.plans import Plan, Workspace
+from reconciler.model.run.audit import AuditEntry, Head
+from reconciler.model.run.context import Context
+from reconciler.model.run.outcomes import Run
+from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, journal, proofs, recorded, runs
 from reconciler.store.engines.connection import Database, open_database

@@ -1,7 +1,7 @@
 """The journal: intent before each call, ending after it. Rows in, values out.
 
 One row for each run and address; a second try takes the place of the first. What an open row means
-after a crash is decided in core/recover.py.
+after a crash is decided in core/runs/recover.py.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,8 @@ import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from reconciler.model.address import Address
-from reconciler.model.changes import ACTIONS, Create
-from reconciler.model.journal import Ending, Intent, JournalEntry
+from reconciler.model.plan.changes import ACTIONS, Create
+from reconciler.model.run.journal import Ending, Intent, JournalEntry
 from reconciler.store import sealed
 from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.owner import Owner

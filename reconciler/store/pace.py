@@ -1,8 +1,8 @@
 """The pace that everybody with one credential shares: a row in a shared store, on that store's clock.
 
 Belongs here: reading and writing that row, one transaction at a time, and bringing the store's clock and
-ours together. Not here: the arithmetic (core/pace.py), who waits (service/http/limiter.py), which credential
-it is: only a keyed hash arrives here.
+ours together. Not here: the arithmetic (core/calls/pace.py), who waits (service/http/limiter.py), which
+credential it is: only a keyed hash arrives here.
 
 Everybody takes turns from one row, so everybody stays below the service's limit together, and a refusal of
 one slows all. Only a courtesy depends on it: whoever cannot reach it goes on by a pace of its own.
@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Float, cast, extract, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from reconciler.aside import aside
-from reconciler.core import pace as paces
+from reconciler.core.calls import pace as paces
 from reconciler.errors import StoreError
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import PACES

@@ -7,9 +7,9 @@ alive (lock.py), and what a run left that is not (runs.py).
 from msgspec import DecodeError
 from sqlalchemy import Connection, func, select
 
-from reconciler.model.changes import ACTIONS
 from reconciler.model.encoding import decode
-from reconciler.model.running import Running
+from reconciler.model.plan.changes import ACTIONS
+from reconciler.model.run.running import Running
 from reconciler.store import sealed
 from reconciler.store.engines.schema import JOURNAL, RUNS
 from reconciler.store.owner import Owner

@@ -16,11 +16,11 @@ from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode
-from reconciler.model.explanations import LastWrite
-from reconciler.model.journal import Intent
-from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import Outcome
-from reconciler.model.own_kinds import KIND_NAME
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kind.own_kinds import KIND_NAME
+from reconciler.model.plan.explanations import LastWrite
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store import sealed
 from reconciler.store.engines.schema import ENTITIES

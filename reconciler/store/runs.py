@@ -11,14 +11,14 @@ import msgspec
 from sqlalchemy import Connection, Row, Select, func, select
 from sqlalchemy.exc import IntegrityError
 
-from reconciler.core.fingerprint import fingerprint
-from reconciler.core.guard import Consent
-from reconciler.core.recover import Unfinished
-from reconciler.model.context import Context
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Unfinished
 from reconciler.model.encoding import decode, encode
-from reconciler.model.journal import JournalEntry
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import PLAN_VERSION, Plan
+from reconciler.model.plan.plans import PLAN_VERSION, Plan
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import JournalEntry
+from reconciler.model.run.outcomes import Run
 from reconciler.store import journal, sealed
 from reconciler.store.engines.schema import PLANS_USED, RUNS
 from reconciler.store.owner import Owner

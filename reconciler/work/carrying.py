@@ -15,16 +15,16 @@ from msgspec import structs
 from reconciler.apply import engine
 from reconciler.apply.context import RunContext, utc_text
 from reconciler.apply.exits import INTERRUPTED, cut_short, with_settled
-from reconciler.core.guard import Consent
-from reconciler.core.leaving import forgotten_at_once, with_leaving
-from reconciler.core.records import refreshed
-from reconciler.core.recover import Unfinished
-from reconciler.core.undo import inverse
+from reconciler.core.planning.leaving import forgotten_at_once, with_leaving
+from reconciler.core.planning.records import refreshed
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.undo import inverse
 from reconciler.errors import StalePlan, StoreError
 from reconciler.logbook import steps
-from reconciler.model.context import Context
-from reconciler.model.outcomes import WORDS, Outcome, Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.context import Context
+from reconciler.model.run.outcomes import WORDS, Outcome, Run
 from reconciler.store.database import Store
 from reconciler.work.ending import end
 from reconciler.work.held import Observer

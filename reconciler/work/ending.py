@@ -10,11 +10,11 @@ from msgspec import structs
 
 from reconciler.apply.context import RunContext
 from reconciler.apply.exits import with_notices
-from reconciler.core.duplicates import ambiguous, seen
-from reconciler.core.proofs import needed, proofs
+from reconciler.core.comparing.proofs import needed, proofs
+from reconciler.core.planning.duplicates import ambiguous, seen
 from reconciler.errors import StoreError
-from reconciler.model.audit import Head
-from reconciler.model.outcomes import Run
+from reconciler.model.run.audit import Head
+from reconciler.model.run.outcomes import Run
 from reconciler.store.database import Store
 from reconciler.work.planning import Planned
 

@@ -1,7 +1,7 @@
 """What `explain` reads and asks: the store, and the service as `plan --only` of the same addresses would.
 
 Belongs here: which addresses are known, and what has to be read for them. Not here: what is said of them
-(core/explaining.py).
+(core/views/explaining.py).
 """
 
 from collections.abc import Collection, Sequence
@@ -12,19 +12,19 @@ from msgspec import structs
 
 from reconciler.apply.context import Outside, ReadContext
 from reconciler.apply.opening import opened
-from reconciler.core.explaining import Evidence, PlanView, explanations
-from reconciler.core.guard import Consent
-from reconciler.core.match import former_names
-from reconciler.core.provenance import sources_of
-from reconciler.core.resolve import Resolved
+from reconciler.core.comparing.match import former_names
+from reconciler.core.declared.resolve import Resolved
+from reconciler.core.planning.select import Selection, check
+from reconciler.core.planning.select import known as selectable
+from reconciler.core.review.guard import Consent
 from reconciler.core.rules import Rules, rules_of
-from reconciler.core.select import Selection, check
-from reconciler.core.select import known as selectable
-from reconciler.core.suggest import did_you_mean
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.views.explaining import Evidence, PlanView, explanations
+from reconciler.core.views.provenance import sources_of
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse
-from reconciler.model.explanations import Explanation
-from reconciler.model.plans import Options
+from reconciler.model.plan.explanations import Explanation
+from reconciler.model.plan.plans import Options
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
 from reconciler.store.aside import within

@@ -1,7 +1,8 @@
 """What `export` reads and decides: live scopes, the records, and the entries that pass every check.
 
 Belongs here: which calls are made, and the order of the steps. Not here: which entities and fields are
-exported (core/export.py), the text of files (manifest/written/), writing them (cli/verbs/export.py).
+exported (core/exporting/export.py), the text of files (manifest/written/), writing them
+(cli/verbs/project/export.py).
 """
 
 import asyncio
@@ -11,13 +12,13 @@ from functools import partial
 from msgspec import Struct, structs
 
 from reconciler.apply.context import ReadContext
-from reconciler.core.export import Export, Exported, Left, Wishes, export
-from reconciler.core.recognizing import Advice, identity_advice
+from reconciler.core.exporting.export import Export, Exported, Left, Wishes, export
+from reconciler.core.exporting.recognizing import Advice, identity_advice
 from reconciler.live.everything import Whole, read_everything
 from reconciler.manifest.ignores import known_fields
 from reconciler.manifest.load import extras_of
 from reconciler.manifest.written.sieve import sieved
-from reconciler.model.kinds import KINDS, children
+from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.snapshots import Desired, LiveEntity, Scope
 from reconciler.work.targets import target_of
 

@@ -12,11 +12,11 @@ from reconciler.apply.context import Outside, ReadContext, RunContext
 from reconciler.apply.exclusion import locks
 from reconciler.apply.opening import opened
 from reconciler.apply.stop import StopFlag
-from reconciler.core.recover import Unfinished
+from reconciler.core.runs.recover import Unfinished
 from reconciler.logbook import steps, stopwatch
-from reconciler.model.changes import Change
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Change
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.service.client import open_client, open_reader, paced

@@ -1,7 +1,7 @@
 """A plan made afresh: what is live and what is recorded for these manifests, and whether it is safe.
 
 Belongs here: what an apply plans with the run's own client, and what `plan` does with one that cannot write.
-Not here: what the plan says (core/plan.py), how little is read (live/).
+Not here: what the plan says (core/planning/plan.py), how little is read (live/).
 """
 
 import asyncio
@@ -15,20 +15,21 @@ from functools import partial
 from msgspec import structs
 
 from reconciler.apply.context import Outside, ReadContext, utc_text
-from reconciler.core import proofs, select
-from reconciler.core.guard import Consent, guard
-from reconciler.core.plan import make_plan
-from reconciler.core.recover import Unfinished, doubtful
-from reconciler.core.removed import with_forgotten
-from reconciler.core.scopes import Moment
-from reconciler.core.values.content import is_placeholder
-from reconciler.core.whom import Whom, nobody, whom
+from reconciler.core.comparing import proofs
+from reconciler.core.declared.removed import with_forgotten
+from reconciler.core.declared.values.content import is_placeholder
+from reconciler.core.planning import select
+from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.scopes import Moment
+from reconciler.core.review.guard import Consent, guard
+from reconciler.core.review.whom import Whom, nobody, whom
+from reconciler.core.runs.recover import Unfinished, doubtful
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
 from reconciler.logbook import steps, stopwatch
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Options, Plan, Verdict
-from reconciler.model.running import Running
+from reconciler.model.plan.plans import Options, Plan, Verdict
+from reconciler.model.run.outcomes import Outcome
+from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.store.database import Store
 from reconciler.work.targets import target_of

@@ -1,6 +1,6 @@
 """Who the contacts of a message are at the service: found as a plan finds them, then looked at once each.
 
-Belongs here: the reads. Not here: whom a recipient means (core/recipients.py), sending
+Belongs here: the reads. Not here: whom a recipient means (core/messaging/recipients.py), sending
 (service/messaging/messages.py).
 """
 
@@ -11,14 +11,14 @@ from msgspec import Struct, structs
 
 from reconciler.apply.context import Outside, ReadContext
 from reconciler.apply.opening import opened
-from reconciler.core.match import Matches, Recognized, former_names, match
-from reconciler.core.observe import observed
-from reconciler.core.recipients import keys, unreached
+from reconciler.core.comparing.match import Matches, Recognized, former_names, match
+from reconciler.core.comparing.observe import observed
+from reconciler.core.messaging.recipients import keys, unreached
 from reconciler.errors import InputError, NotFound
 from reconciler.live.reading import read_live
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
-from reconciler.model.plans import Workspace
+from reconciler.model.plan.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader

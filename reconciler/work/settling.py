@@ -1,13 +1,13 @@
 """What earlier runs left in doubt is looked for before anything is planned.
 
-Not here: waiting and looking (apply/recovery.py), what is left of their plans (core/recover.py).
+Not here: waiting and looking (apply/recovery.py), what is left of their plans (core/runs/recover.py).
 """
 
 from reconciler.apply.context import RunContext
 from reconciler.apply.recovery import settle_unfinished
-from reconciler.core.recover import Unfinished
+from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import Interrupted
-from reconciler.model.outcomes import Outcome
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import Desired
 from reconciler.store.database import Store
 from reconciler.work.held import Observer

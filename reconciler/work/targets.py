@@ -6,7 +6,7 @@ written.
 
 from reconciler.apply.context import ReadContext
 from reconciler.core.workspaces import meant
-from reconciler.model.plans import Target, Workspace
+from reconciler.model.plan.plans import Target, Workspace
 from reconciler.model.snapshots import Desired
 from reconciler.service.http.urls import origin
 

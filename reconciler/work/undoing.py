@@ -1,17 +1,17 @@
 """A saved undo, and what of it may be carried out now.
 
-Not here: what undoes a run (core/undo.py); that it is carried out like any other plan (carrying.py).
+Not here: what undoes a run (core/runs/undo.py); that it is carried out like any other plan (carrying.py).
 """
 
 from collections.abc import Collection
 
 from reconciler.apply.context import RunContext
-from reconciler.core.guard import Consent
-from reconciler.core.undo import BY_MANIFEST, desired_of, fitting
-from reconciler.core.whom import whom
+from reconciler.core.review.guard import Consent
+from reconciler.core.review.whom import whom
+from reconciler.core.runs.undo import BY_MANIFEST, desired_of, fitting
 from reconciler.errors import StalePlan
 from reconciler.model.address import Address
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
 from reconciler.model.snapshots import Live, Recorded
 from reconciler.work.planning import Planned, judged
 from reconciler.work.targets import target_of

@@ -19,7 +19,7 @@ from apply.bench import (
     upload,
 )
 
-from reconciler.core.merge import create_body
+from reconciler.core.comparing.merge import create_body
 from reconciler.model.address import device
 from reconciler.service.client import ServiceClient
 

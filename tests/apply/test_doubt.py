@@ -22,8 +22,8 @@ from apply.bench import (
     upload,
 )
 
-from reconciler.core.merge import create_body
-from reconciler.core.retry import retry_burst, retry_share, tries_max
+from reconciler.core.calls.retry import retry_burst, retry_share, tries_max
+from reconciler.core.comparing.merge import create_body
 from reconciler.model.address import contact, device
 from reconciler.service.http.timing import Timing
 

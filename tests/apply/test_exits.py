@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from reconciler.apply.exits import exit_code
 from reconciler.apply.stop import Reason
 from reconciler.model.address import contact
-from reconciler.model.outcomes import WORDS, Outcome, Result
+from reconciler.model.run.outcomes import WORDS, Outcome, Result
 
 RESULTS: tuple[Result, ...] = ("applied", "skipped", "conflict", "failed", "in doubt", "not attempted")
 REASONS: tuple[Reason, ...] = (

@@ -24,9 +24,9 @@ from apply.bench import (
 )
 from world import World
 
-from reconciler.core.merge import create_body
+from reconciler.core.comparing.merge import create_body
 from reconciler.model.address import contact
-from reconciler.model.outcomes import Run
+from reconciler.model.run.outcomes import Run
 from reconciler.service.client import ServiceClient
 from reconciler.service.http.timing import Timing
 

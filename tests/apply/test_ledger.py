@@ -6,13 +6,13 @@ import pytest
 from store.support import Clock
 
 from reconciler.apply.ledger import Ledger
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.address import contact
-from reconciler.model.context import Context
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.lock import Lock

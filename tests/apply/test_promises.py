@@ -15,14 +15,14 @@ from simulation.virtualloop import in_no_time, pause
 from store.support import Clock
 
 from reconciler.apply.ledger import Ledger
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.errors import StoreError
 from reconciler.model.address import contact
-from reconciler.model.context import Context
 from reconciler.model.entities import Entity
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Run
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.transport import write_age_max_s
 from reconciler.store.database import Store, Workspaces

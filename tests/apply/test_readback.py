@@ -35,7 +35,7 @@ from apply.liars import (
 )
 
 from reconciler.model.address import contact, device
-from reconciler.model.outcomes import FieldResult, Outcome
+from reconciler.model.run.outcomes import FieldResult, Outcome
 
 OLD, NEW = "+61491570156", "+61491570157"
 PIXEL = device("ops", "jane", "pixel")

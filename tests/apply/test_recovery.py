@@ -26,7 +26,7 @@ from store.support import seal_again
 from reconciler.apply.recovery import settle_unfinished
 from reconciler.apply.stop import StopFlag
 from reconciler.model.address import contact, device
-from reconciler.model.outcomes import Outcome
+from reconciler.model.run.outcomes import Outcome
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.engines.schema import RUNS
 from reconciler.store.lock import Lock

@@ -25,7 +25,7 @@ from sqlalchemy import text
 from waiting import for_ever
 
 from reconciler.model.address import contact
-from reconciler.model.outcomes import Run
+from reconciler.model.run.outcomes import Run
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 

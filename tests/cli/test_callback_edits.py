@@ -13,7 +13,7 @@ from msgspec import structs
 from service.support import answer as answered
 from service.support import app_wire, with_client
 
-from reconciler.cli.callbacks.editing import write_edit
+from reconciler.cli.verbs.service.callbacks.editing import write_edit
 from reconciler.errors import InDoubt, Rejected, StalePlan
 from reconciler.model.messaging.callback_edits import CallbackEdit
 from reconciler.model.messaging.messages import Callback, CallbackAuth

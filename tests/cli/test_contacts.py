@@ -10,7 +10,7 @@ from cli.hands import Project, Service
 from cli.listener import done
 from service.support import END, answer, app_wire, contact, listing, with_client
 
-from reconciler.cli.verbs.contacts import find_contacts
+from reconciler.cli.verbs.service.contacts import find_contacts
 from reconciler.model.messaging.contacts import ContactQuery, ContactsFound
 from reconciler.sandbox.app import SandboxConfig, running
 from reconciler.service.client import ServiceClient

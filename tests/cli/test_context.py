@@ -11,7 +11,7 @@ from reconciler import __version__
 from reconciler.cli import context
 from reconciler.cli.context import read_context
 from reconciler.manifest.schema.schemas import read_schema
-from reconciler.model.context import Context
+from reconciler.model.run.context import Context
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TRACE = "1-65e2f0a1-0123456789abcdef01234567"

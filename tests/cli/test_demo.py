@@ -8,7 +8,7 @@ import pytest
 from cli.hands import PLAIN
 from waiting import patience_s
 
-from reconciler.cli.demo.story import without_entry
+from reconciler.cli.verbs.service.demo.story import without_entry
 from reconciler.errors import ReconcilerError
 
 

@@ -20,22 +20,22 @@ from hypothesis import given
 from report.strategies import calm, plans, verdicts
 
 from reconciler import errors
-from reconciler.cli import failures
+from reconciler.cli.console import failures
 from reconciler.cli.documents.schema import documents
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
-from reconciler.cli.sandbox_rows import rows_of
 from reconciler.cli.signals import STOPPED_JSON
-from reconciler.core.recover import Standing
-from reconciler.core.ticket import Ticket
+from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.core.runs.recover import Standing
+from reconciler.core.runs.ticket import Ticket
 from reconciler.manifest.schema.schemas import address, names, read_schema, resources
-from reconciler.model.audit import AuditEntry
-from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import WORDS
-from reconciler.model.plans import Plan, Verdict
-from reconciler.model.running import Running
-from reconciler.report.history import history_json, lock_json, unlocked_json
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.run.audit import AuditEntry
+from reconciler.model.run.outcomes import WORDS
+from reconciler.model.run.running import Running
 from reconciler.report.json import drift_json, plan_json
-from reconciler.report.tickets import tickets_json
+from reconciler.report.runs.history import history_json, lock_json, unlocked_json
+from reconciler.report.runs.tickets import tickets_json
 from reconciler.sandbox.app import SandboxConfig, running
 from reconciler.service.profile import load_profile
 from reconciler.store.lock import Holder

@@ -15,8 +15,8 @@ from report import cases
 
 from reconciler.cli.files.encryption import check_recipients, read_identities, read_recipients
 from reconciler.cli.files.planfile import read_plan, write_plan
-from reconciler.core.fingerprint import fingerprint
-from reconciler.core.seal import kept
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError
 
 PLAN = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli import failures, streams
+from reconciler.cli.console import failures, streams
 from reconciler.errors import InputError, ManifestError, Problem, SettingsError
 from reconciler.report.lines import plain
 

@@ -9,11 +9,11 @@ from cli.keeping import RUN, store_file, store_of, told
 from waiting import until
 
 from reconciler.cli.files.planfile import read_plan
-from reconciler.core.guard import Consent
-from reconciler.model.context import Context
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Plan
+from reconciler.core.review.guard import Consent
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome
 from reconciler.store.recorded import Batch
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -14,7 +14,7 @@ from cli.hands import Project, Service
 from cli.keeping import RUN, store_of
 
 from reconciler import logbook
-from reconciler.cli import logs
+from reconciler.cli.console import logs
 from reconciler.errors import FileError
 from reconciler.service.answers import Answer, Call, template_of
 from reconciler.service.http import urls

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from waiting import asleep, patience_s, readable
 
-from reconciler.cli import failures, output
+from reconciler.cli.console import failures, output
 from reconciler.errors import (
     InputError,
     ManifestError,
@@ -92,7 +92,7 @@ def test_nothing_printed_is_an_order_to_a_ci_runner() -> None:
         f"failure(OutputLost({name!r}), as_json=False)",
         f"json({msgspec.json.encode(name).decode()!r})",
     )
-    program = "import sys; from reconciler.cli.output import *; sys.stderr = sys.stdout"
+    program = "import sys; from reconciler.cli.console.output import *; sys.stderr = sys.stdout"
 
     shown = printed("\n".join([program, *ways, f"sys.stdout.write(for_stdout([line({name!r})]))"]))
 
@@ -204,7 +204,7 @@ def test_a_reader_who_left_is_no_error() -> None:
 def test_a_full_disk_under_stdout_is_an_error() -> None:
     """A plan that was redirected and lost must not look like success."""
     program = """
-from reconciler.cli import output
+from reconciler.cli.console import output
 from reconciler.errors import FileError
 try:
     output.data('x')
@@ -361,7 +361,7 @@ def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
 
 ASKING = """
 import os, signal, sys, threading
-from reconciler.cli.output import confirm
+from reconciler.cli.console.output import confirm
 def take():
     os.read({told}, 1)
     signal.pthread_kill(threading.get_ident(), signal.SIGTERM)

@@ -14,11 +14,11 @@ from sealing import resealed
 
 from reconciler import __version__
 from reconciler.cli.files.planfile import read_plan, write_plan
-from reconciler.core.fingerprint import fingerprint
-from reconciler.core.seal import kept
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError, StalePlan
 from reconciler.model.encoding import encode
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
 
 PLAN = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED))
 

@@ -15,7 +15,8 @@ import pytest
 from cli.hands import PLAIN, Project, Service, heard
 from waiting import patience_s
 
-from reconciler.cli import failures, signals
+from reconciler.cli import signals
+from reconciler.cli.console import failures
 from reconciler.errors import Interrupted
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -5,8 +5,8 @@ import logging
 import pytest
 from waiting import until
 
-from reconciler.cli.progress import Watch, watching
-from reconciler.cli.streams import Bars
+from reconciler.cli.console.progress import Watch, watching
+from reconciler.cli.console.streams import Bars
 from reconciler.live.told import reached
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text

@@ -18,9 +18,9 @@ from world import Agreeing, World
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
 from reconciler.cli.files.planfile import read_plan
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.errors import StalePlan, UnsafePlan
-from reconciler.model.outcomes import Outcome
+from reconciler.model.run.outcomes import Outcome
 
 CREATED = 5  # creates of the quickstart
 

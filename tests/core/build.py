@@ -5,15 +5,15 @@ Every person is invented. Fields come as a mapping (`{"custom.employeeId": "1042
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.core.diff import Salts
-from reconciler.core.normalize import declared, remembered
-from reconciler.core.plan import make_plan
+from reconciler.core.comparing.diff import Salts
+from reconciler.core.comparing.normalize import declared, remembered
+from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
-from reconciler.core.scopes import Moment
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Content, Controls, Fields, Place, Scalar
 from reconciler.model.entities import Entity
-from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Options, Plan, Target, Workspace
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
 
 STORE_SALT = "salt of the store"

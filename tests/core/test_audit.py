@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from reconciler.core.audit import Damaged, Verification, beginning, body, chained, entity_hash, read, verify
-from reconciler.model.audit import AuditEntry, Event, Head
+from reconciler.core.runs.audit import (
+    Damaged,
+    Verification,
+    beginning,
+    body,
+    chained,
+    entity_hash,
+    read,
+    verify,
+)
+from reconciler.model.run.audit import AuditEntry, Event, Head
 
 START = beginning("https://api.example.com", "ops-contacts")
 TAMPERING = "audit tampering found"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.core.bulk import addressed
+from reconciler.core.messaging.bulk import addressed
 from reconciler.errors import InputError
 
 CSV = (

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from reconciler.core.callback_edit import chosen, differences, edited, untaken
+from reconciler.core.messaging.callback_edit import chosen, differences, edited, untaken
 from reconciler.errors import InputError, UnknownAddress
 from reconciler.model.messaging.callback_edits import CallbackEdit
 from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall

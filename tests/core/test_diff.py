@@ -18,12 +18,12 @@ from core.build import (
     row,
 )
 
-from reconciler.core import normalize
-from reconciler.core.diff import Difference, diff, paths
-from reconciler.core.normalize import WITHHELD, mask
-from reconciler.model.changes import FieldChange
+from reconciler.core.comparing import normalize
+from reconciler.core.comparing.diff import Difference, diff, paths
+from reconciler.core.comparing.normalize import WITHHELD, mask
 from reconciler.model.documents import Controls
 from reconciler.model.entities import Entity
+from reconciler.model.plan.changes import FieldChange
 from reconciler.model.snapshots import LiveEntity, RecordedEntity
 
 FREE = "jobTitle"  # a field without any peculiarity

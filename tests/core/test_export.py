@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.build import RULES
 from msgspec import structs
 
-from reconciler.core.export import Export, Wishes, export
+from reconciler.core.exporting.export import Export, Wishes, export
 from reconciler.manifest.ignores import known_fields
 from reconciler.model.address import Address
 from reconciler.model.documents import Place, Scalar

@@ -23,12 +23,12 @@ from core.build import (
 )
 from msgspec import structs
 
-from reconciler.core.fingerprint import fingerprint, manifest_digest
-from reconciler.core.leaving import forgotten
-from reconciler.model.changes import Create, Delete, FieldChange, Update
+from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
+from reconciler.core.planning.leaving import forgotten
 from reconciler.model.documents import Controls, Place
 from reconciler.model.entities import Entity
-from reconciler.model.plans import Adoption, Options, Plan, Skip, Workspace
+from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Adoption, Options, Plan, Skip, Workspace
 from reconciler.model.snapshots import Desired, Read
 
 CREATE = Create(at("contact/ops/new"), "f:1", {"firstName": "Kim"})

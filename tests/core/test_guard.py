@@ -3,10 +3,10 @@
 import pytest
 from core.build import PLAN_SALT, TARGET, at, contact, desired, live, person, planned
 
-from reconciler.core.guard import Consent, guard
+from reconciler.core.review.guard import Consent, guard
 from reconciler.model.address import Address
-from reconciler.model.changes import Cause, Change, Create, Delete, FieldChange, Update
-from reconciler.model.plans import Options, Plan, Reason
+from reconciler.model.plan.changes import Cause, Change, Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Options, Plan, Reason
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Read, Scope
 

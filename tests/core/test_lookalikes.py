@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from msgspec import structs
 from report import cases
 
-from reconciler.core.lookalikes import lookalikes
-from reconciler.model.changes import Change, Create, Delete
+from reconciler.core.review.lookalikes import lookalikes
 from reconciler.model.documents import Fields
-from reconciler.model.plans import Plan, Verdict
+from reconciler.model.plan.changes import Change, Create, Delete
+from reconciler.model.plan.plans import Plan, Verdict
 from reconciler.report.json import plan_json
 from reconciler.report.lines import plain
-from reconciler.report.text import plan_lines
+from reconciler.report.plan.text import plan_lines
 
 PLACE = "manifests/ops.yaml:12"
 JANE: Fields = {

@@ -4,7 +4,7 @@ import unicodedata
 
 from core.build import MARKED, at, contact, device, person, phone, record, recorded
 
-from reconciler.core.match import Index, Matches, Recognized, match, same_identity
+from reconciler.core.comparing.match import Index, Matches, Recognized, match, same_identity
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
 from reconciler.model.snapshots import LiveEntity, RecordedEntity

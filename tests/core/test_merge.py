@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from core.build import PHONE, at, contact, device, resource
 
-from reconciler.core.merge import create_body, update_body
-from reconciler.model.changes import FieldChange, Update
+from reconciler.core.comparing.merge import create_body, update_body
 from reconciler.model.documents import Controls
 from reconciler.model.entities import Entity
+from reconciler.model.plan.changes import FieldChange, Update
 
 FRESH = {
     "id": "A1",

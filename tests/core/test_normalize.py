@@ -4,8 +4,7 @@ import unicodedata
 
 import pytest
 
-from reconciler.core.composed import marks_max, normalized
-from reconciler.core.normalize import (
+from reconciler.core.comparing.normalize import (
     custom_name,
     declared,
     identity_key,
@@ -16,7 +15,8 @@ from reconciler.core.normalize import (
     scalar_of,
     trusted,
 )
-from reconciler.model.kinds import KINDS
+from reconciler.core.text.composed import marks_max, normalized
+from reconciler.model.kind.kinds import KINDS
 
 # As the service answers a GET of one contact (docs/service.md, contacts).
 WIRE_CONTACT = {

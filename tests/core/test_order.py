@@ -4,8 +4,8 @@ import itertools
 
 from core.build import at
 
-from reconciler.core.order import ordered, wave, waves
-from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.core.planning.order import ordered, wave, waves
+from reconciler.model.plan.changes import Change, Create, Delete, Update
 
 CHANGES: tuple[Change, ...] = (
     Create(at("resource/ops/staff"), "f:1", {}),

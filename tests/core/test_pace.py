@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.pace import Pace, begun, floor, growth, halving_s, rate_at, reserve, slowed
+from reconciler.core.calls.pace import Pace, begun, floor, growth, halving_s, rate_at, reserve, slowed
 
 ceilings = st.sampled_from([0.3, 0.5, 1.0, 2.5, 10.0, 40.0, 1000.0])
 # What happens to a pace: some time passes, then somebody takes turns, or hears that a call was throttled.

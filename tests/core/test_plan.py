@@ -26,13 +26,13 @@ from core.build import (
 )
 from msgspec import structs
 
+from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
-from reconciler.core.scopes import Moment
 from reconciler.errors import ManifestError
-from reconciler.model.changes import Create, Delete, Update, action
 from reconciler.model.documents import Controls, Place
 from reconciler.model.entities import Entity
-from reconciler.model.plans import Plan, Skip
+from reconciler.model.plan.changes import Create, Delete, Update, action
+from reconciler.model.plan.plans import Plan, Skip
 from reconciler.model.snapshots import Live, LiveEntity, Read, Scope
 
 JANE_MAIL = "jane@example.com"

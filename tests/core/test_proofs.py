@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec import structs
 
-from reconciler.core import proofs, stretch
-from reconciler.core.normalize import slow_mask
-from reconciler.model.changes import Update
+from reconciler.core.comparing import proofs
+from reconciler.core.comparing.normalize import slow_mask
+from reconciler.core.hashing import stretch
 from reconciler.model.documents import Controls
+from reconciler.model.plan.changes import Update
 from reconciler.model.snapshots import Desired, Recorded
 
 Words = Mapping[str, str]

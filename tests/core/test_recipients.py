@@ -5,7 +5,7 @@ from core.build import contact, desired
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.recipients import check_count, is_ours, key_of, keys, meant, unreached
+from reconciler.core.messaging.recipients import check_count, is_ours, key_of, keys, meant, unreached
 from reconciler.errors import Refused
 from reconciler.model.documents import Controls, Place
 

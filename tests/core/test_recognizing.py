@@ -4,8 +4,8 @@ import pytest
 from core.build import RULES
 from msgspec import structs
 
-from reconciler.core.export import Left, subject_of
-from reconciler.core.recognizing import Advice, identity_advice
+from reconciler.core.exporting.export import Left, subject_of
+from reconciler.core.exporting.recognizing import Advice, identity_advice
 from reconciler.model.documents import Scalar
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import LiveEntity, Scope

@@ -15,8 +15,8 @@ from core.build import (
 )
 from msgspec import structs
 
-from reconciler.core.normalize import mask, slow_mask
-from reconciler.core.records import proven, record_of, refreshed
+from reconciler.core.comparing.normalize import mask, slow_mask
+from reconciler.core.planning.records import proven, record_of, refreshed
 from reconciler.model.documents import Controls
 from reconciler.model.snapshots import Live, Recorded
 

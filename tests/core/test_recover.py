@@ -7,14 +7,14 @@ from laws.test_planning import made
 from laws.worlds import World, accepted, worlds
 from msgspec import structs
 
-from reconciler.core.fingerprint import fingerprint, placeless
-from reconciler.core.guard import Consent
-from reconciler.core.order import ordered
-from reconciler.core.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
+from reconciler.core.planning.fingerprint import fingerprint, placeless
+from reconciler.core.planning.order import ordered
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.journal import Ending, Intent, JournalEntry
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.journal import Ending, Intent, JournalEntry
 
 LAW = settings(max_examples=effort.count(small=40, full=150))
 ENDINGS: tuple[Ending, ...] = ("", "applied", "skipped", "conflict", "failed", "absent", "not attempted")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.resolve import Resolved, resolve
+from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.model.documents import Controls, Document, Fields, Manifest, Place

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.retry import (
+from reconciler.core.calls.retry import (
     A8,
     Budget,
     Failure,

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from reconciler.model.outcomes import WORDS
+from reconciler.model.run.outcomes import WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")

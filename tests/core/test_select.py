@@ -3,7 +3,7 @@
 import pytest
 from core.build import at, contact, desired, device, record, recorded, resource
 
-from reconciler.core.select import Selection, check, focus, known
+from reconciler.core.planning.select import Selection, check, focus, known
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls

@@ -9,13 +9,13 @@ from apply.bench import Bench, person
 from core.build import contact, desired, live, planned, record, recorded
 from core.build import person as live_person
 
-from reconciler.core import stretch
-from reconciler.core.normalize import WITHHELD, digest, slow_mask, veiled
-from reconciler.core.seal import sealed
-from reconciler.model.changes import Update
+from reconciler.core.comparing.normalize import WITHHELD, digest, slow_mask, veiled
+from reconciler.core.hashing import stretch
+from reconciler.core.review.seal import sealed
 from reconciler.model.encoding import encode
-from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Plan
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Update
+from reconciler.model.plan.plans import Plan
 from reconciler.model.snapshots import Desired, Recorded
 
 MAIL = "jane@example.com"

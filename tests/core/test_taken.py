@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.core.taken import identity, reading, same
+from reconciler.core.comparing.taken import identity, reading, same
 from reconciler.model.documents import Scalar
 
 ENABLED = "messagingOptions.sms.enabled"

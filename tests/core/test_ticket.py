@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from reconciler.core.ticket import (
+from reconciler.core.runs.ticket import (
     PREFIX,
     Ticket,
     ahead,

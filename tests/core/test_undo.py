@@ -7,15 +7,15 @@ import pytest
 from core.build import MOMENT, NOW, PHONE, STORE_SALT, TARGET, at, person, phone, record, recorded, row
 from msgspec import structs
 
-from reconciler.core.fingerprint import fingerprint
-from reconciler.core.merge import update_body
-from reconciler.core.normalize import mask
-from reconciler.core.records import record_of
-from reconciler.core.scopes import Moment
-from reconciler.core.undo import desired_of, fitting, inverse, proof, proved
-from reconciler.model.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.outcomes import Outcome, Result, Run
-from reconciler.model.plans import Adoption, Options, Plan
+from reconciler.core.comparing.merge import update_body
+from reconciler.core.comparing.normalize import mask
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.planning.records import record_of
+from reconciler.core.planning.scopes import Moment
+from reconciler.core.runs.undo import desired_of, fitting, inverse, proof, proved
+from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Adoption, Options, Plan
+from reconciler.model.run.outcomes import Outcome, Result, Run
 from reconciler.model.snapshots import LiveEntity, Recorded
 
 RUN = "3f0c5f0a-8a39-4d0e-9a41-2f5b1c7d9e10"

@@ -9,9 +9,9 @@ import phonenumbers
 import pytest
 from msgspec import structs
 
-from reconciler.core.resolve import Resolved, resolve
+from reconciler.core.declared.resolve import Resolved, resolve
+from reconciler.core.declared.values import content, countries, emails, phones, spreadsheets, zones
 from reconciler.core.rules import Rules
-from reconciler.core.values import content, countries, emails, phones, spreadsheets, zones
 from reconciler.errors import Problem
 from reconciler.model.documents import Content, Document, Fields, Manifest, Origin, Place
 from reconciler.model.geography.countries import CODES, NAMES
@@ -406,9 +406,9 @@ def test_the_libraries_are_loaded_only_where_they_are_needed() -> None:
     """`reconciler --version` must not wait for numbering plans, and nobody asks a name server."""
     code = (
         "import sys; import reconciler.pipeline;"
-        "from reconciler.core.values import emails, check;"
+        "from reconciler.core.declared.values import emails, check;"
         "assert not {'phonenumbers', 'email_validator'} & set(sys.modules);"
-        "from reconciler.core.values import phones;"
+        "from reconciler.core.declared.values import phones;"
         "assert emails.Emails().check('jane@example.com') is None;"
         "assert phones.Plans().assigned('+61491570156');"
         "assert not any(name.split('.')[0] == 'dns' for name in sys.modules)"

@@ -5,10 +5,10 @@ from pathlib import Path
 from test_golden import CASES, GOLDEN, planned
 from world import World
 
-from reconciler.core.whom import whom
+from reconciler.core.review.whom import whom
 from reconciler.errors import ManifestError
 from reconciler.model.address import contact
-from reconciler.model.changes import Update
+from reconciler.model.plan.changes import Update
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane@example.com"}
 

@@ -3,8 +3,8 @@
 import pytest
 from msgspec import structs
 
-from reconciler.core import zones
-from reconciler.core.diff import Salts, diff
+from reconciler.core.comparing import zones
+from reconciler.core.comparing.diff import Salts, diff
 from reconciler.model.address import contact
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity

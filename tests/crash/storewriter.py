@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from itertools import count
 from secrets import token_hex
 
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.model.address import Address, contact
-from reconciler.model.context import Context
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch

@@ -15,13 +15,13 @@ from apply.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, Rule, lost_before, 
 from hostile import corpora, damage
 from store.support import Clock, record, store_at
 
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.errors import LockHeld, SettingsError, StoreError
 from reconciler.model.address import contact
-from reconciler.model.context import Context
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Outcome, Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch
 

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from service.test_media import HOSTILE
 
 from reconciler.cli.settings.reading import read_settings
-from reconciler.core import normalize, retry
+from reconciler.core.calls import retry
+from reconciler.core.comparing import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.schema.check import check
 from reconciler.manifest.table import read_table

@@ -12,13 +12,13 @@ import pytest
 from growth import RATIO_MAX, ratio
 from service.support import service
 
-from reconciler.core import ticket
-from reconciler.core.normalize import instant, live, scalar_of
-from reconciler.core.resolve import resolve
-from reconciler.core.retry import retry_after_s
+from reconciler.core.calls.retry import retry_after_s
+from reconciler.core.comparing.normalize import instant, live, scalar_of
+from reconciler.core.declared.resolve import resolve
 from reconciler.core.rules import Rules
-from reconciler.core.slug import slug
-from reconciler.core.suggest import nearest
+from reconciler.core.runs import ticket
+from reconciler.core.text.slug import slug
+from reconciler.core.text.suggest import nearest
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.manifest.load import load
 from reconciler.manifest.signs import private_kind

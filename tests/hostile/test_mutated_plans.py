@@ -24,10 +24,10 @@ from sealing import reseal, resealed
 
 from reconciler import __version__
 from reconciler.cli.files.planfile import read_plan
-from reconciler.core.fingerprint import fingerprint
-from reconciler.core.seal import sealed
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.review.seal import sealed
 from reconciler.errors import ReconcilerError
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
 
 REFUSED, ACCEPTED = "mutated plans refused", "mutated plans accepted"
 STEP = effort.count(small=3, full=1)  # one in so many edits of a value is tried

@@ -5,8 +5,8 @@ from pathlib import Path
 from hostile import corpora
 from hostile.corpora import Case
 
-from reconciler.core.normalize import identity_key, scalar_of
-from reconciler.core.slug import slug
+from reconciler.core.comparing.normalize import identity_key, scalar_of
+from reconciler.core.text.slug import slug
 from reconciler.model.address import NAME
 
 PATHS = ("workEmailAddress1", "workMobilePhone1", "firstName")

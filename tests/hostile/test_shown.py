@@ -10,16 +10,16 @@ from hostile.corpora import Case
 from msgspec import structs
 from report.cases import DONE, EMPTY, OLD_HAND, PROTECTED
 
-from reconciler.cli import failures, output
+from reconciler.cli.console import failures, output
 from reconciler.errors import Rejected
 from reconciler.model.address import contact
-from reconciler.model.changes import Create, FieldChange, Update
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Plan, Verdict
+from reconciler.model.plan.changes import Create, FieldChange, Update
+from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.run.outcomes import Outcome
 from reconciler.report.inert import inert
 from reconciler.report.json import plan_json
 from reconciler.report.lines import Line
-from reconciler.report.text import plain, plan_lines, run_lines
+from reconciler.report.plan.text import plain, plan_lines, run_lines
 from reconciler.service.http.refusals import shown
 
 JANE = contact("ops", "jane-doe")

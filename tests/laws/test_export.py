@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from world import World
 
 from reconciler import pipeline
-from reconciler.cli.sandbox_rows import rows_of
-from reconciler.core.export import WHOLE, Exported
+from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.core.exporting.export import WHOLE, Exported
 from reconciler.errors import Rejected, Unavailable
 from reconciler.live.told import Reached
 from reconciler.manifest.written.files import files_of, names_of
 from reconciler.manifest.written.merging import appended
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile

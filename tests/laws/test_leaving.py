@@ -8,11 +8,11 @@ from laws.test_planning import made
 from laws.worlds import World, worlds
 from msgspec import structs
 
-from reconciler.core.leaving import unmarking
-from reconciler.core.match import former_names
+from reconciler.core.comparing.match import former_names
+from reconciler.core.planning.leaving import unmarking
 from reconciler.model.address import Address
-from reconciler.model.changes import Create, Delete
 from reconciler.model.documents import Place
+from reconciler.model.plan.changes import Create, Delete
 
 LAW = settings(max_examples=effort.count(small=40, full=150))
 HERE = Place("ops.yaml", 1, 1)

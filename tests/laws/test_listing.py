@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from laws.test_planning import made
 from laws.worlds import World, accepted, worlds
 
-from reconciler.core.drifts import drifts
-from reconciler.core.listing import Inventory, listing
-from reconciler.core.select import Selection
-from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Plan
+from reconciler.core.planning.select import Selection
+from reconciler.core.review.drifts import drifts
+from reconciler.core.views.listing import Inventory, listing
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.plans import Plan
 from reconciler.model.snapshots import Scope
 
 LAW = settings(max_examples=effort.count(small=60, full=200))

@@ -10,14 +10,14 @@ from laws.test_planning import made, options
 from laws.worlds import World, accepted, worlds
 from msgspec import structs
 
-from reconciler.core.finish import finished
-from reconciler.core.parts import NOTHING, ScopePlan, merge
-from reconciler.core.plan import group_plans, make_plan, scope_plans
-from reconciler.core.scopes import Shared, shared, split
-from reconciler.model.changes import Create
+from reconciler.core.planning.finish import finished
+from reconciler.core.planning.parts import NOTHING, ScopePlan, merge
+from reconciler.core.planning.plan import group_plans, make_plan, scope_plans
+from reconciler.core.planning.scopes import Shared, shared, split
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Adoption, Options, Plan, RecordChange, Skip
+from reconciler.model.plan.changes import Create
+from reconciler.model.plan.plans import Adoption, Options, Plan, RecordChange, Skip
 from reconciler.model.snapshots import Desired, Live, Read, Recorded, Scope
 
 LAW = settings(max_examples=effort.count(small=30, full=150))

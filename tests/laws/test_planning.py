@@ -20,23 +20,23 @@ from laws.worlds import (
 )
 from msgspec import structs
 
-from reconciler.core import normalize
-from reconciler.core.diff import diff
-from reconciler.core.fingerprint import fingerprint, manifest_digest
-from reconciler.core.match import match
-from reconciler.core.merge import create_body, update_body
-from reconciler.core.observe import observed
-from reconciler.core.plan import make_plan
-from reconciler.core.records import record_of
-from reconciler.core.select import Selection
+from reconciler.core.comparing import normalize
+from reconciler.core.comparing.diff import diff
+from reconciler.core.comparing.match import match
+from reconciler.core.comparing.merge import create_body, update_body
+from reconciler.core.comparing.observe import observed
+from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
+from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.records import record_of
+from reconciler.core.planning.select import Selection
 from reconciler.errors import ManifestError
 from reconciler.model.address import Address
-from reconciler.model.changes import Create, Delete, Update
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import decode, encode
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Options, Plan
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Create, Delete, Update
+from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 
 LAW = settings(max_examples=effort.count(small=20, full=50))

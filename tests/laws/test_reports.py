@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from laws.test_planning import made
 from laws.worlds import CANARY, World, worlds
 
-from reconciler.core.guard import Consent, guard
-from reconciler.model.changes import Delete
+from reconciler.core.review.guard import Consent, guard
+from reconciler.model.plan.changes import Delete
 from reconciler.model.settings import GuardLimits
 from reconciler.report.formats.markdown import markdown
 from reconciler.report.formats.table import FORMATS
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 LAW = settings(max_examples=effort.count(small=20, full=50))
 

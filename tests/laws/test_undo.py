@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from laws.test_convergence import manifests, strangers
 from world import World
 
-from reconciler.core.normalize import live
+from reconciler.core.comparing.normalize import live
 from reconciler.errors import StalePlan
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import Run
 
 LAW = settings(
     max_examples=effort.count(small=4, full=15), deadline=None, suppress_health_check=[HealthCheck.too_slow]

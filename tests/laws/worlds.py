@@ -13,19 +13,19 @@ from core.build import MARK, MARKED, MOMENT, RULES, STACK, STORE_SALT, TARGET, a
 from hypothesis import strategies as st
 from msgspec import structs
 
-from reconciler.core.crosscheck import Declared, DeclaredEntities, renames, unique
-from reconciler.core.leaving import forgotten_at_once
-from reconciler.core.merge import create_body, update_body
-from reconciler.core.observe import observed
-from reconciler.core.plan import make_plan
-from reconciler.core.records import record_of, refreshed
+from reconciler.core.comparing.merge import create_body, update_body
+from reconciler.core.comparing.observe import observed
+from reconciler.core.declared.crosscheck import Declared, DeclaredEntities, renames, unique
+from reconciler.core.planning.leaving import forgotten_at_once
+from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.records import record_of, refreshed
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, Update
 from reconciler.model.documents import Controls, Document, Place, Scalar
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Options, Plan
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Change, Create, Delete, Update
+from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reconciler.core.resolve import Resolved, resolve
+from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.manifest.load import Loaded, load

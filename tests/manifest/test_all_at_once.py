@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from manifest.project import RULES, Project
 
-from reconciler.core.resolve import resolve
+from reconciler.core.declared.resolve import resolve
 from reconciler.errors import Problem
 
 PEOPLE = 6  # entries that mistakes are put into

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.export import Exported
+from reconciler.core.exporting.export import Exported
 from reconciler.manifest.entries import sections
 from reconciler.manifest.formatted.difference import difference
 from reconciler.manifest.formatted.formatting import _difference, _lost, formatted
@@ -15,7 +15,7 @@ from reconciler.manifest.formatted.order import body_keys
 from reconciler.manifest.written.files import files_of
 from reconciler.manifest.written.rosters import LEAST
 from reconciler.model.address import Address
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.characters import UNFIT
 from reconciler.parsing.tree import read_tree

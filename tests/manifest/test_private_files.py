@@ -13,16 +13,16 @@ from report import cases
 from reconciler import __version__
 from reconciler.cli.files.planfile import write_plan
 from reconciler.cli.settings.reading import read_settings
-from reconciler.core.seal import sealed
+from reconciler.core.review.seal import sealed
 from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.signs import private_kind
 from reconciler.model.address import contact
-from reconciler.model.changes import Create
 from reconciler.model.messaging.messages import Reply, Respondent
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Create
+from reconciler.model.plan.plans import Plan
 from reconciler.pipeline import validate
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
-from reconciler.report.messages import reply_json, report_json
+from reconciler.report.service.messages import reply_json, report_json
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"
 ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{}}}}\n"

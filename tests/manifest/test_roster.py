@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from manifest.project import Project
 
 from reconciler.core.rules import Rules
-from reconciler.core.slug import slug
+from reconciler.core.text.slug import slug
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.sources import ManifestFile
 from reconciler.manifest.template import Template, UnknownColumn, compiled

@@ -13,7 +13,7 @@ from cli.hands import PLAIN
 from manifest.project import RULES, Project
 
 from reconciler.cli.settings.reading import read_settings
-from reconciler.core.resolve import resolve
+from reconciler.core.declared.resolve import resolve
 from reconciler.errors import SettingsError
 from reconciler.parsing import yamltext
 from reconciler.parsing.build import Builder, Stop

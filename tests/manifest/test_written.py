@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.export import Exported
+from reconciler.core.exporting.export import Exported
 from reconciler.manifest.variables import Variables, substitute
 from reconciler.manifest.written import yamltext
 from reconciler.manifest.written.merging import appended

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
 
-from reconciler.cli.callbacks.telling import only_teller
+from reconciler.cli.verbs.service.callbacks.telling import only_teller
 from reconciler.errors import FileError, SettingsError, StoreError
 from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.model.settings import Secret

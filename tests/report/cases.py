@@ -1,10 +1,9 @@
 """Real-looking plans and runs, as the golden files show them. People are invented."""
 
 from reconciler.model.address import contact, device, resource
-from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import FieldResult, Gap, Outcome, Run
-from reconciler.model.plans import (
+from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import (
     Adoption,
     Options,
     Plan,
@@ -15,6 +14,7 @@ from reconciler.model.plans import (
     Verdict,
     Workspace,
 )
+from reconciler.model.run.outcomes import FieldResult, Gap, Outcome, Run
 from reconciler.model.snapshots import Read, Scope
 
 FINGERPRINT = "7f3a91c2e5d84b06a1f3c97b2d4e8f60718293a4b5c6d7e8f90123456789abcd"

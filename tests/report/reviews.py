@@ -7,11 +7,11 @@ from msgspec import structs
 from report import cases
 from report.strategies import plans, runs, verdicts
 
-from reconciler.model.changes import Create, Delete, FieldChange, Update
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import FieldResult, Outcome
-from reconciler.model.plans import Plan, Reason, Skip, Target, Verdict
-from reconciler.report.review import Review
+from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Plan, Reason, Skip, Target, Verdict
+from reconciler.model.run.outcomes import FieldResult, Outcome
+from reconciler.report.plan.review import Review
 
 SAFE = Verdict()
 APPLY = "reconciler apply plan.json"

@@ -6,11 +6,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from reconciler.model.address import Address
-from reconciler.model.changes import Cause, Create, Delete, FieldChange, Update
-from reconciler.model.context import Context
 from reconciler.model.notices import Notice, NoticeKind
-from reconciler.model.outcomes import WORDS, Outcome, Result, Run
-from reconciler.model.plans import (
+from reconciler.model.plan.changes import Cause, Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import (
     Adoption,
     Kept,
     Options,
@@ -23,6 +21,8 @@ from reconciler.model.plans import (
     Verdict,
     Workspace,
 )
+from reconciler.model.run.context import Context
+from reconciler.model.run.outcomes import WORDS, Outcome, Result, Run
 from reconciler.model.snapshots import Read, Scope
 
 # Plans are large to draw, and a busy machine is no finding.

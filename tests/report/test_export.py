@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.model.snapshots import Scope
-from reconciler.report.export import Summary, export_lines
+from reconciler.report.project.export import Summary, export_lines
 
 CONTACTS = Scope("contact", "default")
 

@@ -13,7 +13,7 @@ from report.strategies import calm
 
 from reconciler.report.formats.table import FORMATS
 from reconciler.report.json import drift_json, plan_json, run_json
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 GOLDEN = Path(__file__).parent / "golden_reviews"
 # By format. `text` and `json` have their golden files in golden/, `html` in its own tests.

@@ -10,9 +10,9 @@ from report.strategies import calm, plans, runs, verdicts
 
 from reconciler.errors import Problem
 from reconciler.model.encoding import decode, encode
-from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import WORDS, Run
-from reconciler.model.plans import Plan, Verdict
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.run.outcomes import WORDS, Run
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
 from reconciler.report.values import MASK
 

@@ -12,11 +12,11 @@ from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run, many, revi
 from report.strategies import calm
 
 from reconciler.model.address import contact
-from reconciler.model.changes import Delete
+from reconciler.model.plan.changes import Delete
 from reconciler.report.formats.commonmark import code
 from reconciler.report.formats.markdown import markdown, markdown_max
 from reconciler.report.inert import inert, without_orders
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 BLOCKS = {"heading", "paragraph", "bullet_list", "list_item", "inline"}

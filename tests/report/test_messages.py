@@ -2,7 +2,7 @@
 
 from reconciler.model.messaging.messages import Delivery
 from reconciler.report.lines import plain
-from reconciler.report.messages import delivery_lines
+from reconciler.report.service.messages import delivery_lines
 
 
 def test_deliveries_are_counted_by_what_was_used() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.cli.output import inert_json
+from reconciler.cli.console.output import inert_json
 from reconciler.report.inert import inert, json_without_orders, without_orders
 
 

@@ -20,8 +20,8 @@ from report.test_markdown import assert_inert
 from reconciler.errors import Problem
 from reconciler.model.codes.table import CODES
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Reason, Verdict
+from reconciler.model.plan.plans import Reason, Verdict
+from reconciler.model.run.outcomes import Outcome
 from reconciler.report.formats import checks
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
@@ -31,7 +31,7 @@ from reconciler.report.formats.remarks import RULES, at, remarks
 from reconciler.report.formats.sarif import sarif
 from reconciler.report.formats.table import CHECKS, FORMATS
 from reconciler.report.inert import inert
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 HOSTILE = pytest.mark.parametrize("review", [made(text) for text in ACTING for made in (acting, acting_run)])
 

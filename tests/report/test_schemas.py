@@ -13,11 +13,11 @@ from referencing.jsonschema import DRAFT202012
 from report import cases
 from report.strategies import calm, plans, runs
 
-from reconciler.core.seal import PlanFile, kept, opened, sealed
+from reconciler.core.review.seal import PlanFile, kept, opened, sealed
 from reconciler.manifest.schema.schemas import address, resources
 from reconciler.model.encoding import decode
-from reconciler.model.outcomes import Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import Run
 from reconciler.report.json import run_json
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"

@@ -9,12 +9,12 @@ from report.strategies import calm, creates, deletes, plans, runs, updates, verd
 
 from reconciler.errors import Problem
 from reconciler.model.address import contact, of
-from reconciler.model.changes import Cause, Create, Delete, FieldChange, Update
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import Outcome, Run
-from reconciler.model.plans import Plan, Skip, Verdict
-from reconciler.report.text import Line, drift_lines, plain, plan_lines, problem_lines, run_lines
+from reconciler.model.plan.changes import Cause, Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Plan, Skip, Verdict
+from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.report.plan.text import Line, drift_lines, plain, plan_lines, problem_lines, run_lines
 
 SAFE = Verdict()
 

@@ -9,9 +9,9 @@ import pytest
 from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, origin
 from sandbox.receiving import MOBILE, callback_body, message_body, receiving, sent
 
-from reconciler.cli.commands.sandbox import command
-from reconciler.cli.sandbox_switches import SWITCHES
-from reconciler.cli.verbs.sandbox import configured
+from reconciler.cli.commands.service.sandbox import command
+from reconciler.cli.commands.service.sandbox_switches import SWITCHES
+from reconciler.cli.verbs.service.sandbox import configured
 from reconciler.sandbox.config import RECORDED, Like, SandboxConfig
 from reconciler.sandbox.faults import Rule
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from service.support import ID, Clock, Wire, answer, contact, service
 from waiting import for_ever
 
-from reconciler.core import pace as paces
+from reconciler.core.calls import pace as paces
 from reconciler.errors import StoreError
 from reconciler.service.client import open_client, open_reader
 from reconciler.service.http.limiter import (

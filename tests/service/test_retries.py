@@ -22,7 +22,7 @@ from service.support import CALLS, ID, Clock, Play, Wire, answer, failure, servi
 from service.test_transport import ERRORS, LOST, NEVER_SENT, REDIRECTS, STOP, THROTTLED, good
 from simulation.virtualloop import pause
 
-from reconciler.core.retry import (
+from reconciler.core.calls.retry import (
     A8,
     Failure,
     Meaning,

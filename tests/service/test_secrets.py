@@ -31,7 +31,7 @@ from service.support import (
     with_client,
 )
 
-from reconciler.cli import output
+from reconciler.cli.console import output
 from reconciler.errors import ReconcilerError, ServiceError
 from reconciler.model.settings import Auth, Proxy, Secret, SendKey
 from reconciler.report.inert import inert, without_orders

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from msgspec import structs
 from service.support import ID, Wire, answer, failure, sandbox, service, with_client
 
-from reconciler.core.merge import update_body
+from reconciler.core.comparing.merge import update_body
 from reconciler.errors import Rejected
 from reconciler.model.address import Address
-from reconciler.model.changes import FieldChange, Update
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
-from reconciler.model.kinds import KINDS, Field, Kind
+from reconciler.model.kind.kinds import KINDS, Field, Kind
+from reconciler.model.plan.changes import FieldChange, Update
 from reconciler.sandbox.xml.forms import read_xml, write_xml
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import media

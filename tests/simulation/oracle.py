@@ -18,12 +18,12 @@ from simulation.modelwire import Answer, Asked
 from simulation.network import HOST, Request
 from simulation.virtualloop import Process
 
-from reconciler.core.ticket import read, reserved
+from reconciler.core.runs.ticket import read, reserved
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, Update, action
 from reconciler.model.entities import Entity
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import Desired
 
 sends_max = 3  # of one change within one run

@@ -1,6 +1,7 @@
 """What the simulation declares: few people, devices and files, whose names and fields meet often.
 
-Values only. Built as `core/resolve.py` would build them, without files, which would take longer than a run.
+Values only. Built as `core/declared/resolve.py` would build them, without files, which would take longer than
+a run.
 """
 
 from random import Random

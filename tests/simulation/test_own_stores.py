@@ -17,7 +17,7 @@ from simulation.scenarios import SCENARIOS, live, world
 from simulation.test_concurrency import alone
 from simulation.universe import End, Fate, Universe, lease_s
 
-from reconciler.core.ticket import reserved, spread_s
+from reconciler.core.runs.ticket import reserved, spread_s
 from reconciler.model.snapshots import Desired
 
 CONTESTED = ("creates with devices", "updates", "deletes", "mixed", "adoption")

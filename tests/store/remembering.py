@@ -8,12 +8,12 @@ from core import build
 from sqlalchemy import event, select
 from store.support import JANE, ORIGIN, SAM, Clock
 
-from reconciler.core.guard import Consent
+from reconciler.core.review.guard import Consent
 from reconciler.model.address import Address
-from reconciler.model.context import Context
-from reconciler.model.journal import Intent
-from reconciler.model.outcomes import Outcome, Result, Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.context import Context
+from reconciler.model.run.journal import Intent
+from reconciler.model.run.outcomes import Outcome, Result, Run
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import METADATA
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Table, create_engine, select
 
 from reconciler.model.address import Address, contact
-from reconciler.model.plans import Workspace
+from reconciler.model.plan.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store import sealed
 from reconciler.store.database import Store

@@ -23,11 +23,11 @@ from store.remembering import (
 )
 from store.support import JANE, SAM, WORKSPACES, Clock, record
 
-from reconciler.core.audit import Verification
+from reconciler.core.runs.audit import Verification
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.address import contact
-from reconciler.model.audit import AuditEntry, Head
-from reconciler.model.outcomes import Outcome
+from reconciler.model.run.audit import AuditEntry, Head
+from reconciler.model.run.outcomes import Outcome
 from reconciler.store import audit
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import AUDIT

@@ -24,11 +24,11 @@ from store.remembering import (
 )
 from store.support import JANE, SAM, WORKSPACES, Clock, record
 
-from reconciler.core.recover import recover
+from reconciler.core.runs.recover import recover
 from reconciler.errors import CorruptRecord, LockHeld, StoreError
 from reconciler.model.address import Address, contact
-from reconciler.model.journal import Intent, JournalEntry
-from reconciler.model.outcomes import Result
+from reconciler.model.run.journal import Intent, JournalEntry
+from reconciler.model.run.outcomes import Result
 from reconciler.store.database import Store
 from reconciler.store.journal import net
 from reconciler.store.lock import lease_s

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from store.support import JANE, WORKSPACES, file_of, record, store_at
 
 from reconciler.errors import StoreError
-from reconciler.model.journal import Intent
+from reconciler.model.run.journal import Intent
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch

@@ -17,10 +17,10 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_u
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, Clock, as_somebody_without_rights, store_at
 from waiting import patience_s
 
-from reconciler.core.normalize import mask, slow_mask
+from reconciler.core.comparing.normalize import mask, slow_mask
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.changes import Update
+from reconciler.model.plan.changes import Update
 from reconciler.model.snapshots import UNKNOWN, Recorded, RecordedEntity
 from reconciler.store import journal
 from reconciler.store.database import Store

@@ -13,7 +13,7 @@ from store.support import JANE, SAM, WORKSPACES, record
 
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address, contact, device
-from reconciler.model.plans import Workspace
+from reconciler.model.plan.plans import Workspace
 from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch

@@ -20,13 +20,13 @@ from store.remembering import (
 )
 from store.support import JANE, SAM, WORKSPACES, Clock, record, seal_again
 
-from reconciler.core.fingerprint import fingerprint
-from reconciler.core.guard import Consent
-from reconciler.core.recover import Recovery, Unfinished, recover
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Recovery, Unfinished, recover
 from reconciler.errors import StoreError
 from reconciler.model.encoding import encode
-from reconciler.model.journal import JournalEntry
-from reconciler.model.outcomes import Result
+from reconciler.model.run.journal import JournalEntry
+from reconciler.model.run.outcomes import Result
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import RUNS
 from reconciler.store.recorded import Batch

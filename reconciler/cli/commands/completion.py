@@ -9,7 +9,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
-@runs("verbs.completion:completion")
+@runs("completion:completion")
 def command() -> None:
     """Print the script that completes `reconciler` in bash (4.4 or newer), zsh or fish.
 

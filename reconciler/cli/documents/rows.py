@@ -5,13 +5,13 @@ from typing import Any, get_type_hints
 
 from msgspec import Struct, defstruct
 
-from reconciler.core.ticket import Ticket
+from reconciler.core.runs.ticket import Ticket
 from reconciler.model.address import Address
 from reconciler.model.codes.table import OTHER
 from reconciler.model.documents import Scalar
 from reconciler.model.messaging.messages import Callback, CallbackAuth
-from reconciler.report.codes import code_value
-from reconciler.report.messages import callback_values
+from reconciler.report.project.codes import code_value
+from reconciler.report.service.messages import callback_values
 
 
 def _shown(name: str, about: str, parts: Mapping[str, Any]) -> Any:

@@ -14,18 +14,18 @@ from msgspec import Meta
 from reconciler import errors
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
 from reconciler.cli.documents.table import DOCUMENTS, Printed
-from reconciler.core.listing import Listed, Unread
+from reconciler.core.views.listing import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.codes.errors import CLASSES
 from reconciler.model.codes.table import code_of_error
-from reconciler.model.explanations import Explanation
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import REPORT_VERSION, WORDS
-from reconciler.model.plans import Options, Plan, Reason, Target
-from reconciler.model.running import Running
-from reconciler.report import explain, listing
-from reconciler.report.hints import Lookalike
+from reconciler.model.plan.explanations import Explanation
+from reconciler.model.plan.plans import Options, Plan, Reason, Target
+from reconciler.model.run.outcomes import REPORT_VERSION, WORDS
+from reconciler.model.run.running import Running
 from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
+from reconciler.report.plan import explain, listing
+from reconciler.report.plan.hints import Lookalike
 from reconciler.store.recorded import KindUnknown
 
 Schema = dict[str, Any]

@@ -20,14 +20,12 @@ from reconciler.cli.documents.rows import (
     Untold,
     Variable,
 )
-from reconciler.cli.messages.following import End
-from reconciler.core.drifts import Drift
-from reconciler.core.listing import Listed, Unread
-from reconciler.core.recognizing import Advice
+from reconciler.cli.verbs.service.messages.following import End
+from reconciler.core.exporting.recognizing import Advice
+from reconciler.core.review.drifts import Drift
+from reconciler.core.views.listing import Listed, Unread
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.audit import AuditEntry
-from reconciler.model.explanations import Explanation
 from reconciler.model.findings import CheckResult
 from reconciler.model.messaging.callback_edits import FieldEdit
 from reconciler.model.messaging.messages import (
@@ -41,8 +39,10 @@ from reconciler.model.messaging.messages import (
     StatusCount,
 )
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Target, Workspace
-from reconciler.model.running import Running
+from reconciler.model.plan.explanations import Explanation
+from reconciler.model.plan.plans import Target, Workspace
+from reconciler.model.run.audit import AuditEntry
+from reconciler.model.run.running import Running
 from reconciler.service.messaging.callbacks import CallStatus
 
 Shape = Mapping[str, tuple[Any, str]]  # by key: the type, and what it says

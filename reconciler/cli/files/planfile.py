@@ -1,6 +1,6 @@
 """Plan files: written privately, sealed, encrypted where that is wanted; read with care.
 
-What a plan is stands in model/plans.py, what a seal is in core/seal.py, keys are encryption.py's.
+What a plan is stands in model/plan/plans.py, what a seal is in core/review/seal.py, keys are encryption.py's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ import msgspec
 from reconciler import __version__
 from reconciler.cli.files.encryption import decrypted, encrypted, is_encrypted
 from reconciler.cli.files.whole import read_file, write_private
-from reconciler.core.fingerprint import fingerprint
-from reconciler.core.seal import PlanFile, opened, sealed
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.review.seal import PlanFile, opened, sealed
 from reconciler.errors import InputError, StalePlan
 from reconciler.logbook import steps
 from reconciler.model.encoding import NOT_AN_ADDRESS, decode
-from reconciler.model.plans import PLAN_VERSION, Plan
+from reconciler.model.plan.plans import PLAN_VERSION, Plan
 
 _AGAIN = "make one: reconciler plan -o FILE"
 

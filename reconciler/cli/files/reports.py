@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 
 import click
 
-from reconciler.cli import output
+from reconciler.cli.console import output
+from reconciler.cli.console.streams import hidden
 from reconciler.cli.files.whole import check_place, write_private
-from reconciler.cli.streams import hidden
 from reconciler.errors import FileError
 from reconciler.logbook import steps
 

@@ -23,9 +23,9 @@ from reconciler.cli.settings.variables import variable
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.schema.check import check, is_pattern
-from reconciler.model.kind import Kind
-from reconciler.model.kinds import BUILT_IN, CONTACT
-from reconciler.model.own_kinds import Contradiction, KindRow, contradictions
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import BUILT_IN, CONTACT
+from reconciler.model.kind.own_kinds import Contradiction, KindRow, contradictions
 from reconciler.model.profile import Profile
 from reconciler.model.settings import (
     Auth,

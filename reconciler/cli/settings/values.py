@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.documents import Place
-from reconciler.model.kinds import BUILT_IN
+from reconciler.model.kind.kinds import BUILT_IN
 from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings
 
 # Each setting that is one value or one list, in the order in which `config` shows them, with its default.

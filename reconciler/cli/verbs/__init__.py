@@ -1,1 +1,1 @@
-"""What the commands do: one module for those that share it, imported when one of them is invoked."""
+"""What the commands do: in the folders of cli/commands/, imported when a command is invoked."""

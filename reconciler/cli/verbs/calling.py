@@ -7,13 +7,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from reconciler.cli import output
+from reconciler.cli.console import output
 from reconciler.cli.running import Signals, finish, settings_of
 from reconciler.core.workspaces import meant
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings
 from reconciler.report.lines import Line
-from reconciler.report.messages import report_json
+from reconciler.report.service.messages import report_json
 from reconciler.service.client import Reader, ServiceClient, Timing, open_client, open_reader
 
 T = TypeVar("T")

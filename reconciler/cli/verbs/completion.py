@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from reconciler.cli import output
+from reconciler.cli.console import output
 
 # How click tells a completion from a command: `_RECONCILER_COMPLETE=bash_complete reconciler`.
 _PROGRAM, _VARIABLE = "reconciler", "_RECONCILER_COMPLETE"

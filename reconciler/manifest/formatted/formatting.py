@@ -1,6 +1,6 @@
 """A manifest in its canonical form, or why it stays as it is. The meaning is compared every time.
 
-Pure: bytes in, bytes out. Which files, and writing them, is the command's (cli/verbs/fmt.py).
+Pure: bytes in, bytes out. Which files, and writing them, is the command's (cli/verbs/project/fmt.py).
 """
 
 from collections import Counter

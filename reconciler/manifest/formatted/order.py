@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from reconciler.manifest.entries import Steps, by_plural, kind_at
 from reconciler.manifest.schema.schemas import read_schema
-from reconciler.model.kind import Kind
-from reconciler.model.kinds import children, derived
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import children, derived
 
 Rank = Callable[[str], tuple[int, str]]
 

@@ -1,7 +1,7 @@
 """Whether a tree fits one of the shipped schemas, and every mistake where it does not.
 
 jsonschema-rs decides; `explain.py` is asked only about a tree that was refused, and finds the
-words. No rule about manifests stands here: rules are in the schemas and in `core/resolve.py`.
+words. No rule about manifests stands here: rules are in the schemas and in `core/declared/resolve.py`.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from reconciler.errors import Problem
 from reconciler.manifest.schema.schemas import Extras, address, read_schema, resources
-from reconciler.model.kinds import derived
+from reconciler.model.kind.kinds import derived
 from reconciler.parsing.paths import Subject, plain
 from reconciler.parsing.tree import Tree
 

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from reconciler.core.suggest import did_you_mean, nearest
+from reconciler.core.text.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
 from reconciler.manifest.schema.schemas import address, resources
 from reconciler.parsing.build import shown

@@ -7,8 +7,8 @@ there, and a test holds that the files say what the rows say. Pure: a schema in,
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.model.kind import Field, Kind
-from reconciler.model.kinds import BUILT_IN, KINDS, children
+from reconciler.model.kind.kind import Field, Kind
+from reconciler.model.kind.kinds import BUILT_IN, KINDS, children
 
 Schema = dict[str, Any]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.manifest.schema.parts import with_kinds
-from reconciler.model.kinds import BUILT_IN, KINDS
+from reconciler.model.kind.kinds import BUILT_IN, KINDS
 
 _SUFFIX = ".schema.json"
 OUTPUT = "output/"  # the folder of what commands print

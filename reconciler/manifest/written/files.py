@@ -1,6 +1,6 @@
 """Entries as files: which entry stands in which file, and the text of each.
 
-Belongs here: names and texts. Not here: writing them to a disk (cli/verbs/export.py).
+Belongs here: names and texts. Not here: writing them to a disk (cli/verbs/project/export.py).
 """
 
 import re
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.core.export import Exported
-from reconciler.core.values.content import placeholder
+from reconciler.core.declared.values.content import placeholder
+from reconciler.core.exporting.export import Exported
 from reconciler.manifest.written import rosters, yamltext
 from reconciler.model.address import Address
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Scope
 
 _FILE_MAX = 4 * 1024 * 1024  # characters of a file: a manifest may have 10 MiB, and people add to it

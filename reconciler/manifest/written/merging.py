@@ -1,14 +1,14 @@
 """New entries at the end of a manifest that people have edited: every byte that stands there stays.
 
-Not here: which entries are new (core/export.py), writing to a disk (cli/files/manifests.py).
+Not here: which entries are new (core/exporting/export.py), writing to a disk (cli/files/manifests.py).
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from reconciler.core.export import Exported
+from reconciler.core.exporting.export import Exported
 from reconciler.manifest.written.files import groups, section
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.tree import BYTES_MAX, Tree, read_tree
 

@@ -1,7 +1,7 @@
 """Many entries of one kind as a roster: a CSV file, and the manifest that says what its columns mean.
 
 An empty cell is a field that is absent, which is what an export means by it. Whatever a roster cannot say
-truthfully stays in YAML. Not here: which entries are exported (core/export.py).
+truthfully stays in YAML. Not here: which entries are exported (core/exporting/export.py).
 """
 
 import csv
@@ -9,11 +9,11 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.core.export import Exported
-from reconciler.core.slug import slug
+from reconciler.core.exporting.export import Exported
+from reconciler.core.text.slug import slug
 from reconciler.manifest.written import yamltext
 from reconciler.model.documents import Scalar
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Scope
 
 LEAST = 201  # entries: below, a file that people read is better than a table

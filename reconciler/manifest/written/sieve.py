@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from reconciler.core.composed import normalized
-from reconciler.core.export import Exported, Left
-from reconciler.core.resolve import resolve
+from reconciler.core.declared.resolve import resolve
+from reconciler.core.exporting.export import Exported, Left
 from reconciler.core.rules import Rules
+from reconciler.core.text.composed import normalized
 from reconciler.errors import Problem
 from reconciler.manifest.entries import Steps, entry_subject, kind_at, sections
 from reconciler.manifest.flatten import Flattener
@@ -26,7 +26,7 @@ from reconciler.manifest.written.files import content_data, head, parts, section
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Content, Manifest
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.characters import UNFIT
 from reconciler.parsing.tree import Tree, read_tree

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Union
 
 from reconciler.model.documents import Scalar
-from reconciler.model.kind import Kind
+from reconciler.model.kind.kind import Kind
 
 Node = Union[str, bool, list[str], "Mapping[str, Node]"]
 

@@ -1,7 +1,7 @@
 """Countries as people write them: data. Two-letter codes of ISO 3166-1, and the names in English.
 
 A few names stand beside the first one where people use several. Nothing but the table belongs here; what a
-country decides is in core/values.
+country decides is in core/declared/values.
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ from reconciler.report.formats.remarks import Remark, remarks_of_check
 from reconciler.report.inert import json_without_orders, without_orders
 from reconciler.report.json import problems_json
 from reconciler.report.lines import count, notice_lines, plain
-from reconciler.report.text import problem_lines
+from reconciler.report.plan.text import problem_lines
 
 
 class Validated(Struct, frozen=True):

@@ -10,7 +10,7 @@ from itertools import groupby
 from reconciler.report.formats.remarks import Level, Remark, remarks
 from reconciler.report.inert import inert, without_orders
 from reconciler.report.lines import count
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 # GitHub shows ten errors, ten warnings and ten notices of a step, and drops the others in silence.
 _annotations_max = 10

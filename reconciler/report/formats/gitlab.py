@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from reconciler.report.formats.remarks import Level, Remark
 from reconciler.report.inert import inert, json_without_orders
 from reconciler.report.json import json_text
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 _ACTIONS = ("create", "update", "delete")  # in this order: old versions compare the list of keys
 

@@ -2,7 +2,7 @@
 
 from reconciler.report.inert import json_without_orders
 from reconciler.report.json import drift_json, plan_json, run_json
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 
 def json(review: Review) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.changes import action
+from reconciler.model.plan.changes import action
 from reconciler.report.formats.remarks import OF_CHANGES, Remark, remarks
 from reconciler.report.inert import inert, without_orders
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 

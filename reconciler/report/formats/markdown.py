@@ -6,11 +6,11 @@ cut, is said in commonmark.py.
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.core.drifts import Drift, drifts
-from reconciler.model.changes import Create, Delete, FieldChange, Update
+from reconciler.core.review.drifts import Drift, drifts
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import FieldResult, Outcome, Run
-from reconciler.model.plans import Skip
+from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Skip
+from reconciler.model.run.outcomes import FieldResult, Outcome, Run
 from reconciler.report.formats.commonmark import Section, code, fitted, names, prose, rows, some, text_max
 from reconciler.report.formats.said import (
     TROUBLE,
@@ -20,8 +20,8 @@ from reconciler.report.formats.said import (
     notice_said,
     skip_said,
 )
-from reconciler.report.review import Review
-from reconciler.report.text import bookkeeping, origin
+from reconciler.report.plan.review import Review
+from reconciler.report.plan.text import bookkeeping, origin
 from reconciler.report.values import pair, short_fingerprint, shown
 
 markdown_max = 60_000  # characters; GitHub takes 65,536 in a comment, and a template adds some

@@ -10,16 +10,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core import stale
-from reconciler.core.drifts import drifts
+from reconciler.core.review import stale
+from reconciler.core.review.drifts import drifts
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.changes import Delete
 from reconciler.model.codes.table import code_of_problem
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import Result, Run
-from reconciler.model.plans import Plan
+from reconciler.model.plan.changes import Delete
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import Result, Run
 from reconciler.report.formats.said import (
     drift_said,
     is_revived,
@@ -27,7 +27,7 @@ from reconciler.report.formats.said import (
     skip_said,
     with_below,
 )
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 Level = Literal["error", "warning", "note"]
 

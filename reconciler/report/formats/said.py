@@ -7,14 +7,14 @@ unless values are wanted. Not here: how a format escapes what it shows.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from reconciler.core.drifts import Drift, drifts
-from reconciler.model.changes import Change, Create, Delete, Update
-from reconciler.model.kinds import KINDS, children
+from reconciler.core.review.drifts import Drift, drifts
+from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import Outcome, Result, Run
-from reconciler.model.plans import Plan, Skip, SkipReason
+from reconciler.model.plan.changes import Change, Create, Delete, Update
+from reconciler.model.plan.plans import Plan, Skip, SkipReason
+from reconciler.model.run.outcomes import Outcome, Result, Run
 from reconciler.report.lines import count
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 # What is said of these quotes a value: the mark of another owner, or what a manifest declares.
 _MARKED: Mapping[SkipReason, str] = {"foreign mark": "carries the mark of another owner; left alone."}

@@ -15,7 +15,7 @@ from reconciler.report.formats.junit import junit
 from reconciler.report.formats.markdown import markdown
 from reconciler.report.formats.sarif import sarif
 from reconciler.report.formats.text import text
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 FORMATS: Mapping[str, Callable[[Review], str]] = {
     "markdown": markdown,

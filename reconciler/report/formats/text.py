@@ -2,8 +2,8 @@
 
 from reconciler.report.inert import without_orders
 from reconciler.report.lines import BLANK
-from reconciler.report.review import Review
-from reconciler.report.text import drift_lines, plain, plan_lines, run_lines
+from reconciler.report.plan.review import Review
+from reconciler.report.plan.text import drift_lines, plain, plan_lines, run_lines
 
 
 def text(review: Review) -> str:

@@ -10,7 +10,7 @@ An answer from a cache is no evidence: it may say "absent" about somebody who wa
 import re
 from collections.abc import Mapping
 
-from reconciler.core.retry import http_date
+from reconciler.core.calls.retry import http_date
 
 # RFC 9111, 5.2.1.4 and 5.4: `no-cache` for every cache, `Pragma` for those that know HTTP/1.0 alone.
 ASIDE = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))

@@ -1,6 +1,7 @@
 """The service's clock, as far as it shows it: the Date of its last answer.
 
-Belongs here: noting that header on its way. Not here: what a difference means (cli/doctor/outside.py).
+Belongs here: noting that header on its way. Not here: what a difference means
+(cli/verbs/project/doctor/outside.py).
 """
 
 from datetime import UTC, datetime

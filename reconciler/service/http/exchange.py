@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 import httpx2
 
-from reconciler.core.retry import Failure
+from reconciler.core.calls.retry import Failure
 from reconciler.model.settings import Proxy
 from reconciler.service.answers import Answer, Broken
 from reconciler.service.http.way import NEVER_SENT, Unconnected, Way

@@ -1,8 +1,8 @@
 """How many requests at once, and how many in a second.
 
 Belongs here: waiting for a place and for a turn, and the pace that a process keeps by itself. Not here: the
-arithmetic of a pace (core/pace.py), a pace that several processes share (store/pace.py), why a request is
-repeated (core/retry.py).
+arithmetic of a pace (core/calls/pace.py), a pace that several processes share (store/pace.py), why a request
+is repeated (core/calls/retry.py).
 
     request ──▶ place (so many at once) ──▶ turn (so many a second) ──▶ begins
                                               ▲ asked of a Pace, several at a time where that takes time
@@ -16,7 +16,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from reconciler.core import pace as paces
+from reconciler.core.calls import pace as paces
 from reconciler.errors import StoreError
 from reconciler.logbook import steps
 from reconciler.service.http.pairs import LookAgain, Pair

@@ -1,7 +1,8 @@
 """What an answer that is no success means: the table (status, error code) -> failure and error class.
 
 Belongs here: the table, the sentence of each error, the service's own words made safe to show.
-Not here: whether the call is repeated (core/retry.py), reading good answers (media.py, service/paging.py).
+Not here: whether the call is repeated (core/calls/retry.py), reading good answers (media.py,
+service/paging.py).
 
 First row that fits wins. `sources`: spec N = the specification's section, facts N = docs/service.md.
 """
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
 
-from reconciler.core.retry import Failure, retry_after_s
+from reconciler.core.calls.retry import Failure, retry_after_s
 from reconciler.errors import (
     Cached,
     InDoubt,

@@ -2,7 +2,7 @@
 
 Belongs here: which facts those are. They go to a logger of their own, so no caller passes anything along, and
 whoever collects all loggers (tests/hostile/test_canaries.py) sees that they hold no secret and no person. Not
-here: who listens (cli/logs.py).
+here: who listens (cli/console/logs.py).
 """
 
 import logging

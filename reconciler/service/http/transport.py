@@ -2,7 +2,7 @@
 
 Belongs here: what is common to every call. Not here: which calls there are (service/entities.py,
 messaging/messages.py), the request of a call (requests.py), the meaning of failures (refusals.py,
-core/retry.py), bytes (exchange.py).
+core/calls/retry.py), bytes (exchange.py).
 
     Call ─▶ limiter ─▶ URL, credentials ─▶ exchange ─▶ 2xx ─▶ read ─▶ value
                ▲                               │ broken, refused, of unknown shape
@@ -23,7 +23,7 @@ from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 from reconciler.aside import aside, beside_bytes
-from reconciler.core import retry
+from reconciler.core.calls import retry
 from reconciler.errors import Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.logbook import steps
 from reconciler.model.profile import ProfileLimits

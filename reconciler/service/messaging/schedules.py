@@ -8,7 +8,7 @@ the zone of the user who sends.
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from reconciler.core.suggest import did_you_mean
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import InputError
 from reconciler.model.geography import zones
 from reconciler.model.messaging.messages import Repeat, Schedule

@@ -24,7 +24,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-from reconciler.core.normalize import instant
+from reconciler.core.comparing.normalize import instant
 from reconciler.service.answers import BadBody
 from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
 from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, LINK, Form, ListForm, Shape, form_for

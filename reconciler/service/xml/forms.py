@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from reconciler.model.kind import Field, FieldType, Kind
-from reconciler.model.kinds import KINDS, children, derived
+from reconciler.model.kind.kind import Field, FieldType, Kind
+from reconciler.model.kind.kinds import KINDS, children, derived
 
 API = "http://schemas.api.whispir.com"  # the roots of entities, of errors and of callbacks
 DAP = f"{API}/dap"  # links, lists and what is in them

@@ -28,10 +28,10 @@ from sqlalchemy import (
     text,
 )
 
-from reconciler.core.normalize import SECRET
-from reconciler.core.stretch import stretched
-from reconciler.core.taken import same
-from reconciler.model.kinds import KINDS
+from reconciler.core.comparing.normalize import SECRET
+from reconciler.core.comparing.taken import same
+from reconciler.core.hashing.stretch import stretched
+from reconciler.model.kind.kinds import KINDS
 from reconciler.store import sealed
 from reconciler.store.engines import schema
 from reconciler.store.owner import Owner

@@ -4,9 +4,9 @@ from msgspec import structs
 from report.cases import EMPTY, JANE, LONG, MIXED, OLD_HAND, PARTIAL, REFUSED, WIDE
 
 from reconciler.model.address import contact, device
-from reconciler.model.changes import Cause, Change, Create, Delete, FieldChange, Update
-from reconciler.model.plans import Plan, Verdict
-from reconciler.report.review import Review
+from reconciler.model.plan.changes import Cause, Change, Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.report.plan.review import Review
 
 _CAUSES: tuple[Cause, ...] = ("declared", "drifted", "both")
 _NOTE = "Hands over in writing at six, answers every call within ten minutes, and "

@@ -20,13 +20,13 @@ from report.strategies import calm
 
 from reconciler.errors import ManifestError, Problem
 from reconciler.model.address import contact, device
-from reconciler.model.changes import Create, Delete, FieldChange, Update
-from reconciler.model.plans import Verdict
+from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Verdict
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.html import html, html_of_checks
 from reconciler.report.formats.html.difference import difference, piece_max
 from reconciler.report.inert import inert
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 # Every element that a report may have, and every attribute. None of them names an address or acts by itself.
 ELEMENTS = {

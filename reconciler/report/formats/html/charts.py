@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from reconciler.core.drifts import Drift
+from reconciler.core.review.drifts import Drift
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Update, action
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Change, Update, action
 from reconciler.report.formats.html.markup import Html, text
 
 rows_max = 8  # of a chart; what is beyond them is counted together

@@ -9,23 +9,23 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from reconciler.core.drifts import Drift
-from reconciler.core.lookalikes import lookalikes
-from reconciler.core.whom import Whom, nobody
+from reconciler.core.review.drifts import Drift
+from reconciler.core.review.lookalikes import lookalikes
+from reconciler.core.review.whom import Whom, nobody
 from reconciler.model.address import Address
-from reconciler.model.changes import Change, Create, Delete, FieldChange, Update, action
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kinds import KINDS
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import FieldResult, Outcome, Result
-from reconciler.model.plans import Plan, Skip
+from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update, action
+from reconciler.model.plan.plans import Plan, Skip
+from reconciler.model.run.outcomes import FieldResult, Outcome, Result
 from reconciler.report.formats.html import markup
 from reconciler.report.formats.html.difference import difference, piece_max
 from reconciler.report.formats.html.markup import NOTHING, Html, joined, text
 from reconciler.report.formats.said import below, drift_said, notice_said, skip_said
-from reconciler.report.hints import rename_hint
 from reconciler.report.lines import count
-from reconciler.report.text import origin
+from reconciler.report.plan.hints import rename_hint
+from reconciler.report.plan.text import origin
 from reconciler.report.values import Shown, pair, shown
 
 _CAUSES = {"gone": "gone from the service"}

@@ -6,11 +6,11 @@ Belongs here: the order of everything. Not here: the file around it (frame.py), 
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.core.drifts import drifts
-from reconciler.model.changes import Change, Create, Delete, Update
+from reconciler.core.review.drifts import drifts
 from reconciler.model.notices import Notice
-from reconciler.model.outcomes import Outcome
-from reconciler.model.plans import Plan, Verdict
+from reconciler.model.plan.changes import Change, Create, Delete, Update
+from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.run.outcomes import Outcome
 from reconciler.report.formats.html import entries
 from reconciler.report.formats.html.charts import Counted, charts, of_changes, of_drifts
 from reconciler.report.formats.html.controls import FilterChoice, controls
@@ -18,8 +18,8 @@ from reconciler.report.formats.html.frame import EntryList, enumerated, framed, 
 from reconciler.report.formats.html.markup import LINE, NOTHING, Html, code, joined, text
 from reconciler.report.formats.html.runs import moment, overview
 from reconciler.report.formats.html.sentences import WORST_FIRST, headline, sentences
-from reconciler.report.review import Review
-from reconciler.report.text import bookkeeping
+from reconciler.report.plan.review import Review
+from reconciler.report.plan.text import bookkeeping
 from reconciler.report.values import short_fingerprint
 
 

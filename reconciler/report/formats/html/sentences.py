@@ -9,14 +9,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.drifts import drifts
-from reconciler.model.changes import Change, Create, Delete, Update, action
-from reconciler.model.kinds import KINDS
-from reconciler.model.outcomes import Result, Run
-from reconciler.model.plans import Plan
+from reconciler.core.review.drifts import drifts
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.outcomes import Result, Run
 from reconciler.report.formats.said import below, by_kind, is_revived
 from reconciler.report.lines import count
-from reconciler.report.review import Review
+from reconciler.report.plan.review import Review
 
 Tone = Literal["delete", "warn", ""]
 

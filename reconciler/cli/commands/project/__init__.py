@@ -1,0 +1,1 @@
+"""Commands around the files of a project: begin, export, check, format, show settings."""

@@ -1,0 +1,1 @@
+"""Commands that ask the service for more than plans, and the service in a box."""

@@ -1,0 +1,1 @@
+"""The screen: what is printed, how, and what becomes of errors, progress and logs."""

@@ -1,0 +1,134 @@
+"""What -v, -vv and --log-file show: the steps of a command, and each call to the service.
+
+Belongs here: who listens to the loggers of logbook.py, and how it is written. Not here: what is told, which
+is decided where it happens: no secret, and of a person the address at most. Imported where one of the options
+is given. A log never ends a command: when it cannot be written, that is said once.
+"""
+
+import json
+import logging
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from reconciler import logbook
+from reconciler.cli.console import output, streams
+from reconciler.errors import FileError
+from reconciler.service.http.told import TriedCall
+
+_mode = 0o600
+
+_added: list[tuple[logging.Logger, logging.Handler]] = []
+
+
+class Listener(logging.Handler):
+    """Writes what is told, until that fails: then says so once, and nothing more."""
+
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        form: Callable[[logging.LogRecord], str],
+        handle: int | None = None,
+    ) -> None:
+        super().__init__()
+        self._handle = handle
+        self._write = write
+        self._form = form
+        self._broken = False
+
+    def close(self) -> None:
+        """Close the file, where it is one."""
+        super().close()
+        if self._handle is not None:
+            os.close(self._handle)
+        self._handle = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line at once; another thread or a signal may end the process after any of them."""
+        if self._broken:
+            return
+        try:
+            self._write(self._form(record))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with a log, the command goes on
+            self._broken = True
+            why = (
+                os.strerror(error.errno).lower()
+                if isinstance(error, OSError) and error.errno
+                else "a mistake"
+            )
+            with suppress(Exception):
+                output.note(f"the log is not written any more ({why}); the command goes on.")
+
+
+def to_stderr(verbosity: int) -> None:
+    """Show steps on stderr, and with 2 or more each call as well."""
+    if verbosity:
+        streams.tell_on_stderr(wanted=True)
+        _listen(Listener(output.note, _as_line), calls=verbosity > 1)
+
+
+def to_file(path: str) -> None:
+    """Append steps and calls to a file that only this user can read, a JSON line each. Raises FileError."""
+    handle = _opened(path)
+
+    def write(text: str) -> None:
+        left = (streams.hidden(output.inert_json(text))).encode()
+        while left:
+            left = left[os.write(handle, left) :]
+
+    _listen(Listener(write, _as_json, handle), calls=True)
+
+
+def end() -> None:
+    """Stop listening; the next command of this process has options of its own."""
+    while _added:
+        logger, handler = _added.pop()
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+        if not any(handler is other for _, other in _added):
+            handler.close()
+
+
+def _listen(handler: logging.Handler, *, calls: bool) -> None:
+    for logger in (logbook.steps, logbook.calls) if calls else (logbook.steps,):
+        logger.addHandler(handler)
+        logger.setLevel(logging.DEBUG)
+        _added.append((logger, handler))
+
+
+def _as_line(record: logging.LogRecord) -> str:
+    return record.getMessage()
+
+
+def _as_json(record: logging.LogRecord) -> str:
+    at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    about: dict[str, Any] = {"at": at}
+    told = record.args[0] if isinstance(record.args, tuple) and record.args else None
+    if isinstance(told, TriedCall):
+        return json.dumps({**about, "call": structs.asdict(told)})
+    return json.dumps({**about, "step": record.getMessage()})
+
+
+def _opened(path: str) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
+    try:
+        handle = os.open(path, flags, _mode)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise FileError(
+                f"{path}: the log cannot be written: it is not a regular file.", next="name a file"
+            )
+        if stat.S_IMODE(os.fstat(handle).st_mode) != _mode:
+            Path(path).chmod(_mode)  # it stood there before, and others could read it
+    except (OSError, ValueError) as error:
+        why = (getattr(error, "strerror", "") or "it is no path").lower()
+        raise FileError(f"{path}: the log cannot be written: {why}.", next="name another file") from error
+    return handle

@@ -1,0 +1,115 @@
+"""Unexpected exceptions: bugs of this program, reported like every other error.
+
+Belongs here: the text of such an error, and the hooks by which Python and the libraries would print a
+traceback of their own. Not here: printing (output.py), and errors that a user can meet (errors.py).
+
+The error shows the kind of the exception and the places in the code: modules, lines, functions. It shows
+no text of the exception, no value and no path: they may hold live data, a secret, or an order to the runner
+of a CI service. Only the system's words for an error of its own are quoted, without its path.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+
+from reconciler.errors import ProgramError
+
+TYPE_CHECKING = False  # importing it from `typing` would take 4 ms
+if TYPE_CHECKING:
+    import logging
+
+_frames_max = 12  # of one exception, the innermost: a recursion has a thousand
+_causes_max = 4  # exceptions behind the one that came up
+
+_NEXT = (
+    "report it with these lines, they hold no values; if the command was writing, "
+    "`reconciler resume` settles what it began"
+)
+
+
+def described(error: BaseException) -> ProgramError:
+    """Return the error that is shown for `error`: its kind and where it came up, none of its text."""
+    frames = _frames(error)
+    place = next((frame for frame in frames if frame.startswith("reconciler.")), "".join(frames[:1]))
+    sentence = f"a mistake in reconciler, not in your files: {_kind(error)}"
+    places = [*frames]
+    for cause in _causes(error):
+        places += [f"{_kind(cause)}, behind it:", *_frames(cause)]
+    return ProgramError(f"{sentence} at {place or 'an unknown place'}.", next=_NEXT, places=tuple(places))
+
+
+def last_words(error: BaseException) -> bytes:
+    """Return what is written where even the error cannot be printed as usual."""
+    shown = described(error)
+    return "\n".join([str(shown), *(f"  {place}" for place in shown.places), f"  next: {_NEXT}\n"]).encode()
+
+
+def install_hooks() -> None:
+    """Let exceptions of threads, and those that cannot be raised, be told as ours. For entry.py."""
+    sys.unraisablehook = lambda found: _tell(found.exc_value)
+    threading.excepthook = lambda found: _tell(found.exc_value)
+
+
+def capture_logs() -> None:
+    """Let what libraries log as a warning or worse pass our output, with their tracebacks told as ours.
+
+    The event loop logs exceptions of tasks that nobody waits for, the web server those of its handlers.
+    Without a handler of their own they end in `lastResort`, which would print them raw.
+    """
+    import logging  # noqa: PLC0415 - `--version` does without
+
+    class Ours(logging.Handler):
+        def emit(self, record: "logging.LogRecord") -> None:
+            mistake = record.exc_info[1] if record.exc_info else None
+            _tell(mistake, f"{record.name}: {record.getMessage()}")
+
+    logging.lastResort = Ours(logging.WARNING)
+
+
+def _tell(error: BaseException | None, otherwise: str = "") -> None:
+    """Print an exception as ours, or where there is none what was logged instead."""
+    from reconciler.cli.console import output  # noqa: PLC0415 - only a mistake pays for it
+
+    if error is None:
+        if otherwise:
+            output.note(otherwise)
+    elif not isinstance(error, SystemExit):
+        output.failure(described(error), as_json=False)
+
+
+def _kind(error: BaseException) -> str:
+    """The name of its class, and the system's own words where it is an error of the system."""
+    name = type(error).__name__
+    if isinstance(error, OSError) and error.errno:
+        return f"{name} ({os.strerror(error.errno).lower()})"
+    if isinstance(error, ImportError) and error.name:
+        return f"{name} ({error.name})"
+    return name
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """What is behind it: the first of a group, the cause, or what was being handled."""
+    for _ in range(_causes_max):
+        if isinstance(error, BaseExceptionGroup):
+            behind: BaseException | None = error.exceptions[0]
+        else:
+            behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if behind is None:
+            return
+        yield behind
+        error = behind
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Where it came up: `module:line function`, the innermost first."""
+    found: list[str] = []
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        module = trace.tb_frame.f_globals.get("__name__", "?")
+        found.append(f"{module}:{trace.tb_lineno} {code.co_name}")
+        del found[:-_frames_max]
+        trace = trace.tb_next
+    return found[::-1]

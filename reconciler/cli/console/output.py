@@ -1,0 +1,246 @@
+"""The only module that prints. Data goes to stdout, everything else to stderr.
+
+Belongs here: streams and the one question. Not here: what is said (report/ renders, the commands decide),
+how an error looks (failures.py), what only a terminal gets (terminal.py); both are imported where they are
+needed, for start-up is a promise (docs/performance.md). Text may hold live data, so everything passes
+`report.inert`, and nothing is ever read as markup, nor as an order by the runner of a CI service.
+"""
+
+import os
+import re
+import select
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, TextIO
+
+from reconciler.cli import signals
+from reconciler.cli.console.streams import Bars, LiveLines, hidden, is_terminal, told_on_stderr, wants_colour
+from reconciler.errors import (
+    FileError,
+    ReconcilerError,
+)
+from reconciler.report.inert import inert, is_hidden, json_without_orders, without_orders
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from reconciler.report.lines import Line
+
+_columns_min = 40  # a terminal that says less is none to read on
+
+_unread: set[TextIO] = set()  # streams whose reader has gone: what is written there leads nowhere
+
+
+def data(text: str) -> None:
+    """Print what the command was asked for on stdout."""
+    _send(sys.stdout, _inert_lines(text))
+
+
+def lines(rendered: "Sequence[Line]") -> bool:
+    """Print rendered lines on stdout, in colour where colour is wanted; false where its reader has gone."""
+    return _send_lines(sys.stdout, rendered)
+
+
+def json(text: str) -> bool:
+    """Print JSON text on stdout: never coloured, still JSON, and inert on a terminal all the same.
+
+    False where its reader has gone.
+    """
+    return _send(sys.stdout, inert_json(text))
+
+
+def inert_json(text: str) -> str:
+    """Return JSON text as it is printed: still JSON, inert on a terminal, and no order to a CI runner."""
+    return json_without_orders(re.sub("[^\n -~]", _json_escape, text)).rstrip("\n") + "\n"
+
+
+def document(text: str) -> None:
+    """Print a file of ours on stdout as it is, so that it can be redirected into one."""
+    _send(sys.stdout, text.rstrip("\n") + "\n")
+
+
+def note(text: str) -> None:
+    """Print what accompanies the data on stderr."""
+    _send(sys.stderr, _inert_lines(text))
+
+
+def note_lines(rendered: "Sequence[Line]") -> None:
+    """Print rendered lines that accompany the data on stderr."""
+    _send_lines(sys.stderr, rendered)
+
+
+class OutputLost(FileError):
+    """Stdout cannot be written: what there is to say can only be said on stderr."""
+
+
+def failure(error: ReconcilerError, *, as_json: bool) -> None:
+    """Print an error: every problem with its place, the sentence, its reasons and the way on."""
+    from reconciler.cli.console import failures  # noqa: PLC0415 - only an error pays for it
+
+    if as_json and not isinstance(error, OutputLost):
+        try:
+            json(failures.error_json(error))
+        except OutputLost:
+            pass  # stderr says it instead, and the exit code stays that of the error
+        else:
+            return
+    with suppress(OutputLost):  # there is no output left
+        columns = _columns(sys.stderr) if sys.stderr is not None else 0
+        _send_lines(sys.stderr, failures.error_lines(error, columns=columns))
+
+
+def usage(sentence: str, hint: str, *, as_json: bool) -> None:
+    """Print a mistake in the command line itself."""
+    from reconciler.cli.console import failures  # noqa: PLC0415 - only an error pays for it
+
+    with suppress(OutputLost):
+        if as_json:
+            json(failures.usage_json(sentence, hint))
+        else:
+            note(f"{sentence}\n  next: {hint}")
+
+
+def can_ask() -> bool:
+    """Whether a question would reach a person and an answer could come back: never where `CI` is set."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+def confirm(question: str) -> bool:
+    """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
+    with _interruptible() as pipe:
+        _send(sys.stderr, without_orders(inert(question)) + " [yes/no] ")
+        # A signal that comes right before a read, or to another thread, does not end the read. The octet that
+        # it leaves in the pipe is there whenever it came.
+        if sys.platform != "win32" and pipe in select.select([sys.stdin, pipe], [], [])[0]:
+            raise KeyboardInterrupt
+        return sys.stdin.readline().strip().lower() == "yes"
+
+
+@contextmanager
+def _interruptible() -> Iterator[int]:
+    """Let signals end a wait for a person: an event loop's own handlers run only when it runs.
+
+    What is yielded can be read from as soon as there was a signal.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
+    readable, filled = os.pipe()
+    os.set_blocking(filled, False)
+    heard_by = signal.set_wakeup_fd(filled, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield readable
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(heard_by, warn_on_full_buffer=False)
+        os.close(readable)
+        os.close(filled)
+
+
+@contextmanager
+def progress() -> Iterator[Bars]:
+    """Yield bars that are gone at the end, whatever happens. Where no terminal is, a line comes at times."""
+    terminal = is_terminal(sys.stderr)
+    # Bars and the lines of -v would be drawn over each other.
+    bars = _terminal().TerminalBars() if terminal and not told_on_stderr() else Bars()
+    watching = import_module("reconciler.cli.console.progress").watching
+    with watching(bars, None if terminal else note) as watch:
+        try:
+            yield watch
+        finally:
+            bars.clear()
+
+
+@contextmanager
+def live() -> Iterator[LiveLines]:
+    """Yield a place for lines that are gone at the end, whatever happens."""
+    place = _terminal().TerminalLines() if is_terminal(sys.stderr) else LiveLines()
+    try:
+        yield place
+    finally:
+        place.clear()
+
+
+def _terminal() -> "ModuleType":
+    from reconciler.cli.console import terminal  # noqa: PLC0415 - 60 ms, only where colour or bars are shown
+
+    return terminal
+
+
+def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> bool:
+    return stream is not None and _send(stream, _as_text(stream, rendered, _columns(stream)))
+
+
+def _columns(stream: TextIO) -> int:
+    """Return how wide a terminal is; 0 for a file or a pipe, whose lines are not broken."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):  # no descriptor, or a terminal that does not say how wide it is
+        return 0
+
+
+def for_stdout(rendered: "Sequence[Line]") -> str:
+    """Return rendered lines as they are printed on stdout, but for the width of a terminal."""
+    return _as_text(sys.stdout, rendered, 0)
+
+
+def _as_text(stream: TextIO, rendered: "Sequence[Line]", columns: int) -> str:
+    from reconciler.report import lines as layout  # noqa: PLC0415 - with the lines it is there already
+
+    if columns >= _columns_min:
+        rendered = layout.wrapped(rendered, columns)
+    coloured = wants_colour(stream, os.environ)
+    return without_orders(_terminal().coloured(stream, rendered) if coloured else layout.plain(rendered))
+
+
+def _inert_lines(text: str) -> str:
+    return without_orders("".join(f"{inert(line)}\n" for line in text.rstrip("\n").split("\n")))
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    """JSON knows only escapes of 16 bits: a character beyond them takes two."""
+    if not is_hidden(match[0]):
+        return match[0]
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _send(stream: TextIO | None, text: str) -> bool:
+    """Write and flush. A reader who left is no error, but false: the command's own result stands."""
+    if stream is None:
+        return False
+    if stream is sys.stdout:
+        signals.shown()
+    try:
+        stream.write(_encodable(stream, hidden(text)))
+        stream.flush()
+    except BrokenPipeError:
+        silence(stream)
+        _unread.add(stream)
+    except OSError as error:
+        silence(stream)
+        raise OutputLost(
+            f"standard output cannot be written: {(error.strerror or 'it is broken').lower()}.",
+            next="make room, or write to another place",
+        ) from error
+    return stream not in _unread
+
+
+def _encodable(stream: TextIO, text: str) -> str:
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def silence(stream: TextIO | None) -> None:
+    """Send what is still buffered nowhere, so that the interpreter's last flush does not complain."""
+    if stream is None:
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except OSError:  # a stream without a descriptor has nothing left to flush
+        return

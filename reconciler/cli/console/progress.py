@@ -1,0 +1,104 @@
+"""Progress, counted by listening: calls and rows are told where they happen, nobody passes them along.
+
+On a terminal bars show it. Elsewhere a line comes on stderr every 30 seconds, so that whoever waits for a CI
+job sees that it lives; a command that takes less says nothing. Not here: the words (report/progress.py).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from reconciler import logbook
+from reconciler.cli.console.streams import Bars
+from reconciler.live.told import Reached
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.snapshots import Scope
+from reconciler.report.progress import ProgressLine, progress_more, progress_text
+
+every_s = 30.0  # between two lines where no terminal is
+_refresh_s = 0.2  # between two looks of a bar; a faster one only flickers
+_TOLD = (logbook.calls, logbook.reading)
+
+
+class Watch(logging.Handler, Bars):
+    """Counts what is told, and hands it on to the bars of a terminal, if there are any."""
+
+    def __init__(self, bars: Bars, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._bars = bars
+        self._clock = clock
+        self._what = ""
+        self._done = 0
+        self._total: int | None = None
+        self._calls = 0
+        self._reached: dict[Scope, Reached] = {}
+        self._began = self._drawn = clock()
+
+    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:  # noqa: ARG002 - the signature of bars
+        """Note how far it is; counting begins anew with something new."""
+        if what != self._what:
+            self._what, self._calls, self._reached, self._began = what, 0, {}, self._clock()
+        self._done, self._total = done, total
+        self._draw()
+
+    def clear(self) -> None:
+        """Take the bars away."""
+        self._bars.clear()
+        self._what = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count one call, or note how far a list is read."""
+        told = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        if isinstance(told, Reached):
+            self._reached[told.scope] = told
+        else:
+            self._calls += 1
+        if self._what and self._clock() - self._drawn >= _refresh_s:
+            self._draw()
+
+    def now(self) -> ProgressLine | None:
+        """Return how far it is; None where nothing is under way."""
+        if not self._what:
+            return None
+        done, total, things = self._done, self._total, ""
+        if self._reached and total is None:
+            lists = self._reached.values()
+            done = sum(one.rows for one in lists)
+            total = None if any(one.total is None for one in lists) else sum(one.total or 0 for one in lists)
+            kinds = sorted({KINDS[one.scope.kind].plural for one in lists})
+            things = " and ".join(kinds) if len(kinds) < 3 else "entities"  # noqa: PLR2004 - a line is short
+        return ProgressLine(self._what, done, total, things, self._calls, self._clock() - self._began)
+
+    def _draw(self) -> None:
+        self._drawn = self._clock()
+        if (one := self.now()) is not None:
+            self._bars.advance(one.what, one.done, one.total, progress_more(one))
+
+
+@contextmanager
+def watching(bars: Bars, say: Callable[[str], None] | None, *, wait_s: float = every_s) -> Iterator[Watch]:
+    """Yield bars that count. With `say`, which prints a line, one comes whenever so many seconds are over."""
+    watch, over = Watch(bars), threading.Event()
+    speaker = threading.Thread(target=_speak, args=(watch, say, over, wait_s), daemon=True) if say else None
+    before = [logger.level for logger in _TOLD]
+    for logger in _TOLD:
+        logger.addHandler(watch)
+        logger.setLevel(logging.DEBUG)
+    if speaker is not None:
+        speaker.start()
+    try:
+        yield watch
+    finally:
+        over.set()
+        for logger, level in zip(_TOLD, before, strict=True):
+            logger.removeHandler(watch)
+            logger.setLevel(level)
+
+
+def _speak(watch: Watch, say: Callable[[str], None], over: threading.Event, wait_s: float) -> None:
+    while not over.wait(wait_s):
+        if (one := watch.now()) is not None:
+            with suppress(Exception):  # a line that cannot be printed ends nothing
+                say(f"{progress_text(one)}.")

@@ -1,0 +1,139 @@
+"""`reconciler export` at work: what is live is read, and written as manifests."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+from msgspec import structs
+
+from reconciler import pipeline
+from reconciler.cli.console import output
+from reconciler.cli.files.manifests import files_in, write_manifests
+from reconciler.cli.files.whole import read_file
+from reconciler.cli.running import finish, outside, settings_of
+from reconciler.core.declared.values import zones
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.errors import SettingsError
+from reconciler.manifest.entries import sections
+from reconciler.manifest.sources import SUFFIXES
+from reconciler.manifest.written.files import contents_of, files_of, names_of
+from reconciler.manifest.written.merging import appended
+from reconciler.manifest.written.rosters import rostered
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Scope
+from reconciler.report.project.export import Summary, export_lines, export_values
+from reconciler.report.service.messages import report_json
+from reconciler.work.exporting import ExportResult, ExportWishes
+
+Grown = dict[str, tuple[bytes, bytes]]
+
+
+def export(
+    *,
+    config: str | None,
+    environment: str | None,
+    into: str | None,
+    only: tuple[str, ...],
+    timezone: str,
+    look: bool,
+    full: bool,
+    as_json: bool,
+) -> int:
+    """Write manifests, and show what was written, what was left out, and what to set."""
+    if timezone and zones.check(timezone):
+        raise click.UsageError(f"--timezone: {timezone[:60]!a} is not the name of a time zone.")
+    settings = settings_of(config, environment, service=True)
+    folder = folder_of(settings, into)
+    there = files_in(folder)
+    sources = dict.fromkeys((*settings.manifests, *([str(folder)] if there else [])))
+    declared = pipeline.declared_so_far(structs.replace(settings, manifests=tuple(sources)), os.environ)
+    scopes = scopes_of(settings, only)
+    wishes = ExportWishes(timezone, look)
+    with output.progress() as bars:
+        bars.advance("reading the service", 0, None)
+        found = finish(
+            lambda _signals: pipeline.export(
+                settings, declared, outside(settings), scopes=scopes, wishes=wishes
+            )
+        )
+    new, grown = files(folder, there, found)
+    if new or grown:
+        write_manifests(folder, new, grown)
+    summary = Summary(
+        os.path.relpath(folder, settings.root),
+        [one for _, entries in found.entries for one in entries],
+        found.left,
+        found.declared,
+        found.untold,
+        found.calls,
+        sorted(new),
+        sorted(grown),
+        settings.variables,
+        found.advice,
+        settings.service.limits.requests_per_second,
+    )
+    if as_json:
+        output.json(report_json(export_values(summary)))
+    else:
+        output.lines(export_lines(summary, full=full))
+    return 0
+
+
+def folder_of(settings: Settings, into: str | None) -> Path:
+    """Return the folder to write to. Raises SettingsError where the settings name none."""
+    root = Path(settings.root)
+    if into is not None:
+        return Path(into).absolute()
+    for one in settings.manifests:
+        if not one.lower().endswith(SUFFIXES):
+            return root / one
+    raise SettingsError("`manifests` of the settings names no folder.", next="--into FOLDER")
+
+
+def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
+    """Return the kinds and workspaces to export. Raises UsageError for a selector that names nothing."""
+    # `default` is known without the settings; who names others and not this one does not mean it.
+    workspaces = sorted(settings.workspaces) or ["default"]
+    every = [
+        Scope(kind.name, workspace)
+        for kind in sections().values()
+        for workspace in (["default"] if kind.company else workspaces)
+    ]
+    chosen: set[Scope] = set()
+    for text in only:
+        head, _, rest = text.rpartition(":")
+        kind = next((one.name for one in KINDS.values() if rest in (one.name, one.plural)), rest)
+        kind = KINDS[kind].parent or kind if kind in KINDS else kind
+        wanted = {
+            "": [one for one in every if one.kind == kind],
+            "kind": [one for one in every if one.kind == kind],
+            "workspace": [one for one in every if one.workspace == rest],
+        }.get(head, [])
+        if not wanted:
+            known = [*sections(), *(f"workspace:{one}" for one in workspaces)]
+            hint = did_you_mean(text, known, f"write one of {', '.join(known)}")
+            raise click.UsageError(f"--only: {text[:60]!a} selects nothing; {hint}.")
+        chosen.update(wanted)
+    return [one for one in every if one in chosen or not chosen]
+
+
+def files(folder: Path, there: Iterable[str], found: ExportResult) -> tuple[dict[str, bytes], Grown]:
+    """Return the new files, and those of ours that grow: what was read of each, and what it becomes."""
+    new: dict[str, bytes] = {}
+    grown: Grown = {}
+    for scope, entries in found.entries:
+        if not entries:
+            continue
+        # Many new ones are a roster, which is a file of its own.
+        for name in () if rostered(scope, entries) else names_of(scope, there):
+            data = read_file(folder / name)
+            after = appended(data, scope, entries)
+            if after is not None:
+                grown[name] = data, after
+                new |= {file.name: file.data for file in contents_of(entries)}
+                break
+        else:
+            new |= {file.name: file.data for file in files_of(scope, entries, there)}
+    return new, grown

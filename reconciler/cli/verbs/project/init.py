@@ -1,0 +1,161 @@
+"""`reconciler init` at work: finds out about a folder, and writes what is not there yet.
+
+Belongs here: looking and writing. Not here: which files, and their text (core/start.py).
+"""
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from reconciler.cli.files.examples import example
+from reconciler.cli.files.whole import check_place, make_folder, read_file, write_new
+from reconciler.cli.settings import trust
+from reconciler.cli.settings.reading import working_folder
+from reconciler.cli.settings.variables import present, variable
+from reconciler.cli.tree import read_remotes
+from reconciler.cli.verbs.calling import show
+from reconciler.core.start import (
+    HOOKS,
+    IGNORE,
+    MANIFEST,
+    SETTINGS,
+    TEMPLATES,
+    Ci,
+    Start,
+    ci_of,
+    hooks,
+    not_ignored,
+    texts,
+)
+from reconciler.errors import InputError, SettingsError
+from reconciler.report.inert import is_hidden
+from reconciler.report.project.start import Begun, begun_lines, begun_values
+from reconciler.service.http.urls import base
+
+_ADDRESS = variable("service.base_url")
+# Where credentials may be, by the settings that are written and by those that go over them.
+_CREDENTIALS = (
+    ("SVC_USER", variable("service.auth.username")),
+    ("SVC_PASSWORD", variable("service.auth.password")),
+    ("SVC_API_KEY", variable("service.auth.api_key")),
+)
+
+
+def init(*, folder: str, workspace_id: str, ci: Ci | None, as_json: bool) -> int:
+    """Write the files that a project begins with, and say what is next. What is there is kept."""
+    cwd = working_folder()
+    address = present(_ADDRESS, os.environ) or ""
+    if address:
+        base(address)  # raises what every other command would say of it
+    place = _place(folder, cwd)
+    files = _files(place, Start(place.resolve().name, address, workspace_id))
+    at_root = _is_root(place)
+    jobs = _jobs(place, ci) if at_root else {}
+    wanted = {**files, **({HOOKS: hooks()} if at_root else {}), **jobs}
+    _check_ways(place, wanted)
+    written = _write(place, wanted)
+    kept = tuple(name for name in wanted if name not in written)
+    begun = Begun(
+        written=written,
+        kept=(*kept, *(() if MANIFEST in wanted else _beside(place, files))),
+        lacking=_lacking(place) if IGNORE in kept else (),
+        elsewhere=not at_root and ci != "none",
+        edit=tuple(name for name in written if "# edit" in jobs.get(name, "")),
+        next=_next(folder, address) if written else (),
+    )
+    return show(begun_values(begun), begun_lines(begun), as_json=as_json)
+
+
+def _place(folder: str, cwd: Path) -> Path:
+    """Return the folder, made if need be, and fit to hold settings. Raises InputError, FileError."""
+    if any(map(is_hidden, folder)) or not folder:
+        raise InputError(
+            f"{folder!r} names no folder that a command line can show.", next="name it in printed characters"
+        )
+    place = cwd / folder
+    if place.is_symlink():
+        raise InputError(f"{folder} is a link.", next="name the folder that it leads to")
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{folder} is a file.", next="name a folder, which is made if it is not there")
+    make_folder(place)
+    check_place(place / f"{SETTINGS}.new")
+    if found := trust.folder_objection(place, trust.this_user(os.environ)):
+        raise SettingsError(f"settings in {folder} would not be read: {found.what}.", next=found.next)
+    return place
+
+
+def _files(place: Path, start: Start) -> dict[str, str]:
+    """Return the files to be, but for a manifest where there are settings or manifests already.
+
+    One more manifest would say that a kind is managed in a workspace, and a plan could then delete people:
+    not ours to say in a project that has begun.
+    """
+    files = texts(start)
+    manifests = place / Path(MANIFEST).parent
+    begun = os.path.lexists(place / SETTINGS) or (manifests.is_dir() and any(manifests.iterdir()))
+    if begun and not os.path.lexists(place / MANIFEST):
+        del files[MANIFEST]
+    return files
+
+
+def _beside(place: Path, files: Mapping[str, str]) -> tuple[str, ...]:
+    folder = Path(MANIFEST).parent.as_posix()
+    return (f"{folder}/",) if MANIFEST not in files and (place / folder).is_dir() else ()
+
+
+def _is_root(place: Path) -> bool:
+    """Whether jobs of a repository are looked for in this folder: it is the root of one, or in none."""
+    real = place.resolve()
+    above = next((one for one in (real, *real.parents) if os.path.lexists(one / ".git")), real)
+    return above == real
+
+
+def _jobs(place: Path, ci: Ci | None) -> dict[str, str]:
+    there = frozenset(name for name in (".github", ".gitlab-ci.yml") if os.path.lexists(place / name))
+    chosen = ci or ci_of(read_remotes(place), os.environ, there)
+    shipped = example("ci")
+    return {
+        target: read_file(shipped / source).decode("utf-8") for source, target in TEMPLATES[chosen].items()
+    }
+
+
+def _check_ways(place: Path, wanted: Mapping[str, str]) -> None:
+    """Raise InputError where a link, or something that is no folder, stands in the way of a file."""
+    for name in (*wanted, MANIFEST):
+        for above in (place / name).relative_to(place).parents:
+            way = place / above
+            if above != Path() and os.path.lexists(way) and (way.is_symlink() or not way.is_dir()):
+                what = "a link, and may lead out of the project" if way.is_symlink() else "no folder"
+                raise InputError(f"{above} is {what}.", next=f"remove it, or make a folder of it: {above}")
+        if (place / name).is_dir():
+            raise InputError(f"{name} is a folder, where a file has to be.", next=f"move {name} away")
+
+
+def _write(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:
+    """Return what was written. The settings come last: without them a second try begins anew."""
+    written = set()
+    for name, text in reversed(wanted.items()):
+        path = place / name
+        make_folder(path.parent)
+        if write_new(path, text.encode("utf-8")):
+            written.add(name)
+    return tuple(name for name in wanted if name in written)
+
+
+def _lacking(place: Path) -> tuple[str, ...]:
+    return not_ignored(read_file(place / IGNORE).decode("utf-8", errors="replace"))
+
+
+def _next(folder: str, address: str) -> tuple[str, ...]:
+    """Return commands, at most three, that lead from here to a plan; where credentials are, without them."""
+    enter = f"cd {shlex.quote(folder if not folder.startswith('-') else f'./{folder}')}"
+    here = Path(folder) == Path()
+    first = (lambda command: command) if here else (lambda command: f"{enter} && {command}")
+    known = all(any(os.environ.get(name) for name in names) for names in _CREDENTIALS)
+    if known:
+        return first("reconciler doctor"), "reconciler export", "reconciler plan"
+    if address:
+        return first("reconciler doctor"), "reconciler export"
+    demo = "export SVC_USER=demo SVC_PASSWORD=demo SVC_API_KEY=demo-key"
+    return "reconciler sandbox &", first(demo), "reconciler plan"

@@ -1,0 +1,32 @@
+"""`reconciler schema` at work: the shipped JSON Schemas."""
+
+import json
+import os
+
+from reconciler.cli.console import output
+from reconciler.cli.settings.reading import read_settings, working_folder
+from reconciler.errors import InputError
+from reconciler.manifest.schema import schemas
+from reconciler.report.service.messages import report_json
+
+
+def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
+    """Print the schema of that name, or list the names. Raises InputError for an unknown one.
+
+    With `config` the kinds are in it that the profile of these settings brings.
+    """
+    names = schemas.names()
+    if name is not None:
+        if name not in names:
+            raise InputError(f"there is no schema {name!r}.", next=f"name one of {', '.join(names)}")
+        output.document(schemas.read_text(name) if config is None else _of_project(name, config))
+    elif as_json:
+        output.json(report_json({"schemas": names}))
+    else:
+        output.data("\n".join(names))
+    return 0
+
+
+def _of_project(name: str, config: str) -> str:
+    read_settings(config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False)
+    return json.dumps(schemas.read_schema(name), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,61 @@
+"""`reconciler validate` at work: settings and manifests checked offline."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+
+from reconciler import pipeline
+from reconciler.cli.console import output
+from reconciler.cli.files.reports import Reports, with_reports
+from reconciler.cli.running import settings_of
+from reconciler.errors import InputError, Problem
+from reconciler.model.address import Address
+from reconciler.model.kind.kinds import KINDS
+from reconciler.report.formats.checks import Validated
+from reconciler.report.formats.table import CHECKS
+from reconciler.report.json import problems_json
+from reconciler.report.lines import count, notice_lines
+
+_warnings_shown_max = 1000  # as many as mistakes
+
+
+def validate(
+    *,
+    config: str | None,
+    environment: str | None,
+    without_variables: bool,
+    as_json: bool,
+    reports: tuple[str, ...],
+) -> int:
+    """Show warnings and what is declared. Raises InputError with every mistake."""
+    asked = Reports[Validated].asked(reports, CHECKS)
+    try:
+        settings = settings_of(config, environment, service=False)
+        desired = pipeline.validate(settings, os.environ, all_values=not without_variables)
+    except InputError as error:
+        asked.write(Validated(error.problems or (Problem("", 0, 0, str(error), error.next),)))
+        raise
+    whole = asked.write(Validated((), desired.notices))
+    if as_json:
+        output.json(problems_json((), notices=desired.notices))
+        return with_reports(0, whole=whole)
+    shown = desired.notices[:_warnings_shown_max]
+    if shown:
+        output.note_lines(notice_lines(shown, full=True))
+    workspaces = count(len({scope.workspace for scope in desired.scopes}), "workspace")
+    verdict = _verdict(len(desired.notices))
+    output.data(f"{verdict}. Declared: {declared(desired.entities)} in {workspaces}.")
+    return with_reports(0, whole=whole)
+
+
+def declared(addresses: Iterable[Address]) -> str:
+    """Return how many entities of each kind there are: `3 contacts, 1 device, 0 resources`."""
+    kinds = Counter(address.kind for address in addresses)
+    return ", ".join(count(kinds[kind], kind) for kind in KINDS if kinds[kind]) or "nothing"
+
+
+def _verdict(warnings: int) -> str:
+    if not warnings:
+        return "no mistakes"
+    shown = f" (the first {_warnings_shown_max:,} are shown)" if warnings > _warnings_shown_max else ""
+    return f"no mistakes, {count(warnings, 'warning')}{shown}"

@@ -1,0 +1,159 @@
+"""`reconciler plan` and `drift` at work: what is live is compared, and nothing is written but FILE."""
+
+import os
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reconciler import pipeline
+from reconciler.cli.console import output
+from reconciler.cli.files.encryption import check_recipients, read_recipients
+from reconciler.cli.files.planfile import write_plan
+from reconciler.cli.files.reports import with_reports
+from reconciler.cli.running import finish, outside, settings_of
+from reconciler.cli.verbs.reviewing.reviews import Reviews
+from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.review.drifts import drifts
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Standing
+from reconciler.model.address import Address
+from reconciler.model.plan.plans import Options
+from reconciler.pipeline import Planned
+from reconciler.report.json import drift_json, plan_json
+from reconciler.report.plan.drift import drift_lines
+from reconciler.report.plan.text import plan_lines
+from reconciler.report.runs.unfinished import running_lines, unfinished_lines
+
+
+def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool, **given: Any) -> int:
+    """Show the plan, and write it to `file` where the guard allows it."""
+    before = time.monotonic()
+    reviews = Reviews("plan", given, file)
+    recipients = recipients_of(given, "-o FILE" if file is None else "")
+    planned = planned_for(given)
+    if file is not None and planned.verdict.safe:
+        write_plan(Path(file), planned.plan, recipients)
+    code = exit_code(planned, detailed=detailed_exitcode)
+    step = next_step(file, given)
+    whole = reviews.write(planned.plan, planned.verdict, code, next_step=step, whom=planned.whom)
+    if planned.running is not None:
+        output.note_lines(running_lines(planned.running))
+    if planned.unfinished:
+        output.note_lines(unfinished_lines(planned.unfinished, "reconciler resume"))
+    if as_json:
+        standing = Standing(planned.running, planned.unfinished)
+        output.json(plan_json(planned.plan, planned.verdict, code, standing))
+        return with_reports(code, whole=whole)
+    output.lines(
+        plan_lines(
+            planned.plan,
+            planned.verdict,
+            full=full,
+            next_step=step,
+            seconds=time.monotonic() - before,
+            sizes=sizes(planned),
+            whom=planned.whom,
+        )
+    )
+    return with_reports(code, whole=whole)
+
+
+def drift(*, full: bool, as_json: bool, **given: Any) -> int:
+    """Show what somebody else changed since the last apply."""
+    reviews = Reviews("drift", given)
+    planned = planned_for(given)
+    found, code = planned.plan, 2 if drifts(planned.plan) else 0
+    whole = reviews.write(found, planned.verdict, code, whom=planned.whom)
+    if as_json:
+        output.json(drift_json(found))
+    else:
+        output.lines(drift_lines(found, full=full, whom=planned.whom))
+    return with_reports(code, whole=whole)
+
+
+# What of a command line leads to the same plan, and so belongs to the command that carries it out.
+_REPEATED = {
+    "config": "--config",
+    "environment": "--environment",
+    "only": "--only",
+    "excluded": "--except",
+    "reactivate": "--reactivate",
+    "allow_deletes": "--allow-deletes",
+    "allow_creates": "--allow-creates",
+    "allow_updates": "--allow-updates",
+}
+_IN_THE_FILE = {"only", "excluded", "reactivate"}  # a plan file holds these, and apply refuses them beside it
+
+
+def next_step(file: str | None, given: Mapping[str, Any]) -> str:
+    """Return the command that carries out this plan and no other: same environment, same consent."""
+    words = ["reconciler", "apply", *([file] if file else [])]
+    for name, flag in _REPEATED.items():
+        value = given.get(name)
+        values = value if isinstance(value, tuple) else () if value is None else (value,)
+        if not (file and name in _IN_THE_FILE):
+            words += [word for each in values for word in (flag, str(each))]
+    return shlex.join(words)
+
+
+def planned_for(given: Mapping[str, Any]) -> Planned:
+    """Return the plan that the options of a command line ask for."""
+    settings = settings_of(given["config"], given["environment"], service=True)
+    desired = pipeline.validate(settings, os.environ)
+    with output.progress() as bars:
+        bars.advance("reading the service", 0, None)
+        return finish(
+            lambda _signals: pipeline.plan(
+                settings, desired, outside(settings), options=options_of(given), consent=consent_of(given)
+            )
+        )
+
+
+def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
+    """Return the public keys that a file is encrypted to: of the options and of the settings.
+
+    They are read before anything is planned. `missing` is the option for the file where it was not given:
+    then there are no keys, and UsageError is raised for any that is. Raises InputError, FileError.
+    """
+    if missing:
+        if given["encrypt_to"] or given["recipients_file"]:
+            raise click.UsageError(f"--encrypt-to and --recipients-file are about a file: give {missing}.")
+        return ()
+    settings = settings_of(given["config"], given["environment"], service=False)
+    files = (key for name in given["recipients_file"] for key in read_recipients(Path(name)))
+    recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
+    if recipients:
+        check_recipients(recipients)
+    return recipients
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """Return what the options of a command line say about which plan is made."""
+    return Options(given["only"], given["excluded"], given.get("reactivate", ()))
+
+
+def consent_of(given: Mapping[str, Any]) -> Consent:
+    """Return the numbers that a person has agreed to on the command line."""
+    return Consent(*(given.get(f"allow_{what}") or 0 for what in ("deletes", "creates", "updates")))
+
+
+def exit_code(planned: Planned, *, detailed: bool) -> int:
+    """Return 7 for a refused plan, 5 where somebody is ambiguous, 2 for work (where asked for), else 0."""
+    if not planned.verdict.safe:
+        return 7
+    if ambiguous(planned.plan, planned.desired):
+        return 5
+    return 2 if detailed and (planned.plan.changes or planned.plan.to_keep) else 0
+
+
+def sizes(planned: Planned) -> dict[Address, int]:
+    """Return the octets of content by address, which the plan itself does not hold."""
+    return {
+        address: len(entity.content.data)
+        for address, entity in planned.desired.entities.items()
+        if entity.content is not None
+    }

@@ -1,0 +1,67 @@
+"""`reconciler show` at work: a saved plan, as text or JSON."""
+
+import os
+import shlex
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from reconciler import pipeline
+from reconciler.cli.console import output
+from reconciler.cli.files.planfile import read_plan
+from reconciler.cli.files.reports import with_reports
+from reconciler.cli.settings.reading import read_settings, working_folder
+from reconciler.cli.verbs.reviewing.reviews import Reviews
+from reconciler.core.review.guard import Consent, guard
+from reconciler.core.review.whom import Whom, nobody, whom
+from reconciler.core.rules import rules_of
+from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.model.address import Address
+from reconciler.model.plan.plans import Plan
+from reconciler.model.settings import GuardLimits, Settings
+from reconciler.model.snapshots import Live, Recorded
+from reconciler.report.json import plan_json
+from reconciler.report.plan.text import plan_lines
+
+
+def show(*, file: str, identity: str | None, full: bool, as_json: bool, **given: Any) -> int:
+    """Show the plan of a file, with the verdict of the guard's default limits."""
+    reviews = Reviews("show", given, file)
+    settings = None
+    with suppress(SettingsError):  # a plan is shown without settings too, but for kinds of their profile
+        settings = read_settings(
+            config=None, environment=None, cwd=working_folder(), environ=os.environ, service=False
+        ).settings
+    plan = read_plan(Path(file), identity=identity, environ=os.environ)
+    verdict = guard(plan, GuardLimits(), Consent())
+    step = shlex.join(["reconciler", "apply", file])
+    who = _whom(plan, settings) if settings else nobody
+    whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)
+    if as_json:
+        output.json(plan_json(plan, verdict, 0))
+    else:
+        step = f"reconciler apply {file}"
+        output.lines(plan_lines(plan, verdict, full=full, next_step=step, whom=who))
+    return with_reports(0, whole=whole)
+
+
+def _whom(plan: Plan, settings: Settings) -> Whom:
+    """Return who somebody is by the manifests: of whom is updated the file has the address.
+
+    Manifests are read when a name is first asked for, and without any variable of the environment. Where they
+    cannot be used everybody is an address.
+    """
+
+    @cache
+    def declared() -> Whom:
+        try:
+            desired = pipeline.validate(settings, {}, all_values=False)
+        except ReconcilerError:
+            return nobody
+        return whom(plan, desired, Live({}), Recorded({}), rules_of(settings))
+
+    def who(address: Address) -> str:
+        return declared()(address)
+
+    return who

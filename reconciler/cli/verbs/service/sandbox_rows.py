@@ -1,0 +1,58 @@
+"""The rows of the sandbox for the kinds that a profile brings.
+
+Of these the profile is the only specification: a mistake in a row is the same on both sides, as with no other
+collection of the sandbox.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from reconciler.model.kind.kind import Field, FieldType, Kind
+from reconciler.model.kind.own_kinds import own_kinds
+from reconciler.model.profile import Profile
+from reconciler.sandbox.collections import row
+
+
+def rows_of(profile: Profile) -> tuple[row.Collection, ...]:
+    """Return a row of the sandbox for each kind of a profile's own."""
+    return tuple(map(_row, own_kinds(profile.kinds)))
+
+
+def _row(kind: Kind) -> row.Collection:
+    fields = [one for one in kind.declarable if one.head == one.name]
+    known = {one.name: one for one in fields}
+    return row.Collection(
+        name=kind.name,
+        plural=kind.segment,
+        rows=kind.rows_key,
+        media=kind.media,
+        fields=tuple(_field(kind, one) for one in fields),
+        in_workspaces=not kind.company,
+        brief=tuple(_wire(known[name]) for name in kind.headline if name in known) if kind.brief else (),
+        unique=tuple(_wire(known[name]) for name in kind.unique if name in known),
+        spares=tuple(_wire(one) for one in fields if one.sticky),
+    )
+
+
+def _field(kind: Kind, field: Field) -> row.Field:
+    parts = kind.groups.get(field.name, ())
+    return row.Field(
+        _wire(field).rpartition(".")[2],
+        field.required or any(part.required for part in parts),
+        tuple(field.words.values()),
+        _TYPES.get(field.type, "text"),
+        withheld=field.write_only,
+        parts=tuple(_field(kind, part) for part in parts),
+    )
+
+
+# To the sandbox an address or a number is any text: it judges the form of none.
+_TYPES: Mapping[FieldType, Literal["text", "flag", "number", "group"]] = {
+    "flag": "flag",
+    "number": "number",
+    "group": "group",
+}
+
+
+def _wire(field: Field) -> str:
+    return field.wire or field.name

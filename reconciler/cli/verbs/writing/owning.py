@@ -1,0 +1,150 @@
+"""`reconciler adopt` and `forget` at work: what is ours changes, and what is live stays as it is.
+
+A plan and an apply like any other, with options that let nothing else into the plan.
+"""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from reconciler import pipeline
+from reconciler.cli.console import output
+from reconciler.cli.running import context_of, patient, settings_of
+from reconciler.cli.verbs.writing.apply import Job, Undo, carry_out
+from reconciler.cli.verbs.writing.screen import Screen, report
+from reconciler.core.planning.leaving import unmarking
+from reconciler.core.review.guard import Consent
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.errors import UnknownAddress
+from reconciler.model.address import Address, parse
+from reconciler.model.plan.plans import Options
+from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Desired
+from reconciler.pipeline import Planned
+
+
+def forget(*, addresses: Sequence[str], yes: bool, full: bool, as_json: bool, **given: Any) -> int:
+    """Own these no longer where somebody agrees; return the exit code."""
+    if not yes and (as_json or not output.can_ask()):
+        raise click.UsageError("nobody can be asked here: give --yes.")
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
+    desired = pipeline.validate(settings, os.environ)
+    named = _named(addresses, settings, desired)
+    options = Options(only=named, forget=named)
+    # Whoever names an address has agreed to the one write that it may take.
+    consent = Consent(updates=len(named))
+    job = _job(settings, desired, options, consent, _again("forget", named, given))
+    run = carry_out(job, Undo(None, ()), ask=not yes, full=full, as_json=as_json, screen=Forgetting)
+    return report(run, full=full, as_json=as_json)
+
+
+def adopt(
+    *, addresses: Sequence[str], everything: bool, yes: bool, full: bool, as_json: bool, **given: Any
+) -> int:
+    """Own these from now on, as they are, where somebody agrees; return the exit code."""
+    if everything == bool(addresses):
+        raise click.UsageError("give addresses, or --all for everything that is declared.")
+    if not yes and (as_json or not output.can_ask()):
+        raise click.UsageError("nobody can be asked here: give --yes.")
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
+    desired = pipeline.validate(settings, os.environ)
+    options = Options(only=_declared(addresses, desired), adopt=True)
+    words = ("--all",) if everything else tuple(addresses)
+    job = _job(settings, desired, options, Consent(), _again("adopt", words, given))
+    run = carry_out(job, Undo(None, ()), ask=not yes, full=full, as_json=as_json, screen=Adopting)
+    return report(run, full=full, as_json=as_json)
+
+
+def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
+    """Return the addresses and those declared below them. Raises UnknownAddress for what is not declared."""
+    for text in texts:
+        if text not in desired.entities:
+            known = map(str, desired.entities)
+            raise UnknownAddress(
+                f"{text!r} is not declared, and only what is declared can be adopted.",
+                next=did_you_mean(text, known, "declare it first; reconciler plan --full shows addresses"),
+            )
+    below = (str(one) for one in desired.entities if one.above is not None and one.above in texts)
+    return tuple(dict.fromkeys((*texts, *below)))
+
+
+def _again(verb: str, words: Sequence[str], given: Mapping[str, Any]) -> str:
+    """Return the command line that asks once more."""
+    chosen = [f"--{name}={given[name]}" for name in ("config", "environment") if given[name]]
+    return shlex.join(["reconciler", verb, *words, *chosen])
+
+
+def _job(settings: Settings, desired: Desired, options: Options, consent: Consent, again: str) -> Job:
+    return Job(
+        settings=settings,
+        desired=desired,
+        context=context_of(settings),
+        options=options,
+        consent=consent,
+        saved=None,
+        again=again,
+        undo=None,
+        recipients=(),
+        fail_fast=False,
+    )
+
+
+def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[str, ...]:
+    """Return the addresses once each. Raises UnknownAddress for what is none, unknown or declared."""
+    for text in texts:
+        address = parse(text)
+        if address is None or address != address.base:
+            raise UnknownAddress(
+                f"{text!r} is not an address.", next="write one as plans show it: contact/ops/jane-doe"
+            )
+        if address.workspace not in {*settings.workspaces, "default"}:
+            raise UnknownAddress(
+                f"{text}: the workspace {address.workspace} is not in the settings.",
+                next=did_you_mean(address.workspace, settings.workspaces, "see reconciler config"),
+            )
+        if address in desired.entities:
+            raise UnknownAddress(
+                f"{text} is still declared, {desired.entities[address].place}: it would be adopted again.",
+                next="take its entry out of the manifest first",
+            )
+    return tuple(dict.fromkeys(texts))
+
+
+class Adopting(Screen):
+    """Asks though nothing is written to the service: from now on the manifest decides."""
+
+    def question(self, planned: Planned) -> str:
+        """Return what is asked: the number is what is adopted."""
+        number = len(planned.plan.adoptions)
+        return f"Adopt {number} as they are?" if number else ""
+
+
+class Forgetting(Screen):
+    """Asks also where nothing is written to the service."""
+
+    def planned(self, planned: Planned) -> None:
+        """Show what is forgotten. Raises UnknownAddress for an address under which nothing is known."""
+        plan = planned.plan
+        known: set[Address | str] = {*plan.forgotten, *unmarking(plan), *(one.address for one in plan.skips)}
+        known |= {notice.subject for notice in plan.notices}
+        for text in plan.options.forget:
+            if text not in known:
+                recorded = map(str, planned.recorded.entities)
+                otherwise = "compare it with the addresses that `reconciler history` shows"
+                raise UnknownAddress(
+                    f"{text} is not ours: nothing is recorded under this address.",
+                    next=did_you_mean(text, recorded, otherwise),
+                )
+        super().planned(planned)
+
+    def question(self, planned: Planned) -> str:
+        """Return what is asked: the number is what is forgotten, with what belongs to it."""
+        number = len({*planned.plan.forgotten, *unmarking(planned.plan)})
+        return f"Forget {number} of what is recorded here?" if number else ""

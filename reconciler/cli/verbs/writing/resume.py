@@ -1,0 +1,37 @@
+"""`reconciler resume` at work: what a run left in doubt, then the rest of its plan."""
+
+import os
+from typing import Any
+
+from reconciler import pipeline
+from reconciler.cli.console import output
+from reconciler.cli.files.reports import with_reports
+from reconciler.cli.running import finish, outside, patient, settings_of
+from reconciler.cli.verbs.reviewing.reviews import Reviews
+from reconciler.cli.verbs.writing.screen import Resuming, report
+
+
+def resume(*, fail_fast: bool, lock_timeout: float | None, full: bool, as_json: bool, **given: Any) -> int:
+    """Finish every run of the stack that did not end, and report it. No question is asked."""
+    reviews = Reviews("resume", given)
+    settings = patient(settings_of(given["config"], given["environment"], service=True), lock_timeout)
+    desired = pipeline.validate(settings, os.environ)
+    with output.progress() as bars, reviews.of_refused():
+        bars.advance("reading the service", 0, None)
+        run = finish(
+            lambda signals: pipeline.resume(
+                settings,
+                desired,
+                outside(settings),
+                stop=signals.stop,
+                observer=Resuming(bars, signals, ask=False, full=full, as_json=as_json, hears=reviews.hear),
+                fail_fast=fail_fast,
+            )
+        )
+    if run is not None:
+        return report(run, full=full, as_json=as_json, reviews=reviews)
+    whole = reviews.write_nothing(settings)
+    output.note("nothing to resume: every run of this stack has finished.")
+    if as_json:
+        output.json('{"version": 1, "outcome": "done", "exit_code": 0}')
+    return with_reports(0, whole=whole)

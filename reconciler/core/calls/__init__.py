@@ -1,0 +1,1 @@
+"""One call among many: when it may go, whether it is tried again."""

@@ -1,0 +1,225 @@
+"""Two entities, and what we recorded of them, to the fields that must change, each with its cause."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.core.comparing import zones
+from reconciler.core.comparing.normalize import declared, digest, remembered, veiled
+from reconciler.core.comparing.taken import cleared
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.entities import Entity
+from reconciler.model.kind.kinds import KINDS, Kind
+from reconciler.model.plan.changes import Cause, FieldChange
+from reconciler.model.plan.plans import Skip
+from reconciler.model.snapshots import LiveEntity, RecordedEntity
+
+
+class Salts(Struct, frozen=True):
+    """The keys of the digests that stand for secrets: the store's, and this plan's."""
+
+    store: str
+    plan: str
+
+
+class Difference(Struct, frozen=True):
+    """The fields to change, by path, and what was seen and is left alone."""
+
+    fields: tuple[FieldChange, ...] = ()
+    skips: tuple[Skip, ...] = ()
+
+
+# Why a field is not written.
+Unchanged = Literal[
+    "as declared",
+    "as sent",  # the service shows it in its own way, and has since it was sent
+    "not readable",  # never shown; as it was sent last
+    "not clearable",  # a PUT that leaves it out keeps it
+    "same offset",  # the service shows the offset of the declared time zone
+    "cleared",  # no longer declared, and not there any more
+]
+Judgement = FieldChange | Skip | Unchanged
+
+
+def diff(
+    desired: Entity,
+    live: LiveEntity,
+    recorded: RecordedEntity | None,
+    *,
+    salts: Salts,
+    reactivate: bool = False,
+) -> Difference:
+    """Compare declared fields only, three ways. Source: planning rules D1 to D5.
+
+    Masks: `desired` and `live` hold values, `recorded` holds secrets as digests under the store's
+    salt; the result holds them as digests under the plan's.
+    """
+    changes, skips = [], []
+    for _, found in compared(desired, live, recorded, salts=salts, reactivate=reactivate):
+        if isinstance(found, FieldChange):
+            changes.append(found)
+        elif isinstance(found, Skip):
+            skips.append(found)
+    return Difference(tuple(sorted(changes, key=lambda change: change.path)), tuple(skips))
+
+
+def compared(
+    desired: Entity,
+    live: LiveEntity,
+    recorded: RecordedEntity | None,
+    *,
+    salts: Salts,
+    reactivate: bool = False,
+) -> Iterator[tuple[str, Judgement]]:
+    """Yield what becomes of each field that is compared, by path: declared ones, then those we sent once."""
+    kind = KINDS[desired.address.kind]
+    want = {
+        path: value
+        for path, value in declared(kind.name, desired.fields).items()
+        if not ignored(desired, path)
+    }
+    reactivate = reactivate or desired.controls.reactivate
+    revives = {field.name: field.revives for field in kind.fields if field.revives}
+    for path, (off, on) in revives.items():
+        if reactivate and live.fields.get(path) == off:
+            want.setdefault(path, on)  # asked for by name, so it need not be declared as well
+    state = _Comparison(kind, live.fields, recorded, salts)
+    for path, value in sorted(want.items()):
+        if path in revives:
+            yield path, _status(desired, state, (path, value), revives[path], reactivate=reactivate)
+        else:
+            yield path, state.field(path, value)
+    for path in _undeclared(desired, kind, recorded):
+        yield path, _withdrawn(desired, state, path)
+
+
+class _Comparison:
+    """One live entity beside its record, with secrets brought to one form on both sides."""
+
+    def __init__(self, kind: Kind, live: Fields, recorded: RecordedEntity | None, salts: Salts) -> None:
+        self.kind = kind
+        self.salts = salts
+        self.live = live
+        self.sent: Fields = recorded.sent if recorded else {}
+        self.shown: Fields = recorded.shown if recorded else {}
+        # The record never holds a secret in clear; live values are brought to its form to compare.
+        self.live_masked = remembered(kind.name, live, salts.store)
+
+    def drifted(self, path: str) -> bool:
+        """Whether the live value is not the one that the service last showed us."""
+        return self.live_masked.get(path, "") != self.shown.get(path, "")
+
+    def field(self, path: str, value: Scalar) -> FieldChange | Unchanged:
+        """Decide one declared field (rule D2; D3 for what cannot be read back)."""
+        known = path in self.sent
+        as_sent = known and self._as_sent(path, value)
+        # D3: the service never shows it, so the record alone decides; without one it is sent once and said to
+        # be.
+        if path in self.kind.write_only:
+            cause: Cause = "declared" if known else "unknown"
+            same = as_sent or (value == "" and not known)
+            return "not readable" if same else self._change(path, value, cause)
+        # A PUT that leaves a sticky field out keeps it (docs/service.md, contacts), so clearing would never
+        # end (D5).
+        if value == self.live.get(path, ""):
+            return "as declared"
+        if value == "" and path in self.kind.sticky:
+            return "not clearable"
+        if not known:
+            # After a lost store every contact with a zone would be written once, to change nothing
+            # (tests/core/test_zones.py).
+            shown = path == zones.PATH and zones.shows(value, self.live.get(path, ""))
+            return "same offset" if shown else self._change(path, value, "declared")
+        match (as_sent, self.drifted(path)):
+            case (True, False):
+                return "as sent"  # the service rewrote the value when we sent it; again it changes nothing
+            case (True, True):
+                return self._change(path, value, "drifted")
+            case (False, False):
+                return self._change(path, value, "declared")
+            case _:
+                return self._change(path, value, "both")
+
+    def clear(self, path: str) -> FieldChange:
+        """Clear a field that we set and that nobody declares any more."""
+        return self._change(path, None, "no longer declared")
+
+    def _as_sent(self, path: str, value: Scalar) -> bool:
+        sent = self.sent[path]
+        if not sent or not value:  # "" stands for itself, and needs no digest of the other one
+            return sent == value
+        return sent == digest(self.kind.name, path, value, self.salts.store)
+
+    def _change(self, path: str, value: Scalar | None, cause: Cause) -> FieldChange:
+        before = self.live.get(path)
+        if path in self.kind.secret:
+            kind, salt = self.kind.name, self.salts.plan
+            before = before if before is None else veiled(kind, path, before, salt)
+            value = value if value is None else veiled(kind, path, value, salt)
+        return FieldChange(path, before, None if value == "" else value, cause)
+
+
+def _status(
+    desired: Entity,
+    state: _Comparison,
+    wanted: tuple[str, Scalar],
+    revives: tuple[str, str],
+    *,
+    reactivate: bool,
+) -> Judgement:
+    """Decide a status that the service sets too: what it disabled stays so until asked otherwise (D4)."""
+    path, value = wanted
+    now = state.live.get(path, "")
+    # Enabled again, it costs: its pushes are charged (docs/service.md, devices). So it takes a wish by name.
+    if (now, value) != revives:
+        return state.field(path, value)
+    if reactivate:
+        return FieldChange(path, now, value, "reactivated")
+    return Skip(
+        desired.address,
+        "disabled",
+        "is disabled by the service after failed pushes; left so.",
+        f"reconciler apply --reactivate {desired.address}   (pushes are charged again)",
+    )
+
+
+def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) -> Iterator[str]:
+    """Yield what we once sent, that the manifest does not speak of any more and that can be cleared."""
+    for path in sorted(recorded.sent if recorded else ()):
+        # Neither kind can be cleared: a sticky field stays when a PUT leaves it out, and of one that is never
+        # shown nobody knows whether it still is what we sent.
+        if (
+            path not in desired.fields
+            and path not in kind.sticky | kind.write_only
+            and not ignored(desired, path)
+        ):
+            yield path
+
+
+def _withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgement:
+    # Gone already, or a flag that shows false because its channel keeps another option: clearing that again
+    # and again would never end (D5).
+    if path not in state.live or cleared(state.kind.name, path, "", state.live[path]):
+        return "cleared"
+    if not state.drifted(path):
+        return state.clear(path)
+    return Skip(
+        desired.address,
+        "taken over",
+        f"{path} is no longer declared, and somebody else has changed it since; left alone.",
+        "declare it to manage it again, or leave it to whoever changed it",
+    )
+
+
+def ignored(desired: Entity, path: str) -> bool:
+    """Whether `meta.ignore` names the path, or what it belongs to."""
+    # With the dot: `role` must not silence `role1` (tests/core/test_diff.py).
+    return any(path == other or path.startswith(f"{other}.") for other in desired.controls.ignore)
+
+
+def paths(desired: Iterable[Entity], recorded: Mapping[str, RecordedEntity]) -> frozenset[str]:
+    """Return every path that `diff` will look at for these entities: what a read has to bring."""
+    # A list that brings less than this makes unread fields look empty, and the plan would fill them.
+    wanted = {path for entity in desired for path in entity.fields}
+    return frozenset(wanted.union(*(record.sent for record in recorded.values())))

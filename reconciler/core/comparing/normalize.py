@@ -1,0 +1,240 @@
+"""Desired or live to one form in which equal means equal, and the forms that secrets and keys take.
+
+Flat fields by path: a list of channels becomes `messagingOptions.sms.primary`, a list of custom
+fields `custom.employeeId`, so that the order of a list never matters. Empty means absent on the
+service's side; on ours it means "clear it" and is kept.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any
+
+from reconciler.core.hashing.stretch import stretched
+from reconciler.core.text.composed import normalized
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.kind.kind import Caseless, FieldType, Kind
+from reconciler.model.kind.kinds import KINDS
+
+SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
+SLOW = f"{SECRET}scrypt:"
+WITHHELD = f"{SECRET}withheld"
+
+# Text goes in and a truth comes out (docs/service.md, contacts): compared as they stand, every channel would
+# be written with every run.
+_TRUTH: Mapping[str, Scalar] = {"true": True, "false": False}
+# Times of change have whole seconds, so an edit within the second of our look shows the same time. Two,
+# because the machines behind one address are taken to agree to a second only (docs/service.md, caches).
+_SETTLED = timedelta(seconds=2)
+
+
+def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
+    """Return what a body of the service says: flat, normalized, without server-owned and empty fields.
+
+    Fields that nobody has heard of are kept when they are scalars; nested ones that we do not
+    manage are left out here and survive a write through `core/comparing/merge.py`.
+    """
+    row = KINDS[kind]
+    fields: dict[str, Scalar] = {}
+    for key, value in body.items():
+        path = row.ours.get(key, key)
+        # D3: what is never shown, or not to be relied upon where it is, is compared by its record.
+        if path in row.server_owned or path in row.write_only:
+            continue
+        for leaf, scalar in _leaves(row, path, value):
+            normal = scalar_of(kind, leaf, scalar)
+            if normal != "" and leaf not in row.write_only:
+                fields[leaf] = normal
+    # Of a group, one that is shown counts alone: the others are off then, and not what they mean by default.
+    untold = [one for one in row.presumed if fields.keys().isdisjoint(row.beside(one))]
+    return fields | {one.name: one.absent for one in untold}
+
+
+def secrets_of(kind: Kind, body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the secrets that a body of the service holds, in clear."""
+    leaves = (_leaves(kind, kind.ours.get(key, key), value) for key, value in body.items())
+    return tuple(str(scalar) for path, scalar in chain.from_iterable(leaves) if path in kind.secret)
+
+
+def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
+    """Return declared fields in the normal form; `""` (clear it) stays."""
+    return {path: scalar_of(kind, path, value) for path, value in fields.items()}
+
+
+def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
+    """Return one value in the normal form: NFC, no space around it, known spellings folded to one."""
+    flag = is_flag(kind, path)
+    if isinstance(value, bool):
+        return value if flag else str(value).lower()  # elsewhere a manifest can only hold the word
+    # An ASCII text without edges to trim is its own normal form; nearly all of them are.
+    text = value.strip() if value.isascii() else normalized("NFC", value).strip()
+    if flag:
+        return _TRUTH.get(text.casefold(), text)
+    # A table of known spellings and no guess: a status that nobody has heard of stays as it is.
+    row = KINDS[kind]
+    if path in row.numbers:
+        return _number(text)
+    folds = row.folds.get(path)
+    return folds.get(text.casefold(), text) if folds else text
+
+
+def _number(text: str) -> str:
+    """Return a number as it is written shortest: 5.0 and 5 are one; any other text as it is."""
+    sign, digits = text[:1] == "-", text.removeprefix("-")
+    # No arithmetic: an exponent of a service would make a text of a billion digits.
+    whole, point, part = digits.partition(".")
+    if not (whole.isdecimal() and whole.isascii() and (part.isdecimal() or not point)):
+        return text
+    whole, part = whole.lstrip("0") or "0", part.rstrip("0")
+    number = f"{whole}.{part}" if part else whole
+    return f"-{number}" if sign and number != "0" else number
+
+
+def is_flag(kind: str, path: str) -> bool:
+    """Whether a field holds true or false, as whether a channel of a contact is on."""
+    row = KINDS[kind]
+    return path in row.flags or (path.endswith(".enabled") and row.type_of(path) == "channels")
+
+
+def masked(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
+    """Return the fields as a plan may hold them, see `veiled`."""
+    secret = KINDS[kind].secret
+    return {
+        path: veiled(kind, path, value, salt) if path in secret else value for path, value in fields.items()
+    }
+
+
+def veiled(kind: str, path: str, value: Scalar, salt: str) -> Scalar:
+    """Return one value as a plan may hold it: a token as a digest that only `salt` makes comparable.
+
+    Of a secret that people choose (a password) there is no digest at all: a plan file is mailed around, and
+    words are tried against a digest by the million.
+    """
+    if path not in KINDS[kind].secret:
+        return value
+    if path in KINDS[kind].guessable:
+        return WITHHELD if value else value
+    return mask(value, salt)
+
+
+def remembered(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
+    """Return the fields as a store may hold them: every secret as a digest under the store's salt."""
+    secret = KINDS[kind].secret
+    return {
+        path: digest(kind, path, value, salt) if path in secret else value for path, value in fields.items()
+    }
+
+
+def digest(kind: str, path: str, value: Scalar, salt: str) -> Scalar:
+    """Return one value as a store may hold it: a secret as a digest, a slow one where it can be guessed."""
+    if path not in KINDS[kind].secret:
+        return value
+    return slow_mask(value, salt) if path in KINDS[kind].guessable else mask(value, salt)
+
+
+def mask(value: Scalar, salt: str) -> Scalar:
+    """Return `secret:` and 16 hexadecimal digits keyed by `salt`; an empty value as it is.
+
+    A value that begins with `secret:` is masked like any other: it may be somebody's real secret.
+    """
+    if not isinstance(value, str) or not value:
+        return value
+    # 64 bits: enough to tell equal from changed within one plan or store, and no more than that is asked of
+    # it.
+    return SECRET + hmac.new(salt.encode(), value.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def slow_mask(value: Scalar, salt: str) -> Scalar:
+    """Return `secret:scrypt:` and 32 hexadecimal digits that take milliseconds to compute; "" as it is."""
+    if not isinstance(value, str) or not value:
+        return value
+    # Over the fast mask: what waits in memory to be computed or compared (proofs.Part) is no word in clear.
+    return f"{SLOW}{stretched(str(mask(value, salt)), salt)}"
+
+
+def identity_key(path: str, value: Scalar) -> str:
+    """Return the text under which two values of an identity field are the same (planning rule M2)."""
+    text = normalized("NFC", str(value)).strip()
+    # M2: of e-mail addresses alone. Jane and JANE in a name field may be two people.
+    # A field that no row knows is judged by its name.
+    return text.casefold() if isinstance(path, Caseless) or "EmailAddress" in path else text
+
+
+def trusted(modified: str, seen: str) -> str:
+    """Return `modified` if a later edit must show another time, else "".
+
+    The service's times have whole seconds. An edit in the second in which we looked would leave the
+    same time behind, and would stay unseen for ever; so a time is relied upon only when it was at
+    least two seconds old when we saw it.
+    """
+    changed, looked = instant(modified), instant(seen)
+    return modified if changed and looked and looked - changed >= _SETTLED else ""
+
+
+def instant(text: str) -> datetime | None:
+    """Return the moment that an ISO 8601 text names, or None where it names none exactly."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    # Two clocks cannot be compared by guessing in which zone one of them hangs.
+    return moment if moment.tzinfo else None
+
+
+def _leaves(kind: Kind, path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    return _LEAVES.get(kind.structured.get(path, "text"), _scalar)(path, value)
+
+
+def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    if isinstance(value, (str, bool)):
+        yield path, value
+    # A manifest holds text. A number that counted as nothing would be written again with every run.
+    elif isinstance(value, (int, float)):
+        yield path, str(value)
+
+
+def _channels(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    for option in rows(value):
+        if isinstance(option.get("channel"), str):
+            channel = option["channel"].casefold()
+            for key, setting in option.items():
+                if key != "channel":
+                    yield from _scalar(f"{path}.{channel}.{key}", setting)
+
+
+def _custom(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    for field in rows(value):
+        if name := custom_name(field):
+            yield from _scalar(f"{path}.{name}", field.get("fieldValue"))
+
+
+def _group(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
+    for key, part in value.items() if isinstance(value, dict) else ():
+        yield from _scalar(f"{path}.{key}", part)
+
+
+# How a value becomes scalars by path, by the type of its field; every other type is one scalar.
+_LEAVES: Mapping[FieldType, Callable[[str, object], Iterator[tuple[str, Scalar]]]] = {
+    "channels": _channels,
+    "custom": _custom,
+    "group": _group,
+}
+
+
+def rows(value: object) -> list[dict[str, Any]]:
+    """Return the objects of a list; a bare object, as some answers write a list of one, is that one."""
+    # Samples of the service show lists of one without their brackets; dropped, a PUT would clear them.
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, dict)]
+
+
+def custom_name(field: Mapping[str, Any]) -> str:
+    """Return the name by which manifests know a custom field: its search key without `custom_`."""
+    # The vendor may change the display name; the search key is what queries use (docs/service.md, contacts).
+    key = field.get("searchKey")
+    if isinstance(key, str) and key.startswith("custom_"):
+        return key.removeprefix("custom_")
+    name = field.get("fieldName")
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,167 @@
+"""Whether the service took what was sent: each field as it was before, as it was sent, and as it reads back.
+
+    reads back as sent, after normalizing      taken
+    reads back as it was before, or not at all not taken: nothing is recorded, the next plan shows it again
+    reads back as something else               taken; from now on this is how the service writes that value,
+                                               but not where nothing was sent: then it is not taken either
+
+Decisions only. Reading back is apply/; what a record then says is core/planning/records.py.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.core.comparing import zones
+from reconciler.core.comparing.normalize import declared, identity_key, is_flag, veiled
+from reconciler.core.rules import Key
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.run.outcomes import FieldResult
+
+# By name: fields that only a deployment has (`fields.contacts`) have no row, so no type.
+_PHONE_PATH = re.compile(r"Phone|Mobile|Fax")
+_PHONE = re.compile(r"(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)", re.ASCII)
+_NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
+
+# Digits from which on a number without a plus is taken for the same number with one. Fewer may be a national
+# number: 6561234567 is one in Singapore with a plus before it, and one in the United States without.
+_international_digits = 11
+
+
+class Reading(Struct, frozen=True):
+    """What a read-back says of the fields that were sent.
+
+    `taken` are the paths that a record may claim: shown as sent, rewritten, or never readable.
+    `refused` were not taken, `rewritten` are shown in the service's own way; both by path.
+    """
+
+    taken: frozenset[str]
+    refused: tuple[FieldResult, ...] = ()
+    rewritten: tuple[FieldResult, ...] = ()
+
+
+def reading(
+    kind: str,
+    sent: Fields,
+    shown: Fields,
+    *,
+    before: Fields | None,
+    salt: str,
+    touched: bool = True,
+) -> Reading:
+    """Judge each field of `sent` ("": to be cleared) by what the service shows now.
+
+    `before` is what it showed right before the write ({}: the entity is new). None: too long ago to tell who
+    wrote another value, so whatever is not as sent is not taken. Values of the result are secrets masked
+    with `salt`. What cannot be read back counts as taken, but not when the write visibly did nothing:
+    none of its readable fields was taken, or the service's time of change has not moved (`touched` false).
+    """
+    row = KINDS[kind]
+    readable = {path: value for path, value in declared(kind, sent).items() if path not in row.write_only}
+    results = {
+        path: _result(kind, path, value, shown.get(path, ""), before) for path, value in readable.items()
+    }
+    # Leaving a sticky field out clears nothing, so that it still shows is no refusal (docs/planning.md, S).
+    kept = {
+        path: one for path, one in results.items() if not (one and path in row.sticky and one.sent is None)
+    }
+    refused = tuple(_masked(kind, one, salt) for one in kept.values() if one and not one.taken)
+    rewritten = tuple(_masked(kind, one, salt) for one in kept.values() if one and one.taken)
+    taken = readable.keys() - {one.path for one in refused}
+    hidden = sent.keys() & row.write_only
+    # A PUT that did nothing visible did not set the password either (tests/core/test_taken.py).
+    if hidden and touched and (taken or not readable):
+        taken |= hidden
+    elif hidden:
+        refused += tuple(_unseen(kind, path, sent[path], salt) for path in sorted(hidden))
+    return Reading(frozenset(taken), tuple(sorted(refused)), tuple(sorted(rewritten)))
+
+
+def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
+    """Whether a value reads back as it was sent: equal in the normal form, or another spelling of the same.
+
+    Spellings: the offset that a time zone has in a year, the digits of a phone number, the letter case of an
+    e-mail address.
+    """
+    if sent == shown or cleared(kind, path, sent, shown):
+        return True
+    # No value is another spelling of none: once learnt, it would stand there for ever, in silence.
+    if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
+        return False
+    type_ = KINDS[kind].type_of(path)
+    if type_ == "zone":
+        return zones.shows(sent, shown)
+    if type_ == "phone" or (_PHONE_PATH.search(path) and "." not in path):
+        return _same_phone(sent, shown)
+    if type_ == "email":
+        return str(sent).casefold() == str(shown).casefold()
+    return identity_key(path, sent) == identity_key(path, shown)
+
+
+def cleared(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
+    """Whether a flag was taken away: a channel that keeps another option shows it as false, never as absent.
+
+    Source: docs/service.md, contacts. To clear it again and again would be a write without an end.
+    """
+    return sent == "" and shown is False and is_flag(kind, path)
+
+
+def identity(
+    kind: str, sent: Fields, shown: Fields, keys: tuple[Key, ...]
+) -> Literal["same", "other", "hidden"]:
+    """Whether what the service shows is the entity that was sent, by every identity that was sent.
+
+    One field that differs is another entity. `hidden`: an identity field that was sent is not shown.
+    """
+    wanted = {path: str(sent[path]) for key in keys for path in key if sent.get(path)}
+    # One that differs is enough: an answer that shows somebody else makes no stranger ours (rule A3).
+    if any(not same(kind, path, value, shown.get(path, value)) for path, value in wanted.items()):
+        return "other"
+    return "same" if wanted and wanted.keys() <= shown.keys() else "hidden"
+
+
+def _result(kind: str, path: str, sent: Scalar, shown: Scalar, before: Fields | None) -> FieldResult | None:
+    """Return None where the value is taken as it is."""
+    if same(kind, path, sent, shown):
+        return None
+    # An absent value is never a way of writing one: the number that nobody can see is the lost call. Nor is a
+    # value a way of writing none: somebody else wrote it, or the service fills in what nobody asked for.
+    learnt = before is not None and sent != "" and shown not in ("", before.get(path, ""))
+    return FieldResult(path, _none(sent), _none(shown), taken=learnt)
+
+
+def _none(value: Scalar) -> Scalar | None:
+    return None if value == "" else value
+
+
+def _masked(kind: str, one: FieldResult, salt: str) -> FieldResult:
+    if one.path not in KINDS[kind].secret:
+        return one
+    sent, shown = (
+        value if value is None else veiled(kind, one.path, value, salt) for value in (one.sent, one.shown)
+    )
+    return FieldResult(one.path, sent, shown, one.taken)
+
+
+def _unseen(kind: str, path: str, value: Scalar, salt: str) -> FieldResult:
+    """What can never be read back has no value to show."""
+    return _masked(kind, FieldResult(path, _none(value), None), salt)
+
+
+def _same_phone(sent: str, shown: str) -> bool:
+    """Whether two numbers have the same digits. A plus counts where the other may be a national number."""
+    one, other = _PHONE.fullmatch(sent), _PHONE.fullmatch(shown)
+    if one is None or other is None:
+        return False
+    digits, theirs = (_NOT_A_DIGIT.sub("", found[2]) for found in (one, other))
+    # Another digit, or another country, calls somebody else. No country code begins with 0.
+    plus_alike = one[1] == other[1] or (len(digits) >= _international_digits and digits[0] != "0")
+    return digits == theirs and plus_alike
+
+
+def equal(kind: str, sent: Fields, shown: Mapping[str, Scalar]) -> frozenset[str]:
+    """Return the paths of `sent` that read back as sent, after normalizing."""
+    return frozenset(path for path, value in sent.items() if same(kind, path, value, shown.get(path, "")))

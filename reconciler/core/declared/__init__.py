@@ -1,0 +1,1 @@
+"""What the manifests say: documents become entities, and mistakes are found."""

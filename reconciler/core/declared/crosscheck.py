@@ -1,0 +1,283 @@
+"""The checks that need several entries, defaults or settings to see a mistake: one function each.
+
+Each takes every declared entity in file order and yields problems; none knows of the others. A new
+rule is one function and one line in CHECKS.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from reconciler.core.comparing.diff import ignored
+from reconciler.core.comparing.normalize import identity_key
+from reconciler.core.rules import Rules
+from reconciler.core.runs.ticket import PREFIX, reserved
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.errors import Problem
+from reconciler.model import address
+from reconciler.model.address import Address
+from reconciler.model.documents import Document, Place
+from reconciler.model.entities import Entity
+from reconciler.model.kind.kinds import DEVICE, KINDS
+
+# What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
+PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
+_CUSTOM = "custom."
+_OPTIONS = "messagingOptions."
+
+
+class Declared(Struct, frozen=True):
+    """An entity with the document it was made of. `marked`: the author wrote the mark's field.
+
+    `owner` is the contact of a device. `defaults` are the places of the file's default fields, `hidden` those
+    of values that no message shows, with the variables that they came from.
+    """
+
+    entity: Entity
+    document: Document
+    marked: bool = False
+    owner: "Declared | None" = None
+    defaults: Mapping[str, Place] = {}
+    hidden: Mapping[Place, tuple[str, ...]] = {}
+
+    def place(self, path: str = "") -> Place:
+        """Return the place of a field's key, or of the entry where the field came from elsewhere."""
+        return self.document.places.get(path, self.document.place)
+
+    def source(self, path: str) -> tuple[Place, bool]:
+        """Return where the text of a field stands, and whether it stands there for several entities."""
+        origin = self.document.origin
+        if origin is not None and path in origin.templates and path not in origin.columns:
+            return origin.templates[path], True
+        if path not in self.document.fields and path in self.defaults:
+            return self.defaults[path], True
+        return self.place(path), False
+
+    def column(self, path: str) -> str:
+        """Return the title of the roster's column that a field comes from, or ""."""
+        origin = self.document.origin
+        return origin.columns.get(path, ("",))[0] if origin is not None else ""
+
+    def hides(self, path: str) -> bool:
+        """Whether no message may show the text of a field."""
+        return bool(self.hidden) and self.source(path)[0] in self.hidden
+
+    def problem(self, path: str, what: str, hint: str) -> Problem:
+        """Return the problem of a field, or of the whole entry for ""."""
+        return self.place(path).problem(f"{self.entity.address}: {what}", hint)
+
+
+class DeclaredEntities(Struct, frozen=True):
+    """Everything that is declared, in file order, and the first entity of each address.
+
+    `unfit` are the places of values that are a mistake of their own.
+    """
+
+    every: tuple[Declared, ...]
+    first: Mapping[Address, Declared]
+    unfit: frozenset[Place] = frozenset()
+
+    def values(self) -> tuple[Declared, ...]:
+        """Return every entity, also those whose address is taken: their fields are checked too."""
+        return self.every
+
+
+Check = Callable[[DeclaredEntities, Rules], Iterator[Problem]]
+
+
+def required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+    """Every field without which the service takes no such entity is there, defaults included."""
+    for one in group.values():
+        kind = KINDS[one.document.kind]
+        fields = one.entity.fields
+        for path in kind.required:
+            if not fields.get(path) and not one.document.unsure(path):
+                state = "empty" if path in fields else "missing"
+                hint = f"give it a value here or under `defaults: {kind.plural}:`"
+                if kind.by_name[path].own:
+                    hint = "give it a value"
+                yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint)
+
+
+def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+    """Every entity has a field by which it can be found again, whoever edits it meanwhile."""
+    keys = {kind: rules.identity.of(kind) for kind in KINDS}
+    for one in group.values():
+        kind, fields = one.document.kind, one.entity.fields
+        if any(all(fields.get(path) and not ignored(one.entity, path) for path in key) for key in keys[kind]):
+            continue
+        needed = [path for key in keys[kind] for path in key]
+        if any(one.document.unsure(path) for path in needed):
+            continue  # said already
+        hidden = [path for path in needed if fields.get(path) and ignored(one.entity, path)]
+        if hidden:
+            what = f"meta.ignore names {hidden[0]}, by which the {kind} is recognized."
+            yield one.problem(
+                hidden[0], what, "take it out of `ignore`: an edit there would make a second one"
+            )
+            continue
+        if set(needed) <= set(KINDS[kind].required):
+            continue  # said already
+        which = f"{' and '.join(needed)} are" if KINDS[kind].together else f"{' or '.join(needed)} is"
+        hint = f"add it, or change `identity` in the settings; a {kind} without it cannot be found again"
+        yield one.problem("", f"{which} needed to recognize the {kind}.", hint)
+
+
+def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+    """No two entities of a scope have the same identity."""
+    keys = {
+        # The service takes two resources of one name; we do not, whatever the settings call the identity
+        # (docs/service.md, resources).
+        name: dict.fromkeys(
+            (*rules.identity.of(name), *((kind.identity_path(path),) for path in kind.unique))
+        )
+        for name, kind in KINDS.items()
+    }
+    seen: dict[tuple[object, ...], Declared] = {}
+    for one in group.values():
+        entity = one.entity
+        where = (entity.address.kind, entity.address.workspace, entity.address.parent)
+        for key in keys[where[0]]:
+            values = [entity.fields.get(path, "") for path in key]
+            if not all(values):
+                continue
+            same = (*where, *key, *map(identity_key, key, values))
+            first = seen.setdefault(same, one)
+            if first is one or first.entity.address == entity.address:
+                continue  # said already
+            # "n/a" in a column of addresses is one mistake in each row, and not one person in all of them.
+            if group.unfit.isdisjoint(map(one.place, key)):
+                names = f"{' and '.join(key)} {'is' if len(key) == 1 else 'are'}"
+                what = f"{names} the same as at {first.entity.address}, {first.place(key[0])}."
+                hint = "correct one of them, or choose other fields in `identity` of the settings"
+                yield one.problem(key[0], what, hint)
+
+
+def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+    """No contact has more devices of one app than the service allows."""
+    counts: dict[tuple[int, str], int] = {}
+    for one in group.values():
+        app = one.entity.fields.get("appId", "")
+        if one.document.kind != DEVICE.name or not app:
+            continue
+        where = (id(one.owner), identity_key("appId", app))
+        counts[where] = counts.get(where, 0) + 1
+        if counts[where] > rules.device_limit:
+            what = f"this is device {counts[where]} of one app; a contact may have {rules.device_limit}."
+            yield one.problem("", what, "remove one, or raise `device_limit` in the settings if the app does")
+
+
+def push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+    """No push token stands under two contacts of a workspace: pushes to either would reach one phone."""
+    seen: dict[tuple[str, str], Declared] = {}
+    for one in group.values():
+        token, address = one.entity.fields.get("pushToken", ""), one.entity.address
+        if address.kind != DEVICE.name or not token:
+            continue
+        first = seen.setdefault((address.workspace, identity_key("pushToken", token)), one)
+        if first.entity.address.parent != address.parent:
+            # The token itself is a secret: it is never shown.
+            what = f"pushToken is the same as at {first.entity.address}, {first.place('pushToken')}."
+            yield one.problem(
+                "pushToken", what, "a phone belongs to one contact: remove one of the two devices"
+            )
+
+
+def options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+    """Messaging options name fields that the contact has."""
+    for one in group.values():
+        fields = one.entity.fields
+        for path, value in fields.items():
+            if not path.startswith(_OPTIONS) or not value or value is True:
+                continue
+            text = str(value)
+            # `WorkMobilePhone1`, as the service spells it (docs/service.md, contacts).
+            named = text[:1].lower() + text[1:]
+            if not fields.get(named) and not one.document.unsure(named):
+                there = [name[:1].upper() + name[1:] for name in fields if "." not in name and fields[name]]
+                hint = did_you_mean(text, there, f"declare {named}, or name another field")
+                yield one.problem(path, f"{path} names {text}, which this contact does not declare.", hint)
+
+
+def custom(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+    """Custom fields are named without the search's prefix, and the mark is ours alone."""
+    for one in group.values():
+        if one.marked:
+            what = f"{rules.mark_path} is the ownership mark and is written by this program."
+            yield one.problem(rules.mark_path, what, "remove it here, or change `ownership` in the settings")
+        for path in one.document.fields:
+            if path.startswith("custom.custom_"):
+                right = path.removeprefix("custom.custom_")
+                what = f"{path} has the prefix custom_, which only searches use."
+                yield one.problem(path, what, f"write {right}")
+
+
+def renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+    """A former name is not in use any more, and only one entity claims it."""
+    claimed: dict[Address, Declared] = {}
+    for one in group.values():
+        old = one.document.controls.renamed_from
+        if not old:
+            continue
+        now = one.entity.address
+        before = address_of(one.document, now.workspace, old)
+        first = claimed.setdefault(before, one)
+        if before == now:
+            yield one.problem("", "meta.renamedFrom is its own name.", "write the earlier name, or remove it")
+        elif before in group.first:
+            what = f"meta.renamedFrom: {before} is still declared, {group.first[before].place()}."
+            yield one.problem("", what, "remove the old entry, or this line")
+        elif first is not one:
+            what = f"meta.renamedFrom: {first.entity.address} was {before} too, {first.place()}."
+            yield one.problem("", what, "only one can be the former one; keep one of the lines")
+
+
+def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+    """Values that the service knows by a few words are one of them, also when a cell says them."""
+    for one in group.values():
+        # Cells of a roster do not pass through the schema, which holds the same words for files.
+        for path, words in KINDS[one.document.kind].folds.items():
+            value = one.entity.fields.get(path)
+            if value == "" and path in KINDS[one.document.kind].required:
+                continue  # said already
+            if value is not None and str(value).casefold() not in words:
+                known = ", ".join(dict.fromkeys(words.values()))
+                yield one.problem(path, f"{path} must be one of {known}.", "correct the value")
+
+
+def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+    """A private resource has one of the types that the service takes there."""
+    for one in group.values():
+        fields = one.entity.fields if KINDS[one.document.kind].content else {}
+        media = fields.get("mimeType")
+        if fields.get("scope") == "private" and media and media not in PRIVATE_TYPES:
+            what = f"mimeType {media} is not possible with scope private."
+            yield one.problem("mimeType", what, f"use one of {', '.join(PRIVATE_TYPES)}, or scope public")
+
+
+def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+    """No resource has a name that belongs to the lock in the service."""
+    for one in group.values():
+        if KINDS[one.document.kind].tickets and reserved(one.entity.fields.get("name")):
+            what = f"names that begin with {PREFIX} belong to the lock that runs keep in the service."
+            yield one.problem("name", what, "give the resource another name")
+
+
+CHECKS: tuple[Check, ...] = (
+    required,  # docs/service.md, devices and resources: all of these, or 422
+    identified,  # rule M2: after a lost store it would be made a second time
+    unique,  # rule M2, which would take two of them for one
+    device_limit,  # docs/service.md, devices: 3 of one app by default, 10 at most
+    push_tokens,  # docs/planning.md, S: pushes to either would reach one phone
+    options,  # docs/service.md, contacts: an option names a field
+    custom,  # rule X5; docs/service.md, lists: `custom_<name>` is a query
+    renames,  # rule M6: a record is carried to one name
+    spellings,  # docs/service.md, devices and resources
+    media_types,  # docs/service.md, resources: 422 for another type
+    lock_names,  # core/runs/ticket.py: a run removes tickets that it takes for dead
+)
+
+
+def address_of(document: Document, workspace: str, name: str) -> Address:
+    """Return the address of `name` beside `document`: same kind, same parent."""
+    return address.of(document.kind, workspace, name, parent=document.parent)

@@ -1,0 +1,140 @@
+"""Documents to Desired: defaults, tags and the mark are applied, and what files say together is checked.
+
+A mistake inside one file is found by its schema; here are those that only several entries or the
+settings make (`crosscheck.py`). Pure: no file is read, and the order of the manifests never changes
+the result (law 3).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from reconciler.core.declared.crosscheck import CHECKS, Declared, DeclaredEntities, address_of
+from reconciler.core.declared.removed import contradictions, removed
+from reconciler.core.declared.values.check import check_values
+from reconciler.core.rules import Rules
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.errors import Problem
+from reconciler.model.address import Address
+from reconciler.model.documents import Document, Fields, Manifest, Place
+from reconciler.model.entities import Entity
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.snapshots import Desired, Scope
+
+
+class Resolved(Struct, frozen=True):
+    """What is wanted. With `problems` it must not be acted upon.
+
+    `declared` are the entities with the documents they were made of: where each value comes from.
+    """
+
+    desired: Desired
+    problems: tuple[Problem, ...] = ()
+    declared: Mapping[Address, Declared] = {}
+
+
+def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
+    """Return everything that the manifests want, and every mistake they make together.
+
+    Entities stand in the order of their addresses; problems are sorted by file and line.
+    """
+    ordered = sorted(manifests, key=lambda manifest: manifest.file)
+    problems = [*_unknown_workspaces(ordered, rules), *_misplaced(ordered)]
+    every = [one for manifest in ordered for one in _declared(manifest, rules)]
+    every.sort(key=lambda one: (one.document.place.file, one.document.place.line, one.document.place.column))
+    first: dict[Address, Declared] = {}
+    for one in every:
+        first.setdefault(one.entity.address, one)
+    problems.extend(_declared_twice(every, first))
+    group = DeclaredEntities(tuple(every), first)
+    values = check_values(group, rules.checks)
+    problems.extend(values.problems)
+    group = structs.replace(
+        group, unfit=frozenset(Place(one.file, one.line, one.column) for one in values.problems)
+    )
+    for check in CHECKS:
+        problems.extend(check(group, rules))
+    leaving = removed(ordered)
+    problems.extend(contradictions(group, leaving))
+    entities = {address: first[address].entity for address in sorted(first)}
+    scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
+    desired = Desired(entities, scopes, values.notices, leaving)
+    return Resolved(desired, _sorted(problems), first)
+
+
+def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]) -> Iterator[Problem]:
+    for one in every:
+        before = first[one.entity.address]
+        if before is one or one.document.again:
+            continue
+        if one.owner is not None and first[one.owner.entity.address] is not one.owner:
+            continue  # the whole contact is declared twice, which was said
+        what = f"this name is declared twice; the first time at {before.document.place}."
+        yield one.problem("", what, "give them different names, or remove one")
+
+
+def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator[Problem]:
+    for manifest in manifests:
+        unread = manifest.workspace.startswith("?")  # said already
+        if manifest.workspace not in rules.workspaces and not unread:
+            known = ", ".join(sorted(rules.workspaces))
+            hint = did_you_mean(manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}")
+            what = f"the workspace {manifest.workspace} is not in the settings."
+            yield manifest.workspace_place.problem(what, hint)
+
+
+def _misplaced(manifests: Sequence[Manifest]) -> Iterator[Problem]:
+    """Yield the kinds that belong to the account and stand in a manifest of some workspace."""
+    for manifest in manifests:
+        for kind in sorted(manifest.kinds):
+            if KINDS[kind].company and manifest.workspace not in ("default", "?"):
+                plural = KINDS[kind].plural
+                what = f"{plural} belong to the account, and not to the workspace {manifest.workspace}."
+                hint = f"move `{plural}:` into a manifest with `workspace: default`"
+                yield manifest.workspace_place.problem(what, hint)
+
+
+def _declared(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
+    # What belongs to an entry stands right behind it, and has its tags.
+    owner: Declared | None = None
+    for document in manifest.documents:
+        above = owner if document.parent else None
+        tags = above.entity.controls.tags if above else manifest.tags
+        if document.controls.tags:
+            tags = {**tags, **document.controls.tags}
+        one = _entity(manifest, document, tags, rules, above)
+        owner = above or one
+        yield one
+
+
+def _entity(
+    manifest: Manifest,
+    document: Document,
+    tags: Mapping[str, str],
+    rules: Rules,
+    owner: Declared | None,
+) -> Declared:
+    mark = rules.mark_of(document.kind)
+    marked = mark in document.fields or mark in manifest.defaults.get(document.kind, {})
+    entity = Entity(
+        address=address_of(document, manifest.workspace, document.name),
+        fields=_fields(manifest, document, rules),
+        place=document.place,
+        controls=structs.replace(document.controls, tags=tags) if tags else document.controls,
+        content=document.content,
+        devices_in_scope=document.devices_in_scope,
+    )
+    places = manifest.default_places.get(document.kind, {})
+    return Declared(entity, document, marked, owner, places, manifest.hidden)
+
+
+def _fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
+    """Return what a document declares, with the defaults of its file and our mark (rule X5)."""
+    mark, defaults = rules.mark_of(document.kind), manifest.defaults.get(document.kind)
+    if not (mark or defaults):
+        return document.fields  # not copied: there may be many
+    return {**(defaults or {}), **document.fields, **({mark: rules.mark_text(document.name)} if mark else {})}
+
+
+def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what)))

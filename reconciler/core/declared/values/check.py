@@ -1,0 +1,168 @@
+"""The values of every entity against what their fields can hold: mistakes, and what looks like one.
+
+Which field holds what stands in the tables here; what is wrong with one value is found by the modules
+beside this one. A value that stands in `defaults`, or in a roster's template, is judged once.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
+
+from reconciler.core.declared.crosscheck import PRIVATE_TYPES, Declared, DeclaredEntities
+from reconciler.core.declared.values import content, countries, spreadsheets, zones
+from reconciler.core.declared.values.emails import Emails
+from reconciler.core.declared.values.finding import Finding
+from reconciler.errors import Problem
+from reconciler.model.kind.kind import FieldType
+from reconciler.model.kind.kinds import KINDS, derived
+from reconciler.model.notices import Notice
+from reconciler.model.settings import Checks, Level
+
+if TYPE_CHECKING:
+    from reconciler.core.declared.values.phones import Plans
+
+_SHOWN_MAX = 60  # characters of a value in a message
+
+# Which check judges a field, by its type; any other text is looked at for the damage of spreadsheets.
+_CHECK_OF: Mapping[FieldType, str] = {
+    "phone": "phones",
+    "email": "emails",
+    "country": "countries",
+    "zone": "zones",
+}
+
+
+@derived
+def _checks_of(kind: str) -> Mapping[str, str]:
+    return {field.name: _CHECK_OF[field.type] for field in KINDS[kind].fields if field.type in _CHECK_OF}
+
+
+@derived
+def _countries_of(kind: str) -> tuple[str, ...]:
+    """Return the fields that name a country, in the order in which they are asked for a national number."""
+    return tuple(field.name for field in KINDS[kind].fields if field.type == "country")
+
+
+class Checked(Struct, frozen=True):
+    """What is wrong with declared values, and what only looks so."""
+
+    problems: tuple[Problem, ...]
+    notices: tuple[Notice, ...]
+
+
+def check_values(group: DeclaredEntities, checks: Checks) -> Checked:
+    """Return the mistakes and the warnings about every value, in file order."""
+    check = _Check(checks)
+    for one in group.every:
+        check.entity(one)
+    return Checked(tuple(check.problems), tuple(check.notices))
+
+
+class _Check:
+    def __init__(self, checks: Checks) -> None:
+        self.problems: list[Problem] = []
+        self.notices: list[Notice] = []
+        self._checks = checks
+        self._emails = Emails()
+        # Kept by text, for many entities have the same: of an unknown one the nearest name is searched once.
+        zone, country = cache(zones.check), cache(countries.check)
+        self._judges: Mapping[str, Callable[[str, str, Declared], Finding | None]] = {
+            "phones": self._phone,
+            "emails": lambda _path, text, _one: self._emails.check(text),
+            "zones": lambda _path, text, _one: zone(text),
+            "countries": lambda _path, text, _one: country(text),
+            "spreadsheets": lambda _path, text, _one: spreadsheets.damage(text),
+        }
+        self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
+
+    @cached_property
+    def _plans(self) -> "Plans":
+        from reconciler.core.declared.values.phones import Plans  # noqa: PLC0415 - 20 ms and 5 MB, where there are numbers
+
+        return Plans()
+
+    def entity(self, one: Declared) -> None:
+        secret = KINDS[one.document.kind].secret
+        fields = _checks_of(one.document.kind)
+        for path, value in one.entity.fields.items():
+            # A password may look like anything.
+            if not isinstance(value, str) or not value or path in secret:
+                continue
+            check = fields.get(path, "spreadsheets")
+            if self._level(check) == "off":
+                continue
+            finding = self._judges[check](path, value.strip(), one)
+            if finding is not None:
+                self._report(one, path, value, finding, self._level(check))
+        if one.entity.content is not None and self._checks.content != "off":
+            self._content(one)
+
+    def _level(self, check: str) -> Level:
+        # Each check is named like its setting (model/settings.py, Checks).
+        level: Level = getattr(self._checks, check)
+        return level
+
+    def _phone(self, path: str, text: str, one: Declared) -> Finding | None:
+        # Twenty times quicker than to parse the number, and yes only where the library says so too.
+        if self._plans.assigned(text):
+            return None
+        region, source = self._country(path, one)
+        before = KINDS[one.document.kind].by_name[path].area
+        area = str(one.entity.fields.get(before, "")).strip() if before else ""
+        if region and self._plans.assigned(area + text, region):
+            return None
+        return self._plans.check(text, area=area, region=region, region_from=source)
+
+    def _country(self, path: str, one: Declared) -> tuple[str, str]:
+        """Return the country of a national number and the field or setting that names it."""
+        known = _countries_of(one.document.kind)
+        # A personal number belongs to where somebody lives, any other one to where the work is.
+        for field in reversed(known) if path.startswith("personal") else known:
+            text = str(one.entity.fields.get(field, ""))
+            if text or one.document.unsure(field):
+                return countries.region(text), field
+        return self._checks.region, "checks.region" if self._checks.region else ""
+
+    def _content(self, one: Declared) -> None:
+        fields, payload = one.entity.fields, one.entity.content
+        media, level = str(fields.get("mimeType", "")), self._checks.content
+        # The cross check has told it: bytes that may not be there at all need no second sentence.
+        refused = fields.get("scope") == "private" and media not in PRIVATE_TYPES  # said already
+        if payload is None or not media or refused:
+            return
+        finding = content.check_content(media, payload.data)
+        if finding is not None:
+            self._say(one, "content", f"content {finding.what}", finding, level)
+        named = content.check_name(str(fields.get("name", "")), media)
+        if named is not None and not one.hides("mimeType") and not one.hides("name"):
+            self._say(one, "name", f"{fields['name']} {named.what}", named, level)
+
+    def _report(self, one: Declared, path: str, value: str, finding: Finding, level: Level) -> None:
+        column = one.column(path)
+        named = f"{path} (column {column!r})" if column else path
+        # A value of the environment is judged and never shown, nor what it might have meant.
+        if one.hides(path):
+            finding = structs.replace(finding, guess="")
+        else:
+            cut = value if len(value) <= _SHOWN_MAX else value[: _SHOWN_MAX - 1] + "…"
+            named += f" {cut!r}"
+        self._say(one, path, f"{named} {finding.what}", finding, level)
+
+    def _say(self, one: Declared, path: str, what: str, finding: Finding, level: Level) -> None:
+        place, shared = one.source(path)
+        # A thousand contacts with one wrong default are one mistake, told where it stands.
+        if shared:
+            key = (place, path)
+            if key in self._judged:
+                return
+            self._judged.add(key)
+        hint, asks = finding.hint, finding.guess.startswith("did you mean")
+        if asks:
+            hint = finding.guess
+        what = f"{what}; {finding.guess}." if finding.guess and not asks else f"{what}."
+        if finding.impossible and level == "error":
+            self.problems.append(place.problem(f"{one.entity.address}: {what}", hint))
+        else:
+            self.notices.append(Notice("value", str(one.entity.address), what, hint, str(place)))

@@ -1,0 +1,25 @@
+"""Which country a text names: an ISO 3166-1 code of two letters, or a name in English."""
+
+from reconciler.core.declared.values.finding import Finding
+from reconciler.core.text.suggest import nearest
+from reconciler.model.geography.countries import CODES, NAMES
+
+
+def region(text: str) -> str:
+    """Return the two-letter code of a country, or "" where the text names none that we know."""
+    return CODES.get(text.strip().casefold(), "")
+
+
+def check(text: str) -> Finding | None:
+    """Return why a text is probably no country, or None."""
+    if region(text):
+        return None
+    # The service takes any text, so this is a warning unless the settings say otherwise.
+    near = nearest(text, NAMES.values())
+    guess = f"did you mean {near}?" if near else ""
+    return Finding(
+        "is not a country that we know",
+        "write its name in English, or its code of two letters",
+        guess=guess,
+        impossible=True,
+    )

@@ -1,0 +1,192 @@
+"""Whether a text can be dialled, by the numbering plans that the library `phonenumbers` carries.
+
+Nothing is asked of any network. Numbers are sent as they are written: what a text is understood as is
+said, and never put in its place.
+"""
+
+import re
+from collections.abc import Iterable
+
+import phonenumbers
+from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, PhoneMetadata, PhoneNumber
+
+from reconciler.core.declared.values.finding import Finding
+from reconciler.core.declared.values.spreadsheets import damage
+from reconciler.model.geography.countries import NAMES
+
+# Ranges that regulators keep free for films and examples and that the numbering plans do not count as
+# assigned (Ofcom, "Telephone numbers for use in TV and radio drama programmes"). Whoever tries this program
+# out writes such numbers, so they pass. Those of Australia and North America are assigned in the plans.
+_FICTION = re.compile(
+    r"\+44(?:7700900|1632960|20794600|1134960|3069990|8081570|9098790)\d{3}|\+44(?:20|1\d\d)79460\d{3}"
+)
+_PLAIN = re.compile(r"\+[1-9][0-9]{6,14}")
+_SEPARATORS = str.maketrans("", "", " -().")  # what people put between digits
+_DIGITS = re.compile(r"[^0-9]")
+_LETTERS = re.compile(r"[A-WYZa-wyz]{2,}")  # x begins an extension
+_EXTENSION = re.compile(r"(?:;ext=|ext\.?|extension|x|#)\s*[0-9]+$", re.IGNORECASE)
+
+_FORM = "write it with + and the country code, such as +61491570156"
+
+
+class Plans:
+    """Knows plain numbers (+, country code, digits) that are assigned, without taking them apart.
+
+    Parsing a number costs twenty times as much. `assigned` says yes only where `check` finds nothing; what it
+    does not say yes to is for `check`.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, re.Pattern[str]] | None] = {}
+        self._codes: dict[str, str] = {}
+
+    def assigned(self, text: str, region: str = "") -> bool:
+        """Whether a number is written plainly and is in a range that its country uses.
+
+        A national form is read in `region`, where that is a country whose numbers begin with 0.
+        """
+        text = text.translate(_SEPARATORS)
+        # A 0 in front stands for the country at home; abroad its code takes that place.
+        if text.startswith("0") and region:
+            if region not in self._codes:
+                self._codes[region] = _code_after_zero(region)
+            text = self._codes[region] + text[1:]
+        if not _PLAIN.fullmatch(text):
+            return False
+        if _FICTION.fullmatch(text):
+            return True
+        head = text[1:4]
+        if head not in self._known:
+            self._known[head] = _plan(head)
+        plan = self._known[head]
+        return plan is not None and plan[1].fullmatch(text, plan[0]) is not None
+
+    def check(self, text: str, *, area: str, region: str, region_from: str) -> Finding | None:
+        """Return what `check` says of a number that is not plainly assigned."""
+        return check(text, area=area, region=region, region_from=region_from)
+
+
+def _code_after_zero(region: str) -> str:
+    """Return + and the code of a country that writes a 0 in front at home and not abroad, else ""."""
+    plan = PhoneMetadata.metadata_for_region(region)
+    if plan is None or plan.national_prefix != "0" or plan.national_prefix_transform_rule:
+        return ""
+    return f"+{plan.country_code}"
+
+
+def _plan(head: str) -> tuple[int, re.Pattern[str]] | None:
+    """Return where the national number begins, and the pattern of those that the main country assigns."""
+    code = next((head[:size] for size in (1, 2, 3) if int(head[:size]) in COUNTRY_CODE_TO_REGION_CODE), "")
+    region = COUNTRY_CODE_TO_REGION_CODE[int(code)][0] if code else ""
+    plan = PhoneMetadata.metadata_for_region(region) if region else None
+    # Countries that share a code may be told apart by leading digits, as +7 is: those are for the library.
+    if plan is None or plan.leading_digits or plan.general_desc is None:
+        return None
+    kinds = (plan.fixed_line, plan.mobile, plan.toll_free, plan.shared_cost, plan.voip, plan.uan)
+    ranges = [
+        f"(?={_lengths(kind.possible_length)}$)(?:{kind.national_number_pattern})"
+        for kind in kinds
+        if kind is not None and kind.national_number_pattern and kind.possible_length
+    ]
+    if not ranges:
+        return None
+    whole = f"(?=(?:{plan.general_desc.national_number_pattern})$)(?:{'|'.join(ranges)})"
+    return 1 + len(code), re.compile(whole)
+
+
+def _lengths(possible: Iterable[int]) -> str:
+    return f"(?:{'|'.join(f'[0-9]{{{length}}}' for length in possible)})"
+
+
+def check(text: str, *, area: str, region: str, region_from: str) -> Finding | None:
+    """Return why a number cannot be dialled, or probably not; None where nothing speaks against it.
+
+    `area` is the area code that stands in a field of its own; `region` the two-letter code of the country in
+    which a national form is read, "" where nobody says; `region_from` names who says it. A country that is
+    named and not understood leaves a national number unjudged.
+    """
+    found = damage(text)
+    if found:
+        return found
+    # The second is the full-width plus of East Asian keyboards, which the library takes as well.
+    national = not text.startswith(("+", "\uff0b"))
+    whole = f"{area} {text}".strip() if national else text
+    if whole.startswith(("+", "\uff0b")):
+        national = False
+    try:
+        number = phonenumbers.parse(whole, region if national and region else None)
+    except phonenumbers.NumberParseException as error:
+        if national and not region and error.error_type == error.INVALID_COUNTRY_CODE:
+            # A country that we could not understand may well have this number.
+            return None if region_from else _of_no_country(whole)
+        return _unreadable(error, national=national)
+    return _dialled(number, whole, national=national, region=region, region_from=region_from)
+
+
+def _of_no_country(whole: str) -> Finding:
+    try:
+        number = phonenumbers.parse(f"+{_DIGITS.sub('', whole)}")
+    except phonenumbers.NumberParseException:
+        number = None
+    # With a 0 in front it is a national number; a country code begins with none.
+    if number is not None and phonenumbers.is_valid_number(number) and not whole.startswith("0"):
+        guess = f"it is understood as {_written(number)}"
+        return Finding("has no + in front of its country code", _FORM, guess=guess)
+    hint = f"{_FORM}, declare workCountry, or set `checks.region` in the settings"
+    return Finding("is a national number, and nothing says of which country", hint, impossible=True)
+
+
+def _unreadable(error: NumberParseException, *, national: bool) -> Finding:
+    if error.error_type == error.INVALID_COUNTRY_CODE and not national:
+        return Finding("begins with no country code that there is", _FORM, impossible=True)
+    if error.error_type in (error.TOO_SHORT_NSN, error.TOO_SHORT_AFTER_IDD):
+        return Finding("is too short for a phone number", _FORM, impossible=True)
+    if error.error_type == error.TOO_LONG:
+        return Finding("is too long for a phone number", _FORM, impossible=True)
+    return Finding("is not a phone number", _FORM, impossible=True)
+
+
+def _dialled(
+    number: PhoneNumber, whole: str, *, national: bool, region: str, region_from: str
+) -> Finding | None:
+    reasons = phonenumbers.ValidationResult
+    reason = phonenumbers.is_possible_number_with_reason(number)
+    written = _written(number)
+    by = f" (from {region_from})" if national and region else ""
+    guess = f"it is understood as {written}{by}"
+    country = _country(number, region if national else "")
+    # Dialled from elsewhere it reaches nobody, or somebody else.
+    if reason == reasons.IS_POSSIBLE_LOCAL_ONLY:
+        return Finding("has no area code, so it can be dialled from nearby only", _FORM, guess=guess)
+    if reason == reasons.INVALID_COUNTRY_CODE:
+        return Finding("begins with no country code that there is", _FORM, impossible=True)
+    if reason != reasons.IS_POSSIBLE:
+        size = {reasons.TOO_SHORT: "too short", reasons.TOO_LONG: "too long"}.get(
+            reason, "of the wrong length"
+        )
+        return Finding(f"is {size} for a number of {country}", _FORM, impossible=True, guess=guess)
+    plain = f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
+    # A warning and no mistake: plans grow, and a range that the library does not know yet may ring.
+    if not phonenumbers.is_valid_number(number) and not _FICTION.fullmatch(plain):
+        return Finding(f"is in no range of numbers that {country} uses", "check its digits", guess=guess)
+    # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
+    if _LETTERS.search(_EXTENSION.sub("", whole)):
+        return Finding("holds letters", _FORM, guess=guess)
+    if national and _lost_zero(number, whole):
+        what = "lacks the 0 at its start, which spreadsheets take away"
+        return Finding(what, "put it back, or " + _FORM, guess=guess)
+    return None
+
+
+def _lost_zero(number: PhoneNumber, whole: str) -> bool:
+    written = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
+    return _DIGITS.sub("", written) == "0" + _DIGITS.sub("", whole)
+
+
+def _country(number: PhoneNumber, region: str) -> str:
+    code = region or phonenumbers.region_code_for_country_code(number.country_code or 0)
+    return NAMES.get(code, f"country code +{number.country_code}")
+
+
+def _written(number: PhoneNumber) -> str:
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)

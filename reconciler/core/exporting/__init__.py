@@ -1,0 +1,1 @@
+"""What is live as entries of manifests, and what tells people apart."""

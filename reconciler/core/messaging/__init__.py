@@ -1,0 +1,1 @@
+"""Messages and callbacks: who is meant, and what an edit makes."""

@@ -1,0 +1,123 @@
+"""A callback as it is to be: the whole of it, because a PUT replaces everything.
+
+Belongs here: what an edit makes of a callback, what differs, whether it was taken. Not here: calls
+(cli/verbs/service/callbacks/editing.py), the body (service/messaging/callback_shapes.py).
+
+The key is the danger: a service need not show it, and a PUT without it takes it away. Then our receiver
+refuses every reply, and nobody notices.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import structs
+
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.errors import InputError, UnknownAddress
+from reconciler.model.messaging.callback_edits import CallbackEdit, FieldEdit
+from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
+
+_PLAIN = ("name", "url", "content_type", "retries", "email", "on_reply", "on_undeliverable")
+_WAYS: Mapping[str, Literal["httpheader", "querystring"]] = {"header": "httpheader", "query": "querystring"}
+_MASKS = frozenset("*•.xX")  # what services write in the place of a key that they do not show
+_CALLS = "see them: reconciler callbacks calls ID"
+_HOW = "give the key with --key-env or --key-file; where there is to be none, say --no-key"
+
+
+def edited(live: Callback, edit: CallbackEdit) -> Callback:
+    """Return the whole callback that the edit makes of the live one; fields that nobody knows stay.
+
+    Raises InputError where the live key is not shown and none is given.
+    """
+    plain = {name: value for name in _PLAIN if (value := getattr(edit, name)) is not None}
+    # `replace`: a PUT leaves nothing but what it holds, fields that have no name here included (rule A4).
+    return structs.replace(live, auth=_auth(live, edit), **plain)
+
+
+def _auth(live: Callback, edit: CallbackEdit) -> CallbackAuth | None:
+    if edit.no_key:
+        return None
+    key = edit.key or (live.auth.key if live.auth and shows_key(live) else None)
+    # A mask written back in the place of the key, or none, and our receiver refuses every reply from then on.
+    if key is None:
+        raise InputError(
+            "the service does not show a key of this callback, and an update writes all of it: one that "
+            "there is would be gone. Nothing was written.",
+            next=_HOW,
+        )
+    if edit.key_in is not None:
+        return CallbackAuth(_WAYS[edit.key_in], key)
+    return CallbackAuth(live.auth.type if live.auth else "httpheader", key)
+
+
+def shows_key(callback: Callback) -> bool:
+    """Whether the service tells the key itself, and nothing in its place."""
+    return callback.auth is not None and bool(set(callback.auth.key.reveal()) - _MASKS)
+
+
+def differences(before: Callback, after: Callback) -> tuple[FieldEdit, ...]:
+    """Return the fields in which two states of a callback differ; of a key only that it does."""
+    return tuple(_differences(before, after))
+
+
+def _differences(before: Callback, after: Callback) -> Iterator[FieldEdit]:
+    for name in _PLAIN:
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new:
+            yield FieldEdit(name, shown(old), shown(new))
+    if _way(before) != _way(after):
+        yield FieldEdit("auth", _way(before), _way(after))
+    # Compared, and never shown: there is no form of a key that is safe on a terminal or in a log.
+    if _key(before) != _key(after) and after.auth is not None:
+        yield FieldEdit("key", "(secret)" if shows_key(before) else "(not shown)", "(another secret)")
+
+
+def untaken(wanted: Callback, found: Callback) -> tuple[str, ...]:
+    """Return the fields that do not read back as they were sent; a key counts where it is shown."""
+    fields = [one.field for one in differences(wanted, found)]
+    # A key that the service keeps to itself cannot read back, and is no evidence against the write.
+    unseen = {"key"} if found.auth is not None and not shows_key(found) else set()
+    return tuple(field for field in fields if field not in unseen)
+
+
+def _way(callback: Callback) -> str:
+    return callback.auth.type if callback.auth else "none"
+
+
+def _key(callback: Callback) -> str:
+    return callback.auth.key.reveal() if callback.auth else ""
+
+
+def shown(value: object) -> str:
+    """Return the value of a field as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value or "") or "none"
+
+
+def chosen(
+    calls: Sequence[CallbackCall], call_ids: Sequence[str], message_id: str | None
+) -> tuple[CallbackCall, ...]:
+    """Return the calls with these ids, or those about this message. Raises UnknownAddress."""
+    if message_id is not None:
+        about = tuple(one for one in calls if one.message_id == message_id)
+        if not about:
+            raise UnknownAddress(
+                "the callback has no call about this message; nothing was written.", next=_CALLS
+            )
+        return about
+    known = {one.call_id: one for one in calls}
+    missing = [one for one in call_ids if one not in known]
+    if missing:
+        raise UnknownAddress(
+            f"the callback has no call {missing[0][:64]}; nothing was written.",
+            next=did_you_mean(missing[0], known, _CALLS),
+        )
+    # All or none: one unknown id makes the service refuse the whole call (tests/core/test_callback_edit.py).
+    return tuple(known[one] for one in dict.fromkeys(call_ids))
+
+
+def to_mark(calls: Sequence[CallbackCall], status: str) -> tuple[CallbackCall, ...]:
+    """Return those that have another status."""
+    # A write that changes nothing is a bug here too (planning rule D5).
+    return tuple(one for one in calls if one.status != status)

@@ -1,0 +1,62 @@
+"""Digests: is what was approved still what would be done?"""
+
+import hashlib
+
+from msgspec import structs
+
+from reconciler.core.comparing.normalize import declared, masked
+from reconciler.model.encoding import encode
+from reconciler.model.plan.changes import Change, Delete
+from reconciler.model.plan.plans import Plan
+from reconciler.model.snapshots import Desired
+
+
+def manifest_digest(desired: Desired, salt: str) -> str:
+    """Return the digest of everything declared: the same for any order of files, lines and keys.
+
+    Keyed by the plan's salt, so that one plan's digest says nothing of another's.
+    """
+    # Normal form: a space or another spelling is no other wish. Masked: the digest stands in plan files, and
+    # nobody may try words on it.
+    entities = {
+        address: (
+            masked(address.kind, declared(address.kind, entity.fields), salt),
+            entity.controls,
+            entity.devices_in_scope,
+        )
+        for address, entity in desired.entities.items()
+    }
+    # A scope counts though it is empty: `contacts: {}` and no `contacts:` are two wishes (S1). Sorted: a set
+    # has another order in the next process (law 3).
+    scopes = sorted(str(scope) for scope in desired.scopes)
+    return _digest((salt, entities, scopes, sorted(desired.removed)))
+
+
+def fingerprint(plan: Plan) -> str:
+    """Return the digest of what the plan would do, and to what, before-values included (rule A1)."""
+    changes = tuple(placeless(change) for change in plan.changes)
+    # Only what is done. What a plan tells beside it (notices, skips, counts) is compared with a saved plan
+    # too, but after this and by itself (`seal.outdated`): the refusal then says which of the two it was.
+    return _digest(
+        (
+            plan.version,
+            plan.target,
+            plan.options,
+            plan.manifest_digest,
+            plan.salt,
+            changes,
+            plan.adoptions,
+            plan.gone,
+            plan.records,
+            plan.renames,
+        )
+    )
+
+
+def placeless(change: Change) -> Change:
+    """Return the change without its place: a line added above an entry changes nothing that is done."""
+    return change if isinstance(change, Delete) else structs.replace(change, place="")
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(encode(value)).hexdigest()

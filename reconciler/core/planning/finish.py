@@ -1,0 +1,111 @@
+"""The sum of all parts -> the plan: sorted, with its fingerprint, or refused where it contradicts itself."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
+
+from reconciler.core.planning.adopting import only_adoptions, postponed
+from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
+from reconciler.core.planning.order import ordered
+from reconciler.core.planning.parts import Counts, ScopePlan
+from reconciler.core.planning.scopes import Moment, Shared
+from reconciler.errors import ManifestError
+from reconciler.model.address import Address, parse
+from reconciler.model.documents import Content
+from reconciler.model.notices import Notice
+from reconciler.model.plan.changes import Change, Delete
+from reconciler.model.plan.plans import Plan, Target
+from reconciler.model.snapshots import Desired, Live, Recorded, Scope
+
+
+def finished(
+    across: Shared,
+    total: ScopePlan,
+    desired: Desired,
+    live: Live,
+    recorded: Recorded,
+    *,
+    target: Target,
+    moment: Moment,
+) -> Plan:
+    """Return the plan that these parts are, in its order, with its fingerprint. Raises ManifestError (M4)."""
+    # One live entity behind two names: each would undo what is written for the other, in every run.
+    if total.contested:
+        raise _declared_twice(total, desired)
+    left = postponed(total) if across.options.adopt else {}
+    if across.options.adopt:
+        total = only_adoptions(total)
+    # Sorted here and nowhere before: parts come in any order (law 10), and the bytes of the plan must not
+    # show which (law 3).
+    changes = ordered(total.changes)
+    plan = Plan(
+        target=target,
+        options=across.options,
+        manifest_digest=manifest_digest(desired, moment.salt),
+        salt=moment.salt,
+        changes=changes,
+        adoptions=tuple(sorted(total.adoptions, key=lambda one: one.address)),
+        skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
+        gone=tuple(sorted(total.gone)),
+        records=tuple(sorted(total.records, key=structs.astuple)),
+        postponed=left,
+        renames=dict(sorted(total.renames)),
+        unchanged=dict(sorted(total.unchanged.items())),
+        outside=dict(sorted(total.outside.items())),
+        unmanaged=dict(sorted(total.unmanaged.items())),
+        owned=_owned(total.owned, recorded),
+        contents=dict(_contents(changes, desired)),
+        notices=tuple(sorted(_selected(across, total.notices, desired), key=structs.astuple)),
+        reads=tuple(sorted(live.reads, key=structs.astuple)),
+        created_at=moment.now,
+        expires_at=moment.expires,
+    )
+    # Made last, over everything else (rule A1).
+    return structs.replace(plan, fingerprint=fingerprint(plan))
+
+
+def _declared_twice(total: ScopePlan, desired: Desired) -> ManifestError:
+    problems = []
+    for group in total.contested:
+        places = [desired.entities[address].place for address in group]
+        what = f"{group[0]} and {group[1]} ({places[1]}) are the same live {group[0].kind}."
+        problems.append(places[0].problem(what, "declare it once, or give each what only it has"))
+    problems.sort(key=lambda one: (one.file, one.line, one.column, one.what))
+    return ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
+
+
+def _owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:
+    """Return how many are ours in each scope: those of its records, and those that only a mark tells."""
+    # Devices are counted over the workspace, whichever contacts list theirs: docs/planning.md, G.
+    records = Counter(str(Scope.of(address)) for address in recorded.entities)
+    return {name: records[name] + more for name, more in sorted(beyond.items())}
+
+
+def _contents(changes: Iterable[Change], desired: Desired) -> Iterator[tuple[Address, str]]:
+    """Yield the file of each content that is sent, so that a reviewer sees what becomes public."""
+    for change in changes:
+        content = None if isinstance(change, Delete) else _content(change.address, desired)
+        if content and content.path:
+            yield change.address, content.path
+
+
+def _content(address: Address, desired: Desired) -> Content | None:
+    # What only loses our mark is not declared (rule X7), and nothing else of it is sent.
+    entity = desired.entities.get(address)
+    return entity.content if entity else None
+
+
+def _selected(across: Shared, notices: Iterable[Notice], desired: Desired) -> Iterator[Notice]:
+    """Yield the notices about what the run is about (rule N1)."""
+    for notice in notices:
+        address = parse(notice.subject)
+        entity = desired.entities.get(address) if address else None
+        # What is declared no longer has no tags (docs/planning.md, Selection); what is no address, like the
+        # store, concerns every run.
+        if entity is not None:
+            selected = across.selects(entity)
+        else:
+            selected = address is None or across.selection.selects(address, {})
+        if selected:
+            yield notice

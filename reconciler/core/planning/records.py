@@ -1,0 +1,164 @@
+"""What is remembered of an entity: what was sent, what the service then showed, and how long that holds."""
+
+from collections.abc import Collection, Iterator
+
+from msgspec import structs
+
+from reconciler.core.comparing.diff import ignored
+from reconciler.core.comparing.normalize import declared, remembered, trusted
+from reconciler.core.comparing.taken import same
+from reconciler.core.planning.select import Selection
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.entities import Entity
+from reconciler.model.plan.plans import Kept, Plan, RecordChange
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity
+
+
+def record_of(
+    entity: Entity, row: LiveEntity, *, salt: str, before: RecordedEntity | None = None, created: bool = False
+) -> RecordedEntity:
+    """Return what to remember of `row`, which now is as `entity` declares.
+
+    `salt` is the store's: secrets are remembered as digests. A path under `meta.ignore` is sent only
+    when the entity is `created`; later it keeps what `before` says of it. Unowned paths are not remembered.
+    """
+    kind = entity.address.kind
+    # Used on create and left to whoever changes it: a later record must not claim that we sent it, or what
+    # stands there would be drift (D2).
+    left = () if created else [path for path in entity.fields if ignored(entity, path)]
+    fields = {path: value for path, value in entity.fields.items() if path not in left}
+    sent = remembered(kind, declared(kind, fields), salt)
+    live = remembered(kind, row.fields, salt)
+    shown = {path: live[path] for path in sent if path in live}
+    for path in left:
+        if before and path in before.sent:
+            _put_back(sent, before.sent, path)
+            _put_back(shown, before.shown, path)
+    for path in entity.unowned_paths:
+        sent.pop(path, None)
+        shown.pop(path, None)
+    modified, protected = trusted(row.modified, row.seen), entity.controls.protect
+    return RecordedEntity(entity.address, row.remote_id, row.parent_id, sent, shown, modified, protected)
+
+
+# Ids that are remembered of one address. Each stands for one time that it seemed gone and was made again.
+earlier_max = 20
+
+
+def traced(record: RecordedEntity, before: RecordedEntity | None, *, adopted: str = "") -> RecordedEntity:
+    """Return the record with what is known of where its entity came from.
+
+    `before` is what was recorded under its address, `adopted` when the entity was adopted, "" where we made
+    it. What we made under another id and lost sight of stays known as ours.
+    """
+    if before is None:
+        return structs.replace(record, adopted=adopted)
+    if before.remote_id == record.remote_id:
+        return structs.replace(record, adopted=before.adopted, earlier=before.earlier)
+    # T2: what we made and lost sight of is a duplicate of ours when it shows again. The ids of adopted
+    # entities prove nothing of the kind.
+    made = (*before.earlier, *(() if before.adopted else (before.remote_id,)))
+    earlier = tuple(one for one in made if one != record.remote_id)[-earlier_max:]
+    ours = record.remote_id in made
+    return structs.replace(record, adopted="" if ours else adopted, earlier=earlier)
+
+
+def proven(
+    record: RecordedEntity,
+    before: RecordedEntity | None,
+    *,
+    taken: Collection[str] = (),
+    refused: Collection[str] = (),
+) -> RecordedEntity:
+    """Return a record that claims as sent only what was `taken`, or what the service shows just so.
+
+    What it shows otherwise, and did not show so before, somebody else has written: the next plan has to
+    see it. `taken` are paths that were written and read back (core/comparing/taken.py): there the service may
+    write a value in its own way. `refused` paths keep what `before` says of them.
+    """
+    kind = record.address.kind
+    old = before.sent if before else {}
+    shown_before = before.shown if before else {}
+    kept = {
+        path: value
+        for path, value in record.sent.items()
+        if path in taken
+        or same(kind, path, value, record.shown.get(path, ""))
+        # Known already as the service's way to write this value.
+        or (old.get(path) == value and shown_before.get(path) == record.shown.get(path))
+    }
+    shown = {path: value for path, value in record.shown.items() if path in kept}
+    for path in refused:
+        _put_back(kept, old, path)
+        _put_back(shown, shown_before, path)
+    # What the record says of them may be older than the service's time of change.
+    modified = "" if refused else record.modified
+    return structs.replace(record, sent=kept, shown=shown, modified=modified)
+
+
+def _put_back(now: dict[str, Scalar], before: Fields, path: str) -> None:
+    now.pop(path, None)
+    if path in before:
+        now[path] = before[path]
+
+
+def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> Iterator[RecordedEntity]:
+    """Yield the records that change though nothing is written to the service.
+
+    Adoptions, renames, protection, fields that left the manifest, times of change that may now be
+    relied upon: of everything that is live and as declared. What is changed, not acted on or not
+    selected is not touched here.
+    """
+    # A contact may be in two workspaces under one id, and kinds may count their ids alike.
+    rows = {(row.kind, row.workspace, row.remote_id): row for rows in live.entities.values() for row in rows}
+    # A record that was renamed takes the place of one that its new name had before (rule M6).
+    renamed = {new: recorded.entities[old] for old, new in plan.renames.items() if old in recorded.entities}
+    held = {**recorded.entities, **renamed}
+    adopted = {one.address: one.remote_id for one in plan.adoptions}
+    settled = _settled(plan)
+    selection = Selection(plan.options.only, plan.options.excluded)
+    for address, entity in desired.entities.items():
+        # A change that was not selected is still to be made: its record must not say that it was sent.
+        if plan.options.adopt and address not in adopted:
+            continue
+        if address in settled or not selection.selects(address, entity.controls.tags):
+            continue
+        before = held.get(address)
+        remote_id = adopted.get(address) or (before.remote_id if before else "")
+        row = rows.get((address.kind, address.workspace, remote_id))
+        if row is not None:
+            record = record_of(entity, row, salt=recorded.salt, before=before)
+            if plan.options.adopt:
+                # What differs was not sent by us: the next plan has to show it as declared (D2).
+                record = proven(record, before)
+            record = traced(record, before, adopted=plan.created_at)
+            # Or the second apply would write to the store, if not to the service (D5).
+            if record != before:
+                yield record
+
+
+def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) -> Iterator[RecordChange]:
+    """Yield what changes in the record of an entity that is live as declared, and decides later plans.
+
+    That is protection, and which fields are ours with which value. A time of change, and what the service
+    shows of a value that did not change, are refreshed on the way and are no work of their own.
+    """
+    record = record_of(entity, row, salt=salt, before=before)
+    # X2: protection that is not recorded ends with its entry, so it is worth an apply.
+    if record.protected != before.protected:
+        word: Kept = "protected" if record.protected else "no longer protected"
+        yield RecordChange(record.address, word)
+    paths = record.sent.keys() | before.sent.keys()
+    moved = tuple(sorted(path for path in paths if record.sent.get(path) != before.sent.get(path)))
+    if moved:
+        yield RecordChange(record.address, "fields", moved)
+
+
+def _settled(plan: Plan) -> set[Address]:
+    # What is ambiguous or not ours is not acted on, in the store neither (M3). These two reasons are no such
+    # thing: a disabled device goes on being told (D4), what was taken over is shown once and forgotten (D2).
+    left_alone = {skip.address for skip in plan.skips if skip.reason not in {"disabled", "taken over"}}
+    # A change is recorded by its own step: a crash between record and call must not leave a record of what
+    # never was.
+    return left_alone | {change.address for change in plan.changes}

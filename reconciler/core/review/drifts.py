@@ -1,0 +1,76 @@
+"""Drift: what of a plan somebody else caused at the service, apart from what git wants.
+
+Belongs here: which parts of a plan are drift. Not here: finding it out, which planning did (docs/planning.md,
+D2), nor how it is shown (report/plan/drift.py).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.model.address import Address, parse
+from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
+from reconciler.model.plan.plans import Plan
+
+DriftCause = Literal["drifted", "both", "gone", "taken over", "duplicate", "ambiguous"]
+
+
+class Drift(Struct, frozen=True):
+    """One entity that others changed.
+
+    `fields` read as time does: before is what we left, after is what is live now. For the cause
+    *both* what we left is not in the plan, and before is None. `what` is a sentence where there are
+    no fields to show.
+    """
+
+    address: Address
+    cause: DriftCause
+    fields: tuple[FieldChange, ...] = ()
+    what: str = ""
+
+
+def drifts(plan: Plan) -> tuple[Drift, ...]:
+    """Return everything in the plan that somebody else caused, by address. Empty: no drift."""
+    # A duplicate may be both a change of the plan and a notice: it is one thing, and told once.
+    found: dict[tuple[Address, DriftCause], Drift] = {}
+    for drift in _drifts(plan):
+        found.setdefault((drift.address, drift.cause), drift)
+    return tuple(sorted(found.values(), key=lambda drift: (drift.address, drift.cause)))
+
+
+def _drifts(plan: Plan) -> Iterator[Drift]:
+    for change in plan.changes:
+        if isinstance(change, Create) and change.cause == "gone":
+            yield Drift(change.address, "gone", what="it was recorded, and no longer exists")
+        if isinstance(change, Update):
+            yield from _fields(change)
+        if isinstance(change, Delete) and change.cause == "duplicate":
+            what = f"{change.remote_id} is live beside {change.keeps}; made by us, and deleted by an apply"
+            yield Drift(change.address, "duplicate", what=what)
+    for notice in plan.notices:
+        if notice.kind == "duplicate" and (address := parse(notice.subject)):
+            yield Drift(address, "duplicate", what=f"{notice.what}  next: {notice.next}")
+    for address in plan.gone:
+        yield Drift(address, "gone", what="no longer exists, and is no longer declared")
+    for skip in plan.skips:
+        if skip.reason in {"taken over", "ambiguous"}:
+            yield Drift(skip.address, skip.reason, what=skip.what)
+
+
+# What is said beside the fields. What we left stands in the plan only where the manifest still says it.
+_SAID: Mapping[Literal["drifted", "both"], str] = {
+    "drifted": "",
+    "both": "the manifest changed too; the value of the last apply is not known here",
+}
+
+
+def _fields(change: Update) -> Iterator[Drift]:
+    for cause, said in _SAID.items():
+        fields = tuple(
+            FieldChange(one.path, one.after if cause == "drifted" else None, one.before, cause)
+            for one in change.fields
+            if one.cause == cause
+        )
+        if fields:
+            yield Drift(change.address, cause, fields, said)

@@ -1,0 +1,198 @@
+"""Is the plan safe? Thresholds, incomplete reads, and the consent that lifts them.
+
+Consent is a number for one run, never a switch: whoever allows 41 deletes has seen that there are 41.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from msgspec import Struct
+
+from reconciler.model.address import Address
+from reconciler.model.kind.kinds import KINDS, children
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.plan.plans import Plan, Reason, Verdict
+from reconciler.model.settings import GuardLimits
+from reconciler.model.snapshots import UNKNOWN, Scope
+
+Missing = frozenset[tuple[str, str]]  # kind and action
+
+_SHOWN = 20  # addresses in one reason; the plan shows them all
+_FEW = 3  # deletes of one kind in one workspace that a percentage does not forbid
+
+
+class Consent(Struct, frozen=True):
+    """How many deletes, re-creates and updates a person has agreed to; 0 where nothing was said."""
+
+    deletes: int = 0
+    creates: int = 0
+    updates: int = 0
+
+
+def guard(
+    plan: Plan,
+    limits: GuardLimits,
+    consent: Consent,
+    missing: Missing = frozenset(),
+    placeholders: AbstractSet[Address] = frozenset(),
+) -> Verdict:
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G6.
+
+    `missing` are the kinds and actions that this deployment does not offer; `placeholders` the addresses
+    whose declared content stands for one that nobody has provided yet.
+    """
+    reasons = [*_not_offered(plan, missing), *_unprovided(plan, placeholders), *_incomplete(plan)]
+    if plan.count("delete") > consent.deletes:
+        reasons += _deletes(plan, limits)
+    if sum(1 for change in plan.changes if _recreates(change)) > consent.creates:
+        reasons += _creates(plan, limits)
+    if plan.count("update") > consent.updates:
+        reasons += _updates(plan, limits)
+    return Verdict(tuple(reasons))
+
+
+def _recreates(change: Change) -> bool:
+    return isinstance(change, Create) and change.cause == "gone"
+
+
+def _scopes(plan: Plan) -> list[Scope]:
+    return sorted({Scope.of(change.address) for change in plan.changes})
+
+
+def _not_offered(plan: Plan, missing: Missing) -> Iterator[Reason]:
+    """Say which changes the deployment has no call for (rule C1). No consent lifts it."""
+    for scope in _scopes(plan):
+        for word in sorted(word for kind, word in missing if kind == scope.kind):
+            addresses = [str(one.address) for one in plan.scoped(scope) if action(one) == word]
+            if not addresses:
+                continue
+            what = (
+                f"the plan would {word} {len(addresses)} {scope}, and the service's profile says that this "
+                f"deployment does not {word} {scope.kind}s: {_named(addresses)}."
+            )
+            step = (
+                f"leave them out with --except kind:{scope.kind}, or correct capabilities in service.profile"
+            )
+            yield Reason("C1", str(scope), len(addresses), 0, what, step)
+
+
+def _unprovided(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[Reason]:
+    """Say which writes would upload the placeholder of an export (rule C2). No consent lifts it."""
+    for scope in _scopes(plan):
+        changes = (one for one in plan.scoped(scope) if not isinstance(one, Delete))
+        addresses = [str(one.address) for one in changes if one.address in placeholders]
+        if addresses:
+            what = f"the plan would upload the placeholder of an export as content: {_named(addresses)}."
+            step = "put the real content into its file, or leave these out with --except"
+            yield Reason("C2", str(scope), len(addresses), 0, what, step)
+
+
+def _incomplete(plan: Plan) -> Iterator[Reason]:
+    """Say what would be deleted after an incomplete read (rule G4). No consent lifts it."""
+    unread = {read.scope for read in plan.reads if not read.complete}
+    # Devices are read with their contacts.
+    unread |= {Scope(kind.name, scope.workspace) for scope in unread for kind in children(scope.kind)}
+    for scope in sorted(unread):
+        if count := _deletes_of(plan, scope):
+            what = f"the plan deletes {count} {scope}, and the read of that list was not complete."
+            step = "plan again; if it stays so, the service's list changes while it is read, or is cut short"
+            yield Reason("G4", str(scope), count, 0, what, step)
+
+
+def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+    total = plan.count("delete")
+    check = "check that nothing is missing from the manifests"
+    step = f"{check}; if this is meant, apply with --allow-deletes {total}"
+    if total > limits.deletes_max:
+        what = f"the plan deletes {total} entities (the limit is {limits.deletes_max})."
+        yield Reason("G1", "", total, limits.deletes_max, what, step)
+    yield from _adopted_deletes(plan, limits, step)
+    yield from _deletes_in_use(plan, step)
+    for scope in _scopes(plan):
+        count, owned = _deletes_of(plan, scope), plan.owned.get(str(scope), 0)
+        percent = limits.deletes_max_percent
+        # What is gone already, or forgotten, does not count as left.
+        left = owned - sum(1 for address in (*plan.gone, *plan.forgotten) if Scope.of(address) == scope)
+        where = f"the plan deletes {count} of {owned} {scope}"
+        if count and owned > 1 and count >= left:
+            yield Reason("G1", str(scope), count, left - 1, f"{where}: none would be left.", step)
+        elif count > _FEW and _over(count, owned, percent):
+            what = f"{where} {_shares(count, owned, percent)}."
+            yield Reason("G1", str(scope), count, owned * percent // 100, what, step)
+
+
+def _deletes_of(plan: Plan, scope: Scope) -> int:
+    return sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
+
+
+def _adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[Reason]:
+    """Refuse to delete many that existed before us, or of which nobody knows whether they did (rule G5)."""
+    older = [one for one in plan.changes if isinstance(one, Delete) and one.adopted]
+    if len(older) > limits.adopted_deletes_max:
+        what = (
+            f"the plan deletes {len(older)} entities that existed before us, or may have "
+            f"(the limit is {limits.adopted_deletes_max}): "
+            f"{_named([f'{one.address} ({_origin(one)})' for one in older])}."
+        )
+        yield Reason("G5", "", len(older), limits.adopted_deletes_max, what, step)
+
+
+def _deletes_in_use(plan: Plan, step: str) -> Iterator[Reason]:
+    """Refuse any delete of a kind that others may be using, which nobody can see from here (rule G6)."""
+    for scope in _scopes(plan):
+        doomed = [str(one.address) for one in plan.scoped(scope) if isinstance(one, Delete)]
+        if doomed and (lost := KINDS[scope.kind].in_use):
+            what = f"the plan deletes {len(doomed)} {scope} ({_named(doomed)}): {lost}."
+            yield Reason("G6", str(scope), len(doomed), 0, what, step)
+
+
+def _origin(change: Delete) -> str:
+    """Say since when an entity is ours that we did not make, in the words of the plan."""
+    if change.adopted == UNKNOWN:
+        return "whether it existed before us is not known"
+    return f"adopted on {change.adopted[:10]}"
+
+
+def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+    """Refuse to create many again: the read was probably short (rules G2, R6)."""
+    total = sum(1 for change in plan.changes if _recreates(change))
+    step = f"look whether they are really gone; if this is meant, apply with --allow-creates {total}"
+    gone = "that we recorded seem to be gone and would be created again"
+    if total > limits.creates_max:
+        what = f"{total} entities {gone} (the limit is {limits.creates_max})."
+        yield Reason("G2", "", total, limits.creates_max, what, step)
+    for scope in _scopes(plan):
+        count, owned = sum(map(_recreates, plan.scoped(scope))), plan.owned.get(str(scope), 0)
+        percent = limits.creates_max_percent
+        if _over(count, owned, percent):
+            what = f"{count} of {owned} {scope} {gone} {_shares(count, owned, percent)}."
+            yield Reason("G2", str(scope), count, owned * percent // 100, what, step)
+
+
+def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+    step = f"read the plan; if this is meant, apply with --allow-updates {plan.count('update')}"
+    percent = limits.updates_max_percent
+    for scope in _scopes(plan):
+        count = sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
+        adopted = sum(1 for one in plan.adoptions if Scope.of(one.address) == scope)
+        # Without a store everything live is adopted, and little or nothing of it is known to be owned.
+        declared = count + plan.unchanged.get(str(scope), 0) + adopted
+        base = max(plan.owned.get(str(scope), 0), declared)
+        if count > limits.updates_max and _over(count, base, percent):
+            limit = max(limits.updates_max, base * percent // 100)
+            what = f"the plan updates {count} of {base} {scope} {_shares(count, base, percent)}."
+            yield Reason("G2", str(scope), count, limit, what, step)
+
+
+def _named(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return ", ".join(texts[:_SHOWN]) + more
+
+
+def _over(count: int, base: int, percent: int) -> bool:
+    return count * 100 > base * percent
+
+
+def _shares(count: int, base: int, percent: int) -> str:
+    share = f"{count * 100 // base} %" if base else "all"
+    return f"({share}; the limit is {percent} %)"

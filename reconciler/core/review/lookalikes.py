@@ -1,0 +1,74 @@
+"""Deletes and creates of one plan that look like one entity under a new name: a hint, and nothing more.
+
+An entry whose name and identity both change is a delete and a create to a plan, and the person loses what
+the service keeps of her. `meta.renamedFrom` says that it is the same one (rule M6); this finds where somebody
+may have forgotten to say so. Nothing is decided by it, and no fingerprint covers it.
+
+Two look alike where they share one trait that no other delete and no other create of the plan shares, so
+every change is looked at once, however many there are.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from reconciler.core.comparing.normalize import WITHHELD, identity_key
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Create, Delete
+from reconciler.model.plan.plans import Plan
+
+_names_min = 2  # texts of a headline that are somebody's name together; one alone is a word
+_local_min = 3  # characters before the @ that may tell one person from another
+_TRAITS = ("secret", "email", "name and phone", "local part")  # the strongest first
+
+_Trait = tuple[str, ...]
+
+
+def lookalikes(plan: Plan) -> dict[Address, Address]:
+    """Return, by the address of a create, the delete that looks like it, and the other way round.
+
+    Both are of one kind in one workspace, and below one entity. Same plan, same result, in any order.
+    """
+    gone: dict[_Trait, list[Address]] = defaultdict(list)
+    made: dict[_Trait, list[Address]] = defaultdict(list)
+    for change in plan.changes:
+        match change:
+            case Delete() if change.cause != "duplicate":
+                _note(gone, change.address, change.before)
+            case Create():
+                _note(made, change.address, change.fields)
+    found: dict[Address, Address] = {}
+    for trait in sorted(gone.keys() & made.keys(), key=lambda one: (_TRAITS.index(one[0]), one)):
+        if len(gone[trait]) == len(made[trait]) == 1:
+            old, new = gone[trait][0], made[trait][0]
+            if old not in found and new not in found:
+                found |= {old: new, new: old}
+    return found
+
+
+def _note(known: dict[_Trait, list[Address]], address: Address, fields: Fields) -> None:
+    place = (address.kind, address.workspace, address.parent)
+    for form, *parts in set(_traits(address.kind, fields)):
+        known[form, *place, *parts].append(address)
+
+
+def _traits(kind: str, fields: Fields) -> Iterator[_Trait]:
+    """Yield what may tell that two of a kind are one, by the types of its fields."""
+    row = KINDS[kind]
+    by_type: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
+    for path, value in fields.items():
+        if isinstance(value, str) and value not in ("", WITHHELD):
+            by_type["secret" if path in row.secret else row.type_of(path)].append((path, value))
+    for path, value in by_type["secret"]:
+        yield "secret", path, value  # masked: equal ones have equal masks within a plan
+    for path, value in by_type["email"]:
+        whole = identity_key(path, value).casefold()
+        local = whole.partition("@")[0]
+        yield "email", whole
+        if len(local) >= _local_min:
+            yield "local part", local
+    names = [fields.get(path, "") for path in row.presented if row.type_of(path) == "text"][:_names_min]
+    if len(names) == _names_min and all(names):
+        for _, value in by_type["phone"]:
+            yield "name and phone", *map(str, names), "".join(filter(str.isdecimal, value))

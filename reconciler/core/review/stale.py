@@ -1,0 +1,92 @@
+"""Which changes of a saved plan are others now, and the verdict of a report that says so.
+
+Belongs here: changes as plain values, which of them differ, in words without a value. Not here: whether a
+plan is stale (core/review/seal.py), nor the difference in full, which a terminal shows
+(report/plan/difference.py).
+"""
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from msgspec import Struct, structs
+
+from reconciler.core.comparing.normalize import SECRET
+from reconciler.model.address import Address
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.plan.plans import Plan, Reason, Verdict
+
+RULE = "A1"  # docs/planning.md
+
+Form = Mapping[str, Any]  # a change as nested plain values, fields by path, without its place
+
+_hidden = SECRET + "hidden"  # stands for every secret where two plans mask them differently
+
+
+class ChangedBetween(Struct, frozen=True):
+    """The changes of two plans by address, and the addresses at which they differ, sorted."""
+
+    old: Mapping[Address, Form]
+    new: Mapping[Address, Form]
+    addresses: tuple[Address, ...]
+
+
+def changed_between(before: Plan, after: Plan) -> ChangedBetween:
+    """Return what of `before` is another one in `after`. That lines of a manifest have moved is nothing."""
+    same_salt = before.salt == after.salt
+    old, new = (
+        {change.address: _form(change, same_salt) for change in plan.changes} for plan in (before, after)
+    )
+    differing = sorted(address for address in old.keys() | new.keys() if old.get(address) != new.get(address))
+    return ChangedBetween(old, new, tuple(differing))
+
+
+def stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> Verdict:
+    """Return a verdict that refuses `saved`: first `why`, then a reason for each change that is another now.
+
+    By address. `fresh` is what would be done now, None where nothing was planned: a plan that has expired.
+    """
+    found = changed_between(saved, fresh) if fresh is not None else ChangedBetween({}, {}, ())
+    said = ((one, _words(found.old.get(one), found.new.get(one))) for one in found.addresses)
+    reasons = (Reason(RULE, one, 1, 0, f"{one}: {what}", "") for one, what in said)
+    return Verdict((Reason(RULE, "", len(found.addresses), 0, why, next_step), *reasons))
+
+
+def _words(old: Form | None, new: Form | None) -> str:
+    was, now = (form["action"] if form else "" for form in (old, new))
+    if not old:
+        return f"{now} now, and not in the saved plan."
+    if not new:
+        return f"{was} in the saved plan, and nothing to do now."
+    if was != now:
+        return f"{was} in the saved plan, {now} now."
+    before, after = (form["before" if was == "delete" else "fields"] for form in (old, new))
+    paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    of = f" ({', '.join(paths)})" if paths else ""
+    return f"not as in the saved plan{of}."
+
+
+def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - both ways are named by the parameter
+    """A change as nested plain values, fields by path, so that DeepDiff can name what is inside."""
+    form = structs.asdict(change)
+    form.pop("place", None)
+    form["action"] = action(change)
+    match change:
+        case Create():
+            form["fields"] = dict(change.fields)
+        case Update():
+            form["fields"] = {
+                field.path: {"before": field.before, "after": field.after, "cause": field.cause}
+                for field in change.fields
+            }
+        case Delete():
+            form["before"] = dict(change.before)
+            form["takes"] = list(form.pop("cascades"))  # the name that plan files use
+        case _:
+            assert_never(change)
+    return form if same_salt else _unmasked(form)
+
+
+def _unmasked(form: Any) -> Any:
+    if isinstance(form, dict):
+        return {key: _unmasked(value) for key, value in form.items()}
+    return _hidden if isinstance(form, str) and form.startswith(SECRET) else form

@@ -1,0 +1,1 @@
+"""Views of a plan: every entity and whose it is, and everything about a few."""

@@ -1,0 +1,241 @@
+"""Desired x Live x Recorded x Plan -> rows: every entity of the scopes, whose it is, where it is declared.
+
+    declared   a manifest has it, and it is not ours yet: to be created, or there already and to be adopted
+    owned      ours, and as the last apply left it
+    drifted    what `drift` tells of: somebody else changed it, removed it, or made a second one
+    unmanaged  live, and neither declared nor ours (rule X4)
+
+Which live entity is which is asked of the same functions that plan it. Not here: reading (live/), how rows
+look (report/plan/listing.py).
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from reconciler.core.comparing.match import Recognized
+from reconciler.core.planning.plan import matched, old_name
+from reconciler.core.planning.scopes import Matched, devices_of, shared, split
+from reconciler.core.planning.select import Selection, check, concerns, known
+from reconciler.core.review.drifts import drifts
+from reconciler.core.rules import Rules
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields
+from reconciler.model.entities import Entity
+from reconciler.model.kind.kinds import KINDS, Kind, children
+from reconciler.model.plan.changes import Delete, action
+from reconciler.model.plan.plans import Plan
+from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
+
+State = Literal["declared", "owned", "drifted", "unmanaged"]
+
+
+class Listed(Struct, frozen=True):
+    """One entity. `address` is "" where nobody gave it one, `remote_id` where it is not live.
+
+    `headline` are the fields that tell who it is, by path: as they are live where they were read, else as
+    they were recorded or declared. `place` is `file:line`, "" where it is not declared; `planned` the word
+    for what an apply would do: create, update, delete, adopt, forget or "".
+    """
+
+    kind: str
+    workspace: str
+    address: str
+    state: State
+    owned: bool
+    remote_id: str
+    headline: Fields
+    place: str = ""
+    planned: str = ""
+
+
+class Unread(Struct, frozen=True, order=True):
+    """A kind in a workspace that no manifest has, so that nobody read it; `recorded` are ours there."""
+
+    kind: str
+    workspace: str
+    recorded: int
+
+
+class Inventory(Struct, frozen=True):
+    """All rows, sorted by kind, workspace, address and id; what was not read, and what not completely."""
+
+    entities: tuple[Listed, ...]
+    unread: tuple[Unread, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    calls: int = 0
+
+
+def narrowed(desired: Desired, selection: Selection) -> Desired:
+    """Return what is declared in the scopes in which anything may be selected: no other has to be read."""
+    scopes = {scope for scope in desired.scopes if any(_concern(selection, scope))}
+    entities = {a: e for a, e in desired.entities.items() if Scope.of(a.above or a) in scopes}
+    return structs.replace(desired, scopes=frozenset(scopes), entities=entities)
+
+
+def listing(
+    desired: Desired,
+    live: Live,
+    recorded: Recorded,
+    plan: Plan,
+    *,
+    rules: Rules,
+    aliases: Iterable[str],
+    selection: Selection,
+) -> Inventory:
+    """Return every selected entity of the scopes that were read, and what is ours beyond them.
+
+    `live` and `plan` are those of `narrowed(desired, selection)`, planned whole; `aliases` are the workspaces
+    of the settings. Who is unmanaged is known where `live` holds the others of its lists. Raises
+    UnknownAddress.
+    """
+    whole = {Scope(kind.name, one.workspace) for one in desired.scopes for kind in _read_with(one.kind)}
+    check(selection, known(desired, recorded) | {_anybody(one): {} for one in whole})
+    desired = narrowed(desired, selection)
+    rows = [*_rows(desired, live, recorded, plan, rules)]
+    chosen = [one for one in rows if selection.selects(*_selected_as(one, desired))]
+    return Inventory(
+        tuple(sorted(chosen, key=_order)),
+        tuple(sorted(_unread(desired, recorded, aliases, selection))),
+        tuple(sorted(str(read.scope) for read in live.reads if not read.complete)),
+        sum(read.calls for read in live.reads),
+    )
+
+
+def _concern(selection: Selection, scope: Scope) -> Iterator[bool]:
+    return (concerns(selection, kind.name, scope.workspace) for kind in _read_with(scope.kind))
+
+
+def _read_with(kind: str) -> Iterator[Kind]:
+    yield KINDS[kind]
+    yield from children(kind)
+
+
+def _anybody(scope: Scope) -> Address:
+    """Return what stands for whoever has no address: a selector that takes all of a scope takes it, too."""
+    return Address(f"{scope.kind}/{scope.workspace}/*")
+
+
+def _selected_as(row: Listed, desired: Desired) -> tuple[Address, Mapping[str, str]]:
+    address = Address(row.address) if row.address else _anybody(Scope(row.kind, row.workspace))
+    entity = desired.entities.get(address)
+    return address, entity.controls.tags if entity else {}
+
+
+def _order(row: Listed) -> tuple[str, str, bool, str, str]:
+    return row.kind, row.workspace, not row.address, row.address, row.remote_id
+
+
+def _unread(
+    desired: Desired, recorded: Recorded, aliases: Iterable[str], selection: Selection
+) -> Iterator[Unread]:
+    """Yield the kinds and workspaces that no manifest has, but for those that nothing is asked of."""
+    for kind in KINDS.values():
+        for alias in {"default"} if kind.company else {"default", *aliases}:
+            scope = Scope(kind.name, alias)
+            if kind.parent or scope in desired.scopes or not any(_concern(selection, scope)):
+                continue
+            ours = sum(1 for one in recorded.entities if Scope.of(one.above or one) == scope)
+            yield Unread(kind.name, alias, ours)
+
+
+def planned_words(plan: Plan) -> dict[Address, str]:
+    """Return the word for what an apply would do, by address; nothing stands there where it does nothing."""
+    return {
+        **dict.fromkeys(plan.gone, "forget"),
+        **{one.address: "adopt" for one in plan.adoptions},
+        **{one.address: action(one) for one in plan.changes},
+    }
+
+
+class _Rows:
+    """Makes rows: what the plan says of an address stands beside it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.planned = planned_words(plan)
+        self.drifted = {one.address for one in drifts(plan)}
+
+    def row(
+        self, address: Address, remote_id: str, headline: Fields, *, owned: bool, place: str = ""
+    ) -> Listed:
+        state: State = "drifted" if address in self.drifted else "owned" if owned else "declared"
+        planned = self.planned.get(address, "")
+        kind, workspace = address.kind, address.workspace
+        return Listed(kind, workspace, address, state, owned, remote_id, headline, place, planned)
+
+
+def _rows(desired: Desired, live: Live, recorded: Recorded, plan: Plan, rules: Rules) -> Iterator[Listed]:
+    across = shared(desired, live, recorded, options=plan.options, rules=rules, salt=plan.salt)
+    make = _Rows(plan)
+    twice = {
+        one.remote_id: one for one in plan.changes if isinstance(one, Delete) and one.cause == "duplicate"
+    }
+    for group in split(desired, live, recorded):
+        at = matched(across, group)
+        yield from _of_group(make, at, rules, twice, live.others.get(group.scope, ()))
+        for contact, hit in _with_devices(at):
+            below = devices_of(
+                group, contact.address, hit.live if hit else None, old_name(at, contact.address, hit)
+            )
+            yield from _of_group(make, matched(across, below), rules, twice, ())
+    for one in twice.values():
+        yield make.row(one.address, one.remote_id, _headline(one.address.kind, one.before), owned=True)
+    by_id = {(scope, row.remote_id): row for scope, rows in live.entities.items() for row in rows}
+    read = {read.scope for read in live.reads}
+    for recorded_as, record in recorded.entities.items():
+        # A device of a renamed contact is known by its new name, also where it is not declared (M6).
+        address = plan.renames.get(recorded_as, recorded_as)
+        if address in desired.entities:
+            continue
+        scope = Scope.of(address)
+        row = by_id.get((scope, record.remote_id))
+        # Where nobody looked, what was recorded is what is known.
+        seen = row is not None or (scope not in read and address not in plan.gone)
+        yield make.row(address, record.remote_id if seen else "", _of(address.kind, row, record), owned=True)
+
+
+def _with_devices(at: Matched) -> Iterator[tuple[Entity, Recognized | None]]:
+    for entity in at.group.entities.values():
+        if entity.devices_in_scope:
+            yield entity, at.matches.found.get(entity.address)
+
+
+def _of_group(
+    make: _Rows, at: Matched, rules: Rules, twice: Collection[str], others: Iterable[LiveEntity]
+) -> Iterator[Listed]:
+    """Yield who of a group is declared, who only carries our mark, and who is a stranger."""
+    for entity in at.group.entities.values():
+        yield _declared(make, at, entity, rules)
+    marked = set()
+    for address, rows in at.marked.items():
+        for row in rows:
+            marked.add(row.remote_id)
+            yield make.row(address, row.remote_id, _of(row.kind, row), owned=True)
+    strangers = {row.remote_id: row for row in (*others, *at.group.rows)}
+    for remote_id in strangers.keys() - at.held - marked - set(twice):
+        row = strangers[remote_id]
+        yield Listed(row.kind, row.workspace, "", "unmanaged", False, remote_id, _of(row.kind, row))
+
+
+def _declared(make: _Rows, at: Matched, entity: Entity, rules: Rules) -> Listed:
+    address, hit = entity.address, at.matches.found.get(entity.address)
+    record = at.group.records.get(hit.record) if hit and hit.record else at.group.records.get(address)
+    marked = hit is not None and bool(rules.mark) and hit.by == rules.mark_path
+    headline = _of(address.kind, hit.live if hit else None, record, entity)
+    remote_id = hit.live.remote_id if hit else ""
+    return make.row(address, remote_id, headline, owned=record is not None or marked, place=str(entity.place))
+
+
+def _of(
+    kind: str, row: LiveEntity | None, record: RecordedEntity | None = None, entity: Entity | None = None
+) -> Fields:
+    """Return the headline by what is known best: live where it was read whole, else what lies behind it."""
+    known: Fields = row.fields if row else {}
+    if row is None or row.known is not None:
+        known = {**(entity.fields if entity else {}), **(record.shown if record else {}), **known}
+    return _headline(kind, known)
+
+
+def _headline(kind: str, fields: Fields) -> Fields:
+    return {path: fields[path] for path in KINDS[kind].presented if fields.get(path, "") != ""}

@@ -1,0 +1,255 @@
+"""Kind and Field: what a row of the table of kinds can say. The rows themselves are in kinds.py.
+
+Everything that the program knows of any kind of entity is a column here. Whatever needs to know more asks for
+a column, not for the kind's name. What only one kind has is a rule of its own, and names it: how many devices
+of an app and which push tokens there may be (core/declared/crosscheck.py), what XML alone knows
+(xml/forms.py).
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Literal
+
+from msgspec import Struct
+
+# text      any text                     zone      the name of a time zone; the service shows its offset
+# email     compared in lower case       content   a payload: its digest is compared, its bytes are sent
+# phone     compared by its digits       custom    texts by name, sent as a list of named values
+# country   by its English name          channels  how somebody is reached, sent as a list of channels
+# flag      true or false                group     a mapping whose values are fields of their own: `auth.key`
+# number    compared by its value, sent as a number
+FieldType = Literal[
+    "text", "flag", "number", "email", "phone", "country", "zone", "content", "custom", "channels", "group"
+]
+
+
+class Caseless(str):
+    """The path of an identity field whose values are the same in any letter case: an e-mail address."""
+
+    __slots__ = ()
+
+
+class Field(Struct, frozen=True):
+    """One field of a kind: its name in manifests, what editors show of it, and how it behaves.
+
+    A field of a group has the group's name, a dot and its own. `title`, `about` and `example` are for people;
+    a field of the service alone has none. `wire` is the name in bodies where that is another. `required`: the
+    service takes no entity without it. `server_owned`: read and never sent. `write_only`: sent and never read
+    back. `secret`: shown nowhere. `sticky`: it survives a full-replace PUT that leaves it out, so leaving it
+    out cannot clear it. `absent` is what it means where the service shows nothing of it, nor of its group.
+    `own`: never a default, because no two entities share it. `words` map each spelling, in lower case, to the
+    word of the service that it stands for; `loose`: manifests may write any of these spellings. `pattern` is
+    what its text has to match. `area` is the field of a phone number's area code. `revives` is, of a status
+    that the service sets by itself, that value and the one that takes it back.
+    """
+
+    name: str
+    title: str = ""
+    about: str = ""
+    example: str = ""
+    type: FieldType = "text"
+    wire: str = ""
+    required: bool = False
+    server_owned: bool = False
+    write_only: bool = False
+    secret: bool = False
+    sticky: bool = False
+    own: bool = False
+    absent: str | bool = ""
+    words: Mapping[str, str] = {}
+    loose: bool = False
+    pattern: str = ""
+    area: str = ""
+    revives: tuple[str, str] | None = None
+
+    @property
+    def head(self) -> str:
+        """The name of its group, or its own where it stands alone."""
+        return self.name.partition(".")[0]
+
+
+class Listing(Struct, frozen=True):
+    """What the rows of a list tell, where they are brief. Source: docs/service.md, lists.
+
+    `always` are the fields that every row shows, and `alike` those of them that two of the same share.
+    `witness` is a field of every whole entity that only a row which has honoured `fields=` shows; `whole` are
+    fields that are never asked for by name: a row that shows one is whole. `spare` are fields that mean
+    nothing to a lookup: asked for in any order, they make its address new.
+    """
+
+    always: frozenset[str] = frozenset()
+    alike: tuple[str, ...] = ()
+    witness: str = ""
+    whole: frozenset[str] = frozenset()
+    spare: tuple[str, ...] = ()
+
+
+class Kind(Struct, frozen=True, dict=True):
+    """One kind of entity.
+
+    `plural` is its key in manifests; `path` the last segment of its collection's path, and `rows` the key
+    under which a list has its rows, both the plural where they are empty; `media` the <kind> of the
+    vendor's media type. `identity` are the default identity fields: each alone in order of preference, or
+    `together`. `unique` fields must differ whatever the settings call the identity. `parent` is the kind
+    that it belongs to, below whose entries it stands. `wave`: lower ones are written first, and deleted
+    last. `headline` is what a plan shows first. `telling`: a body with none of these is no entity of this
+    kind. `optional` are the actions that a deployment may lack (the profile says so). `marked`: a custom
+    field may carry our ownership mark. `brief`: lists show part of each entity, and `listing` which.
+    `company`: it belongs to no workspace, and stands in manifests of the workspace `default` alone.
+    `in_use` says why a delete of one always asks for consent. `rosters`: rows of a CSV file may declare
+    it. `respelt`: a profile may spell its fields in another way. `tickets`: the lock in the service keeps
+    its tickets among them. `title`, `about`, `listed` (of the section that holds them) and `example` are
+    for editors.
+    """
+
+    name: str
+    plural: str
+    media: str
+    identity: tuple[str, ...]
+    fields: tuple[Field, ...]
+    wave: int
+    headline: tuple[str, ...]
+    telling: tuple[str, ...]
+    title: str = ""
+    about: str = ""
+    listed: str = ""
+    example: Mapping[str, object] = {}
+    example_name: str = ""
+    path: str = ""
+    rows: str = ""
+    parent: str = ""
+    together: bool = False
+    unique: tuple[str, ...] = ()
+    optional: frozenset[str] = frozenset()
+    marked: bool = False
+    brief: bool = False
+    listing: Listing = Listing()
+    company: bool = False
+    in_use: str = ""
+    rosters: bool = False
+    respelt: bool = False
+    tickets: bool = False
+
+    @cached_property
+    def segment(self) -> str:
+        """The last segment of its collection's path."""
+        return self.path or self.plural
+
+    @cached_property
+    def rows_key(self) -> str:
+        """The key under which a list, or a parent, has its rows."""
+        return self.rows or self.plural
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Field]:
+        """Its fields by their names in manifests."""
+        return {field.name: field for field in self.fields}
+
+    @cached_property
+    def declarable(self) -> tuple[Field, ...]:
+        """The fields that a manifest may declare."""
+        return tuple(field for field in self.fields if not field.server_owned)
+
+    @cached_property
+    def keys(self) -> tuple[Field, ...]:
+        """The fields that a manifest may declare, as the keys of an entry: a group is one."""
+        return tuple(field for field in self.declarable if field.head == field.name)
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """What a manifest, defaults included, must declare."""
+        return tuple(field.name for field in self.fields if field.required)
+
+    @cached_property
+    def server_owned(self) -> frozenset[str]:
+        """What is read and never sent."""
+        return frozenset(field.name for field in self.fields if field.server_owned)
+
+    @cached_property
+    def write_only(self) -> frozenset[str]:
+        """What is sent and never read back."""
+        return frozenset(field.name for field in self.fields if field.write_only)
+
+    @cached_property
+    def secret(self) -> frozenset[str]:
+        """What is shown nowhere."""
+        return frozenset(field.name for field in self.fields if field.secret)
+
+    @property
+    def guessable(self) -> frozenset[str]:
+        """Secrets that people choose: one could be guessed from a fast digest of it."""
+        return self.secret & self.write_only
+
+    @cached_property
+    def presented(self) -> tuple[str, ...]:
+        """What of its headline may stand in a list: no secret, and nothing that is never read back."""
+        return tuple(path for path in self.headline if path not in self.secret | self.write_only)
+
+    @cached_property
+    def sticky(self) -> frozenset[str]:
+        """What a full-replace PUT cannot clear by leaving it out."""
+        return frozenset(field.name for field in self.fields if field.sticky)
+
+    @cached_property
+    def wire(self) -> Mapping[str, str]:
+        """The names in bodies, by those in manifests, where the two differ."""
+        return {field.name: field.wire for field in self.fields if field.wire}
+
+    @cached_property
+    def ours(self) -> Mapping[str, str]:
+        """The same the other way round: the names in manifests, by those in bodies."""
+        return {wire: name for name, wire in self.wire.items()}
+
+    @cached_property
+    def groups(self) -> Mapping[str, tuple[Field, ...]]:
+        """The fields of each group, by its name."""
+        heads = [field.name for field in self.fields if field.type == "group"]
+        return {head: tuple(one for one in self.fields if one.name.startswith(f"{head}.")) for head in heads}
+
+    @cached_property
+    def structured(self) -> Mapping[str, FieldType]:
+        """The types of the fields that are no scalar in a manifest, nor a payload."""
+        return {one.name: one.type for one in self.fields if one.type in ("custom", "channels", "group")}
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """What holds true or false."""
+        return frozenset(field.name for field in self.fields if field.type == "flag")
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """What is sent as a number."""
+        return frozenset(field.name for field in self.fields if field.type == "number")
+
+    @cached_property
+    def folds(self) -> Mapping[str, Mapping[str, str]]:
+        """By field, the service's word for each spelling of it in lower case."""
+        return {field.name: field.words for field in self.fields if field.words}
+
+    @cached_property
+    def content(self) -> str:
+        """The field that holds a payload, or ""."""
+        return next((field.name for field in self.fields if field.type == "content"), "")
+
+    @cached_property
+    def custom(self) -> str:
+        """The field that holds custom values by name, or ""; the service shows them where it is asked to."""
+        return next((field.name for field in self.fields if field.type == "custom"), "")
+
+    @cached_property
+    def presumed(self) -> tuple[Field, ...]:
+        """The fields that mean something where the service shows nothing of them."""
+        return tuple(field for field in self.fields if field.absent != "")
+
+    def beside(self, field: Field) -> tuple[str, ...]:
+        """The paths of a field's group, or its own where it stands alone."""
+        return tuple(one.name for one in self.groups.get(field.head, (field,)))
+
+    def identity_path(self, path: str) -> str:
+        """A path as a part of an identity: it says by itself how its values are compared."""
+        return Caseless(path) if self.type_of(path) == "email" else path
+
+    def type_of(self, path: str) -> FieldType:
+        """The type of the field that a path belongs to; of one that no row knows, text."""
+        field = self.by_name.get(path) or self.by_name.get(path.partition(".")[0])
+        return field.type if field else "text"

@@ -1,0 +1,1 @@
+"""A plan and its changes, and the explanation of one address."""

@@ -1,0 +1,184 @@
+"""Plan: what apply would do, as a value that can be read, hashed, reviewed, stored and refused.
+
+Holds no secret. Holds people's data (the values that change), so its file is private (0600).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from reconciler.model.address import Address
+from reconciler.model.notices import Notice
+from reconciler.model.plan.changes import Change, action
+from reconciler.model.snapshots import Read, Scope
+
+PLAN_VERSION = 2
+
+
+class Workspace(Struct, frozen=True, order=True):
+    """A workspace by the settings' alias, and the service's id (empty: the default workspace)."""
+
+    alias: str
+    id: str
+    name: str = ""
+
+
+class Target(Struct, frozen=True):
+    """Where a plan is meant for, and under whose name."""
+
+    origin: str
+    stack: str
+    workspaces: tuple[Workspace, ...]
+
+
+class Options(Struct, frozen=True):
+    """What the caller asked for that changes which plan is made; part of the fingerprint.
+
+    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. With
+    `adopt` the plan holds adoptions and nothing else. `undo_of` is the
+    run whose inverse a plan is, else "". `undo_proof` says, in a digest keyed by the store, that this store's
+    run made it: no manifest says what such a plan should be (core/runs/undo.py).
+    """
+
+    only: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    reactivate: tuple[str, ...] = ()
+    forget: tuple[str, ...] = ()
+    adopt: bool = False
+    undo_of: str = ""
+    undo_proof: str = ""
+
+    @property
+    def verb(self) -> Literal["apply", "adopt", "forget"]:
+        """What somebody types for such a plan, and finds in the history."""
+        return "forget" if self.forget else "adopt" if self.adopt else "apply"
+
+
+class Adoption(Struct, frozen=True):
+    """A live entity that is as declared and becomes ours; `by` names the identity it was found by."""
+
+    address: Address
+    remote_id: str
+    by: str
+    parent_id: str = ""
+
+
+Kept = Literal[
+    "protected",  # the entry says `protect: true` now
+    "no longer protected",
+    "fields",  # declared and live alike: they become ours, or leave the record
+    "forgotten",  # it leaves the manifests and stays at the service: ours no longer
+]
+
+
+class RecordChange(Struct, frozen=True):
+    """A record of ours that changes though nothing is written to the service; `fields` are paths."""
+
+    address: Address
+    what: Kept
+    fields: tuple[str, ...] = ()
+
+
+SkipReason = Literal[
+    "ambiguous",
+    "protected",
+    "foreign mark",
+    "in doubt",
+    "disabled",
+    "taken over",
+    "not adopted",
+    "still marked",  # it was to be forgotten, and our mark cannot be taken off it
+    "not restored",  # only in an undo: what it was is not known, or cannot be sent
+]
+
+
+class Skip(Struct, frozen=True):
+    """Something that was seen and will not be acted on: why, in a sentence, and what can be done."""
+
+    address: Address
+    reason: SkipReason
+    what: str
+    next: str = ""
+
+
+class Plan(Struct, frozen=True):
+    """Everything that must change so that live equals desired, and nothing else.
+
+    Order: `changes` stand in the order of their waves, then by address. `fingerprint` covers the
+    target, the options, the manifest's digest and every change, adoption, record and before-value; not
+    the time, the reads, the notices or the counts. `salt` keys the masks of secrets in this plan. Times
+    are ISO 8601 in UTC.
+    """
+
+    target: Target
+    options: Options
+    manifest_digest: str
+    salt: str
+    changes: tuple[Change, ...]
+    adoptions: tuple[Adoption, ...] = ()
+    skips: tuple[Skip, ...] = ()
+    # Recorded, no longer declared, and not there any more: only forgotten. In an undo, what its run adopted.
+    gone: tuple[Address, ...] = ()
+    records: tuple[RecordChange, ...] = ()  # what else has to be written down, and nowhere else
+    postponed: Mapping[str, int] = {}  # of `adopt`: by action, the changes that it leaves for an apply
+    renames: Mapping[Address, Address] = {}  # recorded under the first, found again under the second
+    unchanged: Mapping[str, int] = {}  # scope as text -> entities
+    outside: Mapping[
+        str, int
+    ] = {}  # scope as text -> recorded entities there, though no manifest has that kind
+    unmanaged: Mapping[str, int] = {}  # scope as text -> live entities that are not ours
+    owned: Mapping[str, int] = {}  # scope as text -> entities that were ours before this plan
+    contents: Mapping[Address, str] = {}  # of a resource that is written: the file its content comes from
+    notices: tuple[Notice, ...] = ()  # what a person should know beside the changes; nothing is done about it
+    reads: tuple[Read, ...] = ()
+    created_at: str = ""
+    expires_at: str = ""
+    fingerprint: str = ""
+    version: int = PLAN_VERSION
+
+    def count(self, word: str) -> int:
+        """How many changes of this action (`create`, `update`, `delete`) there are."""
+        return sum(1 for change in self.changes if action(change) == word)
+
+    @property
+    def to_keep(self) -> int:
+        """How many records of ours change though nothing is written for them: work for an apply."""
+        return len(self.adoptions) + len(self.renames) + len(self.gone) + len(self.records)
+
+    @property
+    def counted(self) -> bool:
+        """Whether it says how it was read and who else is there; a plan from a file says neither."""
+        nothing_read = not self.reads and not self.options.undo_of
+        return nothing_read or any(read.how for read in self.reads)
+
+    @property
+    def forgotten(self) -> tuple[Address, ...]:
+        """The recorded addresses that leave the manifests while what is live stays (rule X7)."""
+        return tuple(one.address for one in self.records if one.what == "forgotten")
+
+    def scoped(self, scope: Scope) -> Iterator[Change]:
+        """Yield the changes of one kind in one workspace."""
+        return (change for change in self.changes if Scope.of(change.address) == scope)
+
+
+class Reason(Struct, frozen=True):
+    """Why the guard refuses: the rule, the scope, the numbers, and the consent that would lift it."""
+
+    rule: str
+    scope: str
+    count: int
+    limit: int
+    what: str
+    next: str
+
+
+class Verdict(Struct, frozen=True):
+    """The guard's answer. Empty reasons: the plan may be carried out."""
+
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether there is no reason to refuse the plan."""
+        return not self.reasons

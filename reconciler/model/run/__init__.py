@@ -1,0 +1,1 @@
+"""A run: how each change ended, the journal, the history, who runs now."""

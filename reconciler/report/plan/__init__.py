@@ -1,0 +1,1 @@
+"""A plan, its fields, its drift, and what explains or lists it."""

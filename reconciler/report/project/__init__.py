@@ -1,0 +1,1 @@
+"""A project: its start, its export, its doctor, its mistakes and their codes."""

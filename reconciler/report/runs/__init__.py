@@ -1,0 +1,1 @@
+"""Runs: how one ended, which did not, the history, and the locks."""

@@ -1,0 +1,307 @@
+"""The history, its check, and the lock: as lines and as JSON.
+
+Belongs here: order and wording. Not here: whether the chain is sound (core/runs/audit.py), who may write
+(store/lock.py). An entry may have been written by somebody else's hand, so every text of it is inert.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from reconciler.model.address import Address
+from reconciler.model.run.audit import AuditEntry, Head
+from reconciler.model.run.running import Running
+from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
+from reconciler.report.service.messages import report_json
+from reconciler.report.values import short_fingerprint
+
+if TYPE_CHECKING:
+    from reconciler.core.runs.audit import Verification
+    from reconciler.store.lock import Holder
+
+_UNENDED = "not ended"
+_head_columns = 50
+_commit_digits = 10  # what `git log --oneline` shows in large repositories
+_lock_columns = 9
+
+
+def history_lines(
+    entries: Sequence[AuditEntry],
+    head: Head | None,
+    stack: str,
+    *,
+    full: bool = False,
+    running: Running | None = None,
+    addresses: Mapping[str, Address] = MappingProxyType({}),
+) -> tuple[Line, ...]:
+    """Return runs with their changes, the newest last, and the head of the chain at the end.
+
+    `running` is the run that is alive: it is not one that has not ended. `addresses` holds, by keyed hash,
+    what the store still knows; anything else is shown as its hash.
+    """
+    if not entries:
+        return (line(f"nothing is recorded for stack {stack}."),)
+    runs: dict[str, list[AuditEntry]] = {}
+    for entry in entries:
+        runs.setdefault(entry.run, []).append(entry)
+    size = f"{count(len(runs), 'run')}, {count(len(entries), 'entry', 'entries')}"
+    shown: list[Line] = [
+        line((pad(f"history of stack {stack}", _head_columns), "bold"), "  ", (size, "dim")),
+        BLANK,
+    ]
+    for told in runs.values():
+        shown += [*_run(told, running, addresses, full=full), BLANK]
+    return *shown, *_kept(head)
+
+
+def history_json(
+    entries: Sequence[AuditEntry],
+    head: Head | None,
+    running: Running | None,
+    addresses: Mapping[str, Address],
+) -> str:
+    """Return the entries as they are stored, the newest last, and the run that has not ended, or null.
+
+    `addresses` stands beside the entries, so that their hashes can be computed from what is shown: by
+    `entity` the address, of those entries whose entity the store still knows.
+    """
+    told = tuple(map(structs.asdict, entries))
+    known = {one.entity: str(addresses[one.entity]) for one in entries if one.entity in addresses}
+    return report_json({"entries": told, "head": str(head or ""), "running": running, "addresses": known})
+
+
+def _run(
+    entries: Sequence[AuditEntry], running: Running | None, addresses: Mapping[str, Address], *, full: bool
+) -> list[Line]:
+    """Return a run: how it ended, who it was, and each of its changes."""
+    first, last = entries[0], entries[-1]
+    ended = next((one for one in reversed(entries) if one.event == "ended"), None)
+    command = _first(entries, "command") or "run"
+    outcome = ended.outcome if ended else _UNENDED
+    if running is not None and running.run == first.run and ended is None:
+        outcome = f"running ({running.how_far})"
+    counts = ended.counts if ended else Counter(one.outcome for one in entries if one.event == "changed")
+    said = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+    style: Style = "" if outcome == "done" else "warn"
+    shown = [
+        line(
+            (_moment(first.at), "bold"), "  ", f"{command}  ", (outcome, style), f"   {said}" if said else ""
+        )
+    ]
+    shown += [line("  ", (about, "dim")) for about in _about(entries, first, last)]
+    listed, rest = fold([one for one in entries if _line(one, addresses)], full=full)
+    return [*shown, *(_line(one, addresses) for one in listed), *rest]
+
+
+def _about(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -> list[str]:
+    commit, print_ = _first(entries, "commit"), short_fingerprint(_first(entries, "fingerprint"))
+    trace = _first(entries, "trace_id")
+    parts = (
+        _first(entries, "who"),
+        f"commit {_short(commit)}" if commit else "",
+        f"fingerprint {print_}" if print_ else "",
+        f"entries {first.number} to {last.number}",
+    )
+    named = (f"run {first.run}", f"trace {trace}" if trace else "")
+    return ["   ".join(filter(None, parts)), "   ".join(filter(None, named))]
+
+
+def _first(entries: Sequence[AuditEntry], name: str) -> str:
+    return next((text for one in entries if (text := str(getattr(one, name)))), "")
+
+
+def _short(commit: str) -> str:
+    """Return the first digits, and what stands behind all of them: `+dirty`."""
+    digits, plus, mark = commit.partition("+")
+    return digits[:_commit_digits] + plus + mark
+
+
+def _entity(entry: AuditEntry, addresses: Mapping[str, Address]) -> str:
+    known = addresses.get(entry.entity)
+    return str(known) if known else f"{entry.kind} in {entry.workspace}  {entry.entity}"
+
+
+def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
+    """Return the line of what happened between begin and end; none for these two."""
+    match entry.event:
+        case "changed":
+            sign, style = ACTIONS.get(entry.action, ("·", ""))
+            what = _entity(entry, addresses)
+            word = "forgotten" if entry.action == "forget" else entry.outcome
+            return line(
+                "  ",
+                (f"{sign} {what}", style),
+                "   ",
+                (word, "dim" if entry.outcome == "applied" else "warn"),
+            )
+        case "settled":
+            about = f"  {_entity(entry, addresses)}" if entry.entity else ""
+            return line("  ", (f"? settled at {_moment(entry.at)}", "warn"), about, f"   {entry.outcome}")
+        case "unlocked":
+            return line(
+                "  ",
+                (f"! the lock was taken away by force at {_moment(entry.at)}", "warn"),
+                f"   {entry.who}",
+            )
+        case _:
+            return BLANK
+
+
+def _moment(at: str) -> str:
+    return at.removesuffix("+00:00").replace("T", " ", 1) + (" UTC" if at.endswith("+00:00") else "")
+
+
+def _kept(head: Head | None) -> list[Line]:
+    return [line(("head ", "dim"), (str(head), "dim"))] if head else []
+
+
+def verification_lines(found: "Verification", anchor: Head | None) -> tuple[Line, ...]:
+    """Say whether the chain is sound, and what to keep or to do."""
+    if found.broken_at:
+        what = f"the history is broken: {found.what}"
+        return tuple(sentence("", what, _BROKEN))
+    if found.head is None:
+        return (line("nothing is recorded yet."),)
+    end = " Nothing was cut off since the anchor." if anchor else ""
+    lines = [
+        line(f"{count(found.entries, 'entry', 'entries')}, unbroken.{end}"),
+        line("head ", (str(found.head), "bold")),
+    ]
+    if not anchor:
+        lines.append(line("  an end that was cut off shows only against a head that is kept elsewhere."))
+    lines.append(
+        line(("  next: ", "bold"), f"keep it, and later: reconciler history --verify --anchor {found.head}")
+    )
+    return tuple(lines)
+
+
+_BROKEN = (
+    "the entries after it prove nothing; compare them with a copy of the store, "
+    "and with the heads that runs reported"
+)
+
+
+def verification_json(found: "Verification", anchor: Head | None) -> str:
+    """Return the same for programs; exit code 1 where the chain is broken."""
+    about = {
+        "entries": found.entries,
+        "head": str(found.head or ""),
+        "anchor": str(anchor or ""),
+        "broken_at": found.broken_at,
+        "what": found.what,
+    }
+    return report_json(about, 1 if found.broken_at else 0)
+
+
+def lock_lines(
+    holder: "Holder | None",
+    stack: str,
+    now: datetime,
+    *,
+    gone: bool = False,
+    running: Running | None = None,
+) -> tuple[Line, ...]:
+    """Say who holds the lock, for how long it may, and what to do.
+
+    `gone`: its process has ended; `running`: how far its run is.
+    """
+    if holder is None:
+        return (line(f"the lock of stack {stack} is free."),)
+    ended = " by a process that has ended: the next run takes it" if gone else ""
+    shown = (line(f"the lock of stack {stack} is held{ended}."), *_held(holder, now, running))
+    if gone:
+        return (*shown, line(("  next: ", "bold"), "reconciler resume"))
+    return (
+        *shown,
+        line(("  next: ", "bold"), "wait until that run ends"),
+        line(f"        if it is gone for good: reconciler unlock --force {holder.id}"),
+    )
+
+
+def _held(holder: "Holder", now: datetime, running: Running | None) -> Iterator[Line]:
+    rows = (
+        ("holder", holder.holder),
+        ("run", holder.run),
+        ("since", f"{_moment(holder.since)} ({_span(_seconds(holder.since, now))} ago)"),
+        ("progress", running.how_far if running else "unknown"),
+        ("lease", _lease(_left(holder, now))),
+        ("counter", f"{holder.counter:,}"),
+        ("id", holder.id),
+    )
+    for name, value in rows:
+        yield line("  ", (pad(name, _lock_columns), "dim"), value)
+
+
+def lock_json(
+    holder: "Holder | None", stack: str, now: datetime, *, gone: bool, running: Running | None
+) -> str:
+    """Return the same for programs: `held`, `gone`, and `holder` and `running`, or null."""
+    about = {"stack": stack, "held": holder is not None, "gone": gone, "holder": _holder(holder, now)}
+    return report_json({**about, "running": running})
+
+
+def unlocked_lines(holder: "Holder", stack: str) -> tuple[Line, ...]:
+    """Say whose lock was taken away, and what comes next."""
+    return (
+        line(f"the lock of stack {stack} is free; it was taken from {holder.holder}, run {holder.run}."),
+        line(
+            ("  next: ", "bold"),
+            "reconciler resume   (settles what that run left in doubt; nothing is sent twice)",
+        ),
+    )
+
+
+def unlocked_json(holder: "Holder | None", stack: str) -> str:
+    """Return the same for programs; `taken_from` is null where it was free already."""
+    return report_json({"stack": stack, "taken_from": _holder(holder, None)})
+
+
+def _holder(holder: "Holder | None", now: datetime | None) -> dict[str, object] | None:
+    if holder is None:
+        return None
+    about: dict[str, object] = {
+        "id": holder.id,
+        "holder": holder.holder,
+        "run": holder.run,
+        "since": holder.since,
+        "expires": holder.expires,
+        "counter": holder.counter,
+    }
+    if now is not None:
+        about |= {"age_s": _seconds(holder.since, now), "lease_left_s": _left(holder, now)}
+    return about
+
+
+def _left(holder: "Holder", now: datetime) -> int:
+    return max(0, -_seconds(holder.expires, now))
+
+
+def _lease(left_s: int) -> str:
+    return (
+        f"{_span(left_s)} left; renewed while the run lives"
+        if left_s
+        else "over: the next run takes the lock"
+    )
+
+
+def _seconds(since: str, now: datetime) -> int:
+    try:
+        return int((now - datetime.fromisoformat(since)).total_seconds())
+    except (TypeError, ValueError):  # a damaged time: whose lock it is matters more
+        return 0
+
+
+def _span(seconds: int) -> str:
+    seconds = max(0, seconds)
+    minutes, hours = seconds // 60, seconds // 3600
+    return (
+        f"{hours} h {minutes % 60} min"
+        if hours
+        else f"{minutes} min {seconds % 60} s"
+        if minutes
+        else f"{seconds} s"
+    )

@@ -1,0 +1,148 @@
+"""A finished run as lines: the counts, everything that did not end well with what to do, then the rest.
+
+Not here: deciding outcomes or exit codes (apply/, docs/planning.md).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from reconciler.model.run.outcomes import FieldResult, Gap, Outcome, Result, Run
+from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
+from reconciler.report.values import short_fingerprint, shown
+
+# Worst first: what a person has to look at stands on top.
+_RESULTS: tuple[tuple[Result, str, Style], ...] = (
+    ("in doubt", "?", "delete"),
+    ("failed", "x", "delete"),
+    ("conflict", "!", "warn"),
+    ("skipped", "·", "warn"),
+    ("not attempted", "·", "warn"),
+    ("applied", "", ""),
+)
+
+# What a run that is not done asks for. Every step here looks before it writes, so none does a thing twice.
+_NEXT = {
+    "in doubt": "reconciler resume   (looks what became of it, and goes on; nothing is sent twice)",
+    "stale": "reconciler plan   (shows what somebody else changed meanwhile)",
+    "partial": "reconciler apply   (goes on with what is left; what is done is not done again)",
+    "failed": "reconciler apply   (when the cause is mended; what is done is not done again)",
+    "interrupted": "reconciler resume   (goes on with what is left; what is done is not done again)",
+}
+
+_head_columns = 50
+_address_max = 64
+
+
+def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
+    """Return the whole run as lines. Every change is in it once: counted, and listed unless folded."""
+    lines: list[Line] = [_head(run), BLANK]
+    if run.outcomes or run.adopted:
+        lines += [*_counts(run), BLANK]
+    for result, sign, style in _RESULTS:
+        lines += _outcomes(run, result, sign, style, full=full)
+    if run.outcomes:
+        lines.append(BLANK)
+    # The other notices stand with the plan, which is shown before the run begins.
+    told = [notice for notice in run.notices if notice.kind == "ambiguous"]
+    for one in told:
+        lines += sentence("ambiguous: ", f"{one.subject} {one.what}", one.next)
+    lines += [BLANK] if told else []
+    if run.stopped:
+        lines += [line(("stopped: ", "warn"), run.stopped), BLANK]
+    code = short_fingerprint(run.fingerprint)
+    trace = run.context.trace_id
+    named = [("run", run.run), ("resumes", run.resumes), ("fingerprint", code), ("trace", trace)]
+    names = "   ".join(f"{word} {value}" for word, value in named if value)
+    about = [line((names, "dim"))]
+    about += [line((f"history {run.audit_head}", "dim"))] if run.audit_head else []
+    about += [line((_gap(run.gap), "dim"))] if run.gap else []
+    return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *about
+
+
+def _gap(gap: Gap) -> str:
+    again = f", {count(gap.looked_again, 'write')} held back" if gap.looked_again else ""
+    return f"from look to write: median {gap.median_ms:g} ms, 99 % within {gap.p99_ms:g} ms{again}"
+
+
+def _head(run: Run) -> Line:
+    calls = count(sum(run.calls.values()), "call")
+    kinds = ", ".join(f"{number:,} {method}" for method, number in sorted(run.calls.items()) if number)
+    about = calls + (f" ({kinds})" if kinds else "") + _seconds(run)
+    return line((pad(f"{run.outcome}", _head_columns), "bold"), "  ", (about, "dim"))
+
+
+def _seconds(run: Run) -> str:
+    try:
+        took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
+    except (ValueError, TypeError):  # an imported report may lack a time, or its zone
+        return ""
+    seconds = round(took.total_seconds(), 1)  # most reports hold whole seconds
+    return f", {seconds:,g} s" if seconds >= 1 else ", under 1 s"
+
+
+def _counts(run: Run) -> list[Line]:
+    parts: list[tuple[str, Style]] = [
+        (f"{run.count(result):,} {result}", style) for result, _, style in _RESULTS if run.count(result)
+    ]
+    return flow([*parts, (f"{run.adopted:,} adopted", "")] if run.adopted else parts)
+
+
+def _outcomes(run: Run, result: Result, sign: str, style: Style, *, full: bool) -> list[Line]:
+    chosen = [outcome for outcome in run.outcomes if outcome.result == result]
+    listed, rest = fold(chosen, full=full)
+    at = min(max((width(outcome.address) for outcome in run.outcomes), default=0), _address_max)
+    lines: list[Line] = []
+    for alike in _alike(listed):
+        *others, last = alike
+        lines += [_headed(outcome, at, sign, style) for outcome in others]
+        lines += _outcome(last, at, sign, style, alike=len(alike))
+    return [*lines, *rest]
+
+
+def _alike(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+    """Return the outcomes with those together that say the same, but for the ids in it; in their order."""
+    groups: dict[object, list[Outcome]] = {}
+    for number, outcome in enumerate(outcomes):
+        said = outcome.what
+        for own in filter(None, (outcome.remote_id, str(outcome.address))):
+            said = said.replace(own, "")
+        same = (said, outcome.next.replace(str(outcome.address), ""), outcome.action)
+        groups.setdefault(same if said and not outcome.fields else number, []).append(outcome)
+    return list(groups.values())
+
+
+def _headed(outcome: Outcome, at: int, sign: str, style: Style) -> Line:
+    mark, colour = (sign, style) if sign else ACTIONS.get(outcome.action, (" ", ""))
+    ended = outcome.action if outcome.result == "applied" else f"{outcome.action}, {outcome.result}"
+    return line((f"{mark} ", colour), (pad(outcome.address, at), colour), "   ", (ended, "dim"))
+
+
+def _outcome(outcome: Outcome, at: int, sign: str, style: Style, *, alike: int = 1) -> list[Line]:
+    head = _headed(outcome, at, sign, style)
+    fields = [_field(outcome.address.kind, field) for field in outcome.fields]
+    if not outcome.what:
+        return [head, *fields, *([line("    next: ", outcome.next)] if outcome.next else [])]
+    these = f"each of these {alike:,}: " if alike > 1 else ""
+    what, *step = sentence("", these + outcome.what, outcome.next, indent="    ")
+    return [head, what, *fields, *step]
+
+
+def _field(kind: str, field: FieldResult) -> Line:
+    """Say what was sent and what the service shows instead."""
+    sent = "nothing" if field.sent is None else shown(kind, field.path, field.sent).text
+    now = "nothing" if field.shown is None else shown(kind, field.path, field.shown).text
+    if field.taken:
+        return line("      ", (f"{field.path}: ", "dim"), f"the service writes {sent} as {now}")
+    return line("      ", (f"{field.path}: ", "warn"), f"sent {sent}, the service shows {now}")
+
+
+def _said(run: Run) -> str:
+    applied, planned = run.count("applied"), len(run.outcomes)
+    if not planned:
+        if run.outcome != "done":
+            return "Nothing was written."
+        kept = f"; {count(run.records, 'record')} kept" if run.records else ""
+        return f"Nothing had to be written{kept}."
+    if applied == planned:
+        return f"{count(applied, 'change')} applied: the service now matches the plan."
+    return f"{applied:,} of {count(planned, 'change')} applied."

@@ -1,0 +1,1 @@
+"""What the service was asked beside plans: messages, callbacks, contacts."""

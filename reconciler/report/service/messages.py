@@ -1,0 +1,255 @@
+"""Messages, what became of them, what people answered, and callbacks: as lines, and as JSON.
+
+Recipients and replies are people's data: shown whole to whoever asked for them, and made inert. A key of
+a callback is never shown. Not here: what is asked of the service, exit codes (cli/).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from reconciler.model.encoding import encode
+from reconciler.model.messaging.messages import (
+    Callback,
+    CallbackCall,
+    Delivery,
+    MessageDetail,
+    MessageRow,
+    Reply,
+    Respondent,
+    Response,
+    ResponseCount,
+    Sent,
+    StatusCount,
+)
+from reconciler.model.plan.plans import Workspace
+from reconciler.model.run.outcomes import REPORT_VERSION, WORDS
+from reconciler.report.inert import inert, is_hidden
+from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
+from reconciler.report.tables import table
+
+
+def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
+    """Return `about` as JSON behind `version`, `outcome` and `exit_code`. It holds no Secret: see below."""
+    head = {"version": REPORT_VERSION, "outcome": WORDS[exit_code], "exit_code": exit_code}
+    return _inert_json(encode({**head, **about}, indent=2).decode())
+
+
+def reply_json(reply: Reply, received_at: str, reply_id: str) -> str:
+    """Return one line of the event output (schemas/reply.schema.json)."""
+    event = {
+        "version": REPORT_VERSION,
+        "id": reply_id,
+        "event": "undeliverable" if reply.undeliverable else "reply",
+        "received_at": received_at,
+        "message_id": reply.message_id,
+        "location": reply.location,
+        "sender": reply.sender,
+        "channel": reply.channel,
+        "content": reply.content,
+        "acknowledged": reply.acknowledged,
+        "undeliverable": reply.undeliverable,
+        "parameters": reply.parameters,
+    }
+    return _inert_json(encode(event).decode())
+
+
+def reply_lines(reply: Reply, received_at: str) -> tuple[Line, ...]:
+    """Show one reply, or one failed delivery, as it comes in."""
+    message: tuple[str, Style] = (f"  {received_at}  message {reply.message_id}", "dim")
+    if reply.undeliverable:
+        said = line((who(reply.sender), "bold"), ": ", ("not delivered: ", "delete"), reply.undeliverable)
+    else:
+        said = line((who(reply.sender), "bold"), ": ", reply.content)
+    shown = ", ".join(f"{key}={value}" for key, value in reply.parameters.items())
+    return (said, line(message), *((line(("  " + shown, "dim")),) if shown else ()))
+
+
+def callback_values(callback: Callback) -> dict[str, object]:
+    """Return a callback for the JSON form: all of it but the key: only how it travels."""
+    return {
+        "callback_id": callback.callback_id,
+        "name": callback.name,
+        "url": callback.url,
+        "auth": callback.auth.type if callback.auth else None,
+        "content_type": callback.content_type,
+        "retries": callback.retries,
+        "email": callback.email,
+        "on_reply": callback.on_reply,
+        "on_undeliverable": callback.on_undeliverable,
+    }
+
+
+def draft_lines(to: Sequence[str], scheduled: str, workspace: str) -> tuple[Line, ...]:
+    """Show who would get a message, and when."""
+    when = f" at {scheduled}" if scheduled else ""
+    head = f"would be sent{when} to {count(len(to), 'recipient')}, in workspace {workspace}:"
+    return (line(head), *(line("  ", one) for one in to), line("nothing was sent."))
+
+
+def sent_lines(sent: Sent, next_step: str, scheduled: str = "") -> tuple[Line, ...]:
+    """Say that the message is accepted, which is not yet delivered."""
+    waits = f"scheduled for {scheduled}" if scheduled else "queued"
+    said = line(f"accepted, and {waits}: message ", (sent.message_id, "bold"))
+    return (said, line(("  next: ", "bold"), next_step))
+
+
+def message_table(rows: Sequence[MessageRow]) -> tuple[Line, ...]:
+    """List messages, the newest first as the service gives them."""
+    cells = [
+        (row.message_id, row.created, row.direction.lower(), _number(row.responses), row.subject)
+        for row in rows
+    ]
+    return table(
+        ("message", "created", "direction", "responses", "subject"), cells, count(len(rows), "message")
+    )
+
+
+def detail_lines(detail: MessageDetail) -> tuple[Line, ...]:
+    """Show one message: every field of the service, nested ones as JSON."""
+    fields = {
+        key: value if isinstance(value, str) else encode(value).decode()
+        for key, value in detail.fields.items()
+    }
+    shown = {"id": detail.message_id, **fields}
+    wide = max(width(inert(key)) for key in shown)
+    return tuple(line(pad(key, wide), "  ", value) for key, value in shown.items())
+
+
+def status_lines(states: Sequence[StatusCount]) -> tuple[Line, ...]:
+    """Show how many recipients are in which state."""
+    rows = [(one.name, f"{one.recipients:,}", _percent(one.percent)) for one in states]
+    return table(("status", "recipients", "of all"), rows, "")
+
+
+def delivery_lines(deliveries: Sequence[Delivery]) -> tuple[Line, ...]:
+    """Show what became of the message on each channel that was used, and who has no delivery yet."""
+    rows = [
+        (one.recipient, one.channel, one.status, one.destination, one.sent, one.received, one.acknowledged)
+        for one in deliveries
+    ]
+    head = ("recipient", "channel", "status", "destination", "sent", "received", "acknowledged")
+    made = sum(1 for one in deliveries if one.channel)
+    summary = count(made, "delivery", "deliveries")
+    if made < len(rows):
+        summary += f", {count(len(rows) - made, 'recipient')} without one"
+    return table(head, rows, summary)
+
+
+def response_lines(counts: Sequence[ResponseCount]) -> tuple[Line, ...]:
+    """Show how many recipients answered in which way, and how many of all that accounts for."""
+    rows = [(one.type, f"{one.recipients:,}", _percent(one.percent)) for one in counts]
+    whole = sum(one.percent for one in counts)
+    total = sum(one.recipients for one in counts)
+    summary = f"{count(total, 'recipient')}, {_percent(whole)} accounted for" if counts else "no recipients"
+    return table(("response", "recipients", "of all"), rows, summary)
+
+
+def answer_lines(responses: Sequence[Response]) -> tuple[Line, ...]:
+    """Show what each recipient answered, in full."""
+    rows = [(who(one.sender), one.category, one.channel, one.acknowledged) for one in responses]
+    lines = table(("from", "response", "channel", "acknowledged"), rows, count(len(rows), "recipient"))
+    said = [line("  ", who(one.sender), ": ", one.content) for one in responses if one.content]
+    return (*lines, BLANK, *said) if said else lines
+
+
+def callback_lines(callbacks: Sequence[Callback]) -> tuple[Line, ...]:
+    """List callbacks; of their keys only the way they travel."""
+    rows = [
+        (
+            one.callback_id,
+            one.name,
+            one.content_type,
+            one.auth.type if one.auth else "none",
+            _events(one),
+            one.url,
+        )
+        for one in callbacks
+    ]
+    head = ("callback", "name", "type", "key", "called on", "url")
+    return table(head, rows, count(len(rows), "callback"), last=0)
+
+
+def call_lines(calls: Sequence[CallbackCall]) -> tuple[Line, ...]:
+    """List the service's attempts to reach a callback; what failed in the colour of trouble."""
+    rows = [
+        (one.call_id, one.message_id, one.status, _number(one.http_status or -1), one.attempted, one.reason)
+        for one in calls
+    ]
+    failed = sum(1 for one in calls if one.status.upper() == "FAILED")
+    summary = count(len(rows), "call") + (f", {failed:,} failed" if failed else "")
+    return table(("call", "message", "status", "http", "attempted", "reason"), rows, summary)
+
+
+def workspace_lines(workspaces: Sequence[Workspace]) -> tuple[Line, ...]:
+    """List workspaces with the alias that the settings give them, if any."""
+    rows = [(one.id, one.alias or "-", one.name) for one in workspaces]
+    return table(("id", "alias", "name"), rows, count(len(rows), "workspace"))
+
+
+def progress_lines(
+    states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response]
+) -> tuple[Line, ...]:
+    """Show where a message stands: the states that somebody is in, the responses, and what was said."""
+    now = [f"{one.name} {one.recipients:,}" for one in states if one.recipients]
+    heard = [f"{one.type} {one.recipients:,}" for one in counts]
+    return (
+        line(("status     ", "dim"), ", ".join(now) or "not known yet"),
+        line(("responses  ", "dim"), ", ".join(heard) or "none yet"),
+        *heard_lines(answers),
+    )
+
+
+def heard_lines(answers: Sequence[Response]) -> tuple[Line, ...]:
+    """Show what was said, a line for each."""
+    return tuple(line("  ", (who(one.sender), "bold"), ": ", one.content) for one in answers)
+
+
+def followed_lines(
+    states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response], end: str
+) -> tuple[Line, ...]:
+    """Show the progress of a message when we stopped looking, and why we stopped."""
+    waiting = sum(one.recipients for one in counts if one.type.casefold() == "noresponse")
+    said = (
+        "everybody answered."
+        if end == "answered"
+        else f"{end}: no answer of {count(waiting, 'recipient')} yet."
+    )
+    if end == "undelivered":
+        said = f"not delivered to {count(waiting, 'recipient')}; everybody else answered."
+    if not counts and end != "answered":
+        said = f"{end}: the service does not show yet who answered."
+    return (*progress_lines(states, counts, answers), line(said))
+
+
+def followed_values(
+    states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response]
+) -> dict[str, object]:
+    """Return the same for the JSON form."""
+    return {"status": states, "responses": counts, "answers": answers}
+
+
+def who(sender: Respondent) -> str:
+    """Return the best name of somebody: as people know them, else a number or an address."""
+    known = (sender.name, sender.mobile, sender.email, sender.voice, sender.mri)
+    return next((one for one in known if one), "somebody")
+
+
+def _events(callback: Callback) -> str:
+    named = (("reply", callback.on_reply), ("undeliverable", callback.on_undeliverable))
+    return "+".join(word for word, wanted in named if wanted) or "nothing"
+
+
+def _number(number: int) -> str:
+    return "-" if number < 0 else f"{number:,}"
+
+
+def _percent(percent: float) -> str:
+    return f"{percent:.1f}".removesuffix(".0") + " %"
+
+
+def _inert_json(text: str) -> str:
+    return "".join(_escape(char) if char != "\n" and is_hidden(char) else char for char in text)
+
+
+def _escape(char: str) -> str:
+    units = char.encode("utf-16-be").hex()
+    return "".join("\\u" + units[at : at + 4] for at in range(0, len(units), 4))
