@@ -26,7 +26,7 @@ HOSTILE = "Jane\x1b[2J\r\x07 [bold]x[/bold] [/x] \u202e\u200b\x9b\U000e0041"
 
 def printed(code: str, *, env: dict[str, str] | None = None) -> str:
     """What a program of ours prints on stdout when that is a pipe."""
-    program = f"from reconciler.cli import output\nfrom reconciler.report.lines import line\n{code}"
+    program = f"from reconciler.cli.console import output\nfrom reconciler.report.lines import line\n{code}"
     done = subprocess.run(
         [sys.executable, "-c", program], env=env or {}, capture_output=True, timeout=patience_s, check=True
     )
@@ -37,7 +37,7 @@ def printed(code: str, *, env: dict[str, str] | None = None) -> str:
 def seen(code: str, *, env: dict[str, str] | None = None) -> str:
     """What a program of ours prints when stdin, stdout and stderr are a terminal."""
     ours, theirs = pty.openpty()
-    program = f"from reconciler.cli import output\nfrom reconciler.report.lines import line\n{code}"
+    program = f"from reconciler.cli.console import output\nfrom reconciler.report.lines import line\n{code}"
     process = subprocess.Popen(
         [sys.executable, "-c", program], env=env or {}, stdin=theirs, stdout=theirs, stderr=theirs
     )
@@ -175,7 +175,7 @@ def test_progress_is_for_terminals_alone() -> None:
 def test_what_is_shown_in_place_hides_our_secrets_too() -> None:
     """Answers to a message that is followed are shown so, and anybody may have written them."""
     program = (
-        "from reconciler.cli import streams\n"
+        "from reconciler.cli.console import streams\n"
         "streams.conceal(lambda text: text.replace('canary', '(secret)'))\n"
         "with output.live() as screen: screen.update([line('jane wrote: ', ('my canary', 'dim'))])"
     )
@@ -186,9 +186,12 @@ def test_what_is_shown_in_place_hides_our_secrets_too() -> None:
 
 def test_a_reader_who_left_is_no_error() -> None:
     """`reconciler plan | head -1` must not end in a traceback, nor change what the command found."""
-    program = (
-        "from reconciler.cli import output\nfor _ in range(9999): output.data('x' * 99)\nraise SystemExit(2)"
-    )
+    program = """
+from reconciler.cli.console import output
+for _ in range(9999):
+    output.data("x" * 99)
+raise SystemExit(2)
+"""
     with subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -241,7 +244,7 @@ def test_only_the_word_yes_is_yes() -> None:
     answers = []
     for answer in ("yes\n", "YES \n", "y\n", "\n", ""):
         done = subprocess.run(
-            [sys.executable, "-c", "from reconciler.cli import output; print(output.confirm('Go?'))"],
+            [sys.executable, "-c", "from reconciler.cli.console import output; print(output.confirm('Go?'))"],
             input=answer,
             capture_output=True,
             text=True,
