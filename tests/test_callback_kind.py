@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import httpx2
 import pytest
 import tally
 from test_resume import Killed, killed
-from world import Counting, World
+from wire import Send
+from world import World
 
 from reconciler.core.comparing.normalize import live
 from reconciler.core.review.guard import Consent
@@ -208,14 +208,11 @@ def test_a_key_that_the_service_repeats_in_a_refusal_is_not_shown(tmp_path: Path
     world = world_of(tmp_path, form)
     declare(world)
 
-    class Repeating(Counting):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            if request.method != "POST":
-                return await super().handle_async_request(request)
-            said = json.dumps({"errorSummary": f"no: {KEY}"})
-            return httpx2.Response(422, headers={"content-type": "application/json"}, text=said)
+    async def repeating(_: httpx2.Request, __: Send) -> httpx2.Response:
+        said = json.dumps({"errorSummary": f"no: {KEY}"})
+        return httpx2.Response(422, headers={"content-type": "application/json"}, text=said)
 
-    world.outside = replace(world.outside, connections=Repeating(world.wire.inner))
+    world.meets(repeating, "POST")
     _, run = world.apply()
 
     (outcome,) = run.outcomes

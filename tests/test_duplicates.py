@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from test_live import Edited, crowd, declared
+from test_live import crowd, declared
+from wire import Fault, Send, edited_list, lost_before, nobody, without_parameter
 from world import World
 
 from reconciler.apply.opening import opened
@@ -23,6 +24,17 @@ JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@e
 TIM = {"firstName": "Tim", "workEmailAddress1": "tim.hart@example.com"}
 SAM = {"firstName": "Sam", "workEmailAddress1": "sam@example.com"}
 MARKED = {"mark": "managedBy"}
+
+
+def hiding(hidden: str, *, in_lists: bool = False) -> Fault:
+    """The service does not show one contact by its id, and perhaps not in lists either."""
+
+    async def fault(request: httpx2.Request, send: Send) -> httpx2.Response:
+        if request.url.path.endswith(hidden):
+            return httpx2.Response(404, json={"errorSummary": "not found", "errorText": "not found"})
+        return await (edited_list(nobody)(request, send) if in_lists else send())
+
+    return fault
 
 
 def again(world: World, body: dict[str, Any]) -> str:
@@ -77,7 +89,7 @@ def test_a_second_one_is_told_by_every_way_of_reading(tmp_path: Path, way: str) 
     person = manifest["contacts"]["p1"]
     second = again(world, person)
     if way == "brief":
-        world.wire.inner = Edited(world.wire.inner, drop="fields")
+        world.meets(without_parameter("fields"))
 
     plan = world.plan().plan
 
@@ -131,7 +143,7 @@ def test_an_ignored_filter_costs_two_calls_each_and_no_walk(tmp_path: Path) -> N
     world.write(declared(4, every=100))
     world.apply()
     world.clock.pass_s(60)
-    world.wire.inner = Edited(world.wire.inner, drop="workEmailAddress1")
+    world.meets(without_parameter("workEmailAddress1"))
     world.sent()
 
     assert world.plan().plan.changes == ()
@@ -168,10 +180,9 @@ def test_a_late_landing_with_our_mark_is_deleted_and_the_recorded_one_stays(tmp_
 def test_what_seemed_gone_and_comes_back_is_deleted_without_a_mark(tmp_path: Path) -> None:
     """T2: we made that id under this address before; a list that lost sight of it made us make another."""
     world, first = with_jane(tmp_path)
-    inner = world.wire.inner
-    world.wire.inner = Hiding(inner, first, in_lists=True)
+    world.meets(hiding(first, in_lists=True), "GET")
     world.apply()
-    world.wire.inner = inner
+    world.wire.rules.clear()
     world.clock.pass_s(60)
     assert len(ids(world)) == 2
 
@@ -244,7 +255,7 @@ def test_where_the_other_has_gone_meanwhile_the_duplicate_stays(tmp_path: Path) 
     """T2: somebody healed it by hand and removed the one that we keep; else nobody would be left."""
     world, first = with_jane(tmp_path, **MARKED)
     second = again(world, marked("jane"))
-    world.wire.inner = Hiding(world.wire.inner, first, in_lists=False)
+    world.meets(hiding(first), "GET")
 
     _, run = world.apply()
 
@@ -321,11 +332,10 @@ def test_a_run_that_read_an_incomplete_list_does_not_say_that_nobody_is_there_tw
     """T1: what the list did not show may be the second one. An undo reads no list at all."""
     world, _ = with_jane(tmp_path)
     undo = world.apply_with_undo()
-    inner = world.wire.inner
-    world.wire.inner = Edited(inner, body=lambda _: {"status": "No records found", "link": []})
+    world.meets(edited_list(nobody), "GET")
 
     _, run = world.apply()
-    world.wire.inner = inner
+    world.wire.rules.clear()
 
     assert run.seen == {}
     assert world.undo(undo).seen == {}
@@ -336,7 +346,7 @@ def test_after_a_doubt_that_became_two_apply_and_resume_say_the_same(tmp_path: P
     """A9: it is not in doubt any more whether she is there, and no look can tell which of the two is ours."""
     world = World(tmp_path)
     world.write({"contacts": {"jane": JANE}})
-    world.wire.inner = Losing(world.wire.inner)
+    world.meets(lost_before, "POST", nth=1)
     _, run = world.apply()
     assert run.exit_code == 8
     world.clock.pass_s(3_600)
@@ -348,32 +358,3 @@ def test_after_a_doubt_that_became_two_apply_and_resume_say_the_same(tmp_path: P
     assert left is not None
     assert left.exit_code == 5
     assert len(ids(world)) == 2
-
-
-class Hiding(httpx2.AsyncBaseTransport):
-    """The service does not show one contact by its id, and perhaps not in lists either."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport, hidden: str, *, in_lists: bool) -> None:
-        self.inner, self.hidden, self.in_lists = inner, hidden, in_lists
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "GET" and request.url.path.endswith(self.hidden):
-            return httpx2.Response(404, json={"errorSummary": "not found", "errorText": "not found"})
-        response = await self.inner.handle_async_request(request)
-        if request.method != "GET" or not self.in_lists or not request.url.path.endswith("/contacts"):
-            return response
-        empty = {"status": "No records found", "link": []}
-        return httpx2.Response(200, headers={"content-type": response.headers["content-type"]}, json=empty)
-
-
-class Losing(httpx2.AsyncBaseTransport):
-    """A POST is lost on its way: only a timeout is seen."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self.inner, self.left = inner, 1
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "POST" and self.left:
-            self.left -= 1
-            raise httpx2.ReadTimeout("lost", request=request)
-        return await self.inner.handle_async_request(request)

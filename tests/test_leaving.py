@@ -1,15 +1,14 @@
 """What leaves the manifests and stays at the service: its record goes, and nothing live but our mark (X7)."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import effort
-import httpx2
 import pytest
 import tally
+from apply.liars import yes
 from test_resume import PHONE, Killed, killed, person
-from world import Counting, World
+from world import World
 
 from reconciler.apply.opening import opened
 from reconciler.cli.verbs.reviewing.plan import exit_code
@@ -221,19 +220,10 @@ def test_a_mark_stays_where_its_write_would_lose_a_password(tmp_path: Path) -> N
     assert (plan.changes, plan.to_keep) == ((), 0)
 
 
-class Deaf(Counting):
-    """A service that says yes to every PUT and does nothing."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "PUT":
-            return httpx2.Response(204)
-        return await super().handle_async_request(request)
-
-
 def test_a_mark_that_the_service_keeps_keeps_the_record(tmp_path: Path) -> None:
     """Forgotten all the same, she would be found by her mark, and pruned."""
     world = built(tmp_path, MARK)
-    world.outside = replace(world.outside, connections=Deaf(world.wire))
+    world.meets(yes(), "PUT")
 
     _, run = world.apply()
 

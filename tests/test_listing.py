@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from core import build
 from core.build import MOMENT, RULES, TARGET
 from hypothesis import given
 from hypothesis import strategies as st
+from wire import without_parameter
 from world import World
 
 from reconciler import pipeline
@@ -61,17 +61,6 @@ def listed(world: World, *, everyone: bool = True, **selection: tuple[str, ...])
     assert {method for method, _ in world.wire.sent[before:]} <= {"GET"}
     assert {path: path.read_bytes() for path in world.root.glob("store*")} == stored
     return found
-
-
-class Deaf(httpx2.AsyncBaseTransport):
-    """A way to a service that has never heard of `fields=`."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self.inner = inner
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        request.url = request.url.copy_remove_param("fields")
-        return await self.inner.handle_async_request(request)
 
 
 def states(found: Inventory) -> dict[str, str]:
@@ -153,7 +142,7 @@ def test_nobody_is_looked_at_alone_to_be_called_a_stranger(tmp_path: Path) -> No
     """A service that ignores `fields=` shows names alone; a look at each of the others would take hours."""
     world = crowd(tmp_path, 200, 5)
     world.apply()
-    world.wire.inner = Deaf(world.wire.inner)
+    world.meets(without_parameter("fields"))
     world.sent()
 
     found = listed(world)

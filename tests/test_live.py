@@ -1,13 +1,11 @@
 """What is read, in how many calls, and what counts as complete (planning rules R1, R2, R6)."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from msgspec import structs
+from wire import edited_list, nobody, without_parameter
 from world import World
 
 from reconciler.core.review.guard import Consent
@@ -22,30 +20,6 @@ from reconciler.service.found import Found
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
 CONTACTS = Scope("contact", "default")
-
-
-class Edited(httpx2.AsyncBaseTransport):
-    """Passes requests on after `request` has changed their query, and lists after `body` has changed them."""
-
-    def __init__(
-        self,
-        inner: httpx2.AsyncBaseTransport,
-        *,
-        drop: str = "",
-        body: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-    ) -> None:
-        self.inner, self.drop, self.body = inner, drop, body
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        url = request.url.copy_remove_param(self.drop) if self.drop else request.url
-        changed = httpx2.Request(request.method, url, headers=request.headers, stream=request.stream)
-        response = await self.inner.handle_async_request(changed)
-        if self.body is None or request.method != "GET" or "contacts/" in request.url.path:
-            return response
-        await response.aread()
-        edited = self.body(json.loads(response.content))
-        headers = {key: value for key, value in response.headers.items() if key.lower() != "content-length"}
-        return httpx2.Response(response.status_code, headers=headers, content=json.dumps(edited).encode())
 
 
 def declared(count: int, *, every: int = 1, **more: Any) -> dict[str, Any]:
@@ -70,7 +44,7 @@ def read_of(world: World, scope: Scope = CONTACTS, **options: Any) -> Read:
 
 def ignoring_fields(world: World) -> World:
     """Make the service of this world one that has never heard of `fields=`."""
-    world.wire.inner = Edited(world.wire.inner, drop="fields")
+    world.meets(without_parameter("fields"))
     return world
 
 
@@ -149,7 +123,7 @@ def test_a_list_that_shows_no_options_proves_nothing_about_them(tmp_path: Path) 
     def hide(body: dict[str, Any]) -> dict[str, Any]:
         return {**body, "contacts": [{**row, "messagingoptions": []} for row in body["contacts"]]}
 
-    world.wire.inner = Edited(world.wire.inner, body=hide)
+    world.meets(edited_list(hide), "GET")
 
     assert world.plan().plan.changes == ()
 
@@ -224,7 +198,7 @@ def test_what_a_list_does_not_show_is_looked_up_before_it_counts_as_gone(tmp_pat
         rows = body.get("contacts", [])[:-1]
         return {**body, "contacts": rows, "status": f"1 to {len(rows)} of {len(rows)}    "}
 
-    world.wire.inner = Edited(world.wire.inner, body=hide)
+    world.meets(edited_list(hide), "GET")
     world.write(declared(4))
     planned = world.plan(consent=Consent(deletes=10))
 
@@ -241,7 +215,7 @@ def test_an_empty_answer_where_much_is_recorded_creates_nobody_again(tmp_path: P
     world.apply()
     world.clock.pass_s(60)
 
-    world.wire.inner = Edited(world.wire.inner, body=lambda _: {"status": "No records found", "link": []})
+    world.meets(edited_list(nobody), "GET")
     planned = world.plan()
 
     assert planned.plan.changes == ()

@@ -14,7 +14,8 @@ import pytest
 import tally
 from msgspec import structs
 from store.support import file_of, seal_file_again
-from world import ALLOWED, Agreeing, Counting, World
+from wire import Send, Wire, answered
+from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
@@ -31,7 +32,7 @@ T = TypeVar("T")
 _NO_PROCESS = 4_194_305  # above the highest number that Linux gives to a process
 
 
-class Killed(Counting):
+class Killed(Wire):
     """The wire and the disk of a process that is killed at one of its effects: what it did, stays done.
 
     Effects are counted before and after each request and each commit beside the loop. At effect number
@@ -102,7 +103,7 @@ class Killed(Counting):
         return self.world.root / "store.db"
 
 
-class Timed(Counting):
+class Timed(Wire):
     """A wire that knows how long after its making the first request left."""
 
     def __init__(self, world: World) -> None:
@@ -515,14 +516,13 @@ def test_a_run_that_was_asked_to_stop_is_gone_on_with(tmp_path: Path) -> None:
     world = built(tmp_path, concurrency=1)
     stop = StopFlag()
 
-    class Stopping(Counting):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            if request.method == "POST":
-                stop.signal()
-            return await super().handle_async_request(request)
+    async def stopping(_: httpx2.Request, send: Send) -> httpx2.Response:
+        stop.signal()
+        return await send()
 
-    stopping = replace(world.outside, connections=Stopping(world.wire.inner))
-    run = applied(world, stopping, stop)
+    world.meets(stopping, "POST")
+    run = applied(world, world.outside, stop)
+    world.wire.rules.clear()
     assert (run.exit_code, run.count("applied"), run.count("not attempted")) == (130, 1, 4)
 
     done = world.resume()
@@ -569,16 +569,13 @@ def test_refused_credentials_while_settling_end_it_and_free_the_lock(tmp_path: P
     world = built(tmp_path, concurrency=1)
     halfway(world)
 
-    class Refusing(Counting):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            self.sent.append((request.method, request.url.path))
-            return httpx2.Response(401, stream=httpx2.ByteStream(b"{}"))
-
-    refusing = Refusing(world.wire.inner)
+    world.sent()
+    world.meets(answered(401))
     with pytest.raises(Unauthorized):
-        applied(world, replace(world.outside, connections=refusing), StopFlag())
+        applied(world, world.outside, StopFlag())
 
-    assert [method for method, _ in refusing.sent] == ["GET"]
+    assert world.sent() == {"GET": 1}
+    world.wire.rules.clear()
     world.resume()
     converged(world)
 

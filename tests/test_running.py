@@ -1,7 +1,6 @@
 """A run that is alive: whoever looks meanwhile hears who writes, since when and how far, not of a crash."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ import httpx2
 import pytest
 from clock import Clock
 from msgspec import structs
-from world import ALLOWED, Agreeing, Counting, World
+from wire import Send
+from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
@@ -25,19 +25,6 @@ from reconciler.store.lock import lease_s
 
 PEOPLE = ("ada", "bo", "cy", "di")
 RUN = "00000000-0000-4000-8000-000000000001"
-
-
-class Meanwhile(Counting):
-    """Does something else before the third create arrives, while the run that sends it waits."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport, then: Callable[[], Awaitable[None]]) -> None:
-        super().__init__(inner)
-        self._then = then
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "POST" and sum(method == "POST" for method, _ in self.sent) == 2:
-            await self._then()
-        return await super().handle_async_request(request)
 
 
 @pytest.fixture
@@ -64,8 +51,13 @@ def person(name: str) -> dict[str, Any]:
 def applied(world: World, then: Callable[[], Awaitable[None]]) -> Run:
     """Apply; `then` happens when two of four people are recorded, and the third is on its way."""
     desired = pipeline.validate(world.settings, {})
-    outside = replace(world.outside, connections=Meanwhile(world.wire.inner, then))
-    run = world.run(verb(world, desired, outside, Agreeing()))
+
+    async def meanwhile(_: httpx2.Request, send: Send) -> httpx2.Response:
+        await then()
+        return await send()
+
+    world.meets(meanwhile, "POST", nth=3)
+    run = world.run(verb(world, desired, world.outside, Agreeing()))
     assert run is not None
     return run
 
@@ -201,27 +193,19 @@ def test_how_far_a_run_is_reads_as_half_a_sentence(running: Running, said: str) 
     assert running.how_far == said
 
 
-class Slow(Counting):
-    """Passes requests on; each read takes ten seconds of the world's clock."""
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world.wire)
-        self._clock = world.clock
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "GET":
-            self._clock.pass_s(10)
-        return await super().handle_async_request(request)
-
-
 def test_the_time_of_a_run_counts_from_the_lock_on(world: World) -> None:
     """Its calls do: a run that planned for a minute and wrote at once took a minute, and not 0.0 s."""
-    locked_at, slow = world.clock.now, Slow(world)
-    world.outside = replace(world.outside, connections=slow)
+    locked_at = world.clock.now
+
+    async def slow(_: httpx2.Request, send: Send) -> httpx2.Response:
+        world.clock.pass_s(10)
+        return await send()
+
+    world.meets(slow, "GET")
 
     _, run = world.apply()
 
-    reads = [method for method, _ in slow.sent].count("GET")
+    reads = [method for method, _ in world.wire.sent].count("GET")
     assert reads > 0
     assert datetime.fromisoformat(run.started_at) == locked_at
     assert datetime.fromisoformat(run.ended_at) >= locked_at + timedelta(seconds=10 * reads)

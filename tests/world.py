@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import httpx2
 from clock import Clock
 from msgspec import structs
+from wire import Fault, Rule, Wire
 
 from reconciler import pipeline
 from reconciler.apply.stop import StopFlag
@@ -33,18 +34,6 @@ T = TypeVar("T")
 BASE = "http://127.0.0.1:8480"
 AUTH = Auth(Secret("demo"), Secret("demo"), Secret("demo-key"))
 ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
-
-
-class Counting(httpx2.AsyncBaseTransport):
-    """Passes requests on, and keeps (method, path) of each."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self.inner = inner
-        self.sent: list[tuple[str, str]] = []
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.sent.append((request.method, request.url.path))
-        return await self.inner.handle_async_request(request)
 
 
 class Agreeing:
@@ -99,7 +88,7 @@ class World:
     def __post_init__(self) -> None:
         self.clock = Clock()
         self.config = replace(self.config, clock=self.clock)
-        self.wire = Counting(httpx2.ASGITransport(app=create_app(self.config, collections=self.collections)))
+        self.wire = Wire(httpx2.ASGITransport(app=create_app(self.config, collections=self.collections)))
         self.tokens = iter(f"token-{number:04d}" for number in range(100_000))
         self.runs = itertools.count(1)
         self.settings = Settings(
@@ -119,6 +108,10 @@ class World:
             timing=Timing(self.clock.monotonic, self.clock.sleep, random=lambda: 0.5, now=self.clock),
             connections=self.wire,
         )
+
+    def meets(self, fault: Fault, method: str = "", nth: int = 0) -> None:
+        """Let this happen to the requests of a method (empty: to all), or to the nth of them from now on."""
+        self.wire.rules.append(Rule(method, fault, nth))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns; the time it sleeps passes for everybody here."""

@@ -2,18 +2,16 @@
 
 import asyncio
 import itertools
-import json
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
 from msgspec import structs
+from wire import Fault, Rule, Send, Wire
 
 from reconciler.apply.context import Outside, RunContext, ServiceLock
 from reconciler.apply.engine import apply
@@ -48,107 +46,6 @@ ORIGIN = "http://sandbox.example.com"
 WORKSPACES = (Workspace("ops", "AB12"),)
 TARGET = Target(ORIGIN, "default", WORKSPACES)
 JANE, SAM, ZOE = contact("ops", "jane"), contact("ops", "sam"), contact("ops", "zoe")
-
-Send = Callable[[], Awaitable[httpx2.Response]]
-Fault = Callable[[httpx2.Request, Send], Awaitable[httpx2.Response]]
-
-
-@dataclass
-class Rule:
-    """What happens to the `nth` request (from 1) of a method, of those made `when`; 0: to every one."""
-
-    method: str
-    fault: Fault
-    nth: int = 0
-    when: Callable[[], bool] = lambda: True
-    seen: int = 0
-
-    def fits(self, request: httpx2.Request) -> bool:
-        if request.method != self.method or not self.when():
-            return False
-        self.seen += 1
-        return self.nth in (0, self.seen)
-
-
-@dataclass
-class Wire(httpx2.AsyncBaseTransport):
-    """Passes requests on, counts them, and plays the rules."""
-
-    inner: httpx2.AsyncBaseTransport
-    rules: list[Rule] = field(default_factory=list)
-    sent: list[tuple[str, str]] = field(default_factory=list)
-    bodies: list[bytes] = field(default_factory=list)
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.sent.append((request.method, request.url.path))
-        self.bodies.append(await request.aread())
-
-        async def send() -> httpx2.Response:
-            return await self.inner.handle_async_request(request)
-
-        for rule in self.rules:
-            if rule.fits(request):
-                return await rule.fault(request, send)
-        return await send()
-
-    def count(self) -> Counter[str]:
-        return Counter(method for method, _ in self.sent)
-
-    def writes(self) -> list[tuple[str, str]]:
-        return [(method, path) for method, path in self.sent if method != "GET"]
-
-
-async def lost_before(request: httpx2.Request, send: Send) -> httpx2.Response:
-    """The request never arrives, and nobody can tell."""
-    raise httpx2.ReadError("lost", request=request)
-
-
-async def lost_after(request: httpx2.Request, send: Send) -> httpx2.Response:
-    """The request is carried out, and its answer is lost."""
-    await send()
-    raise httpx2.ReadError("lost", request=request)
-
-
-async def wrong(request: httpx2.Request, send: Send) -> httpx2.Response:
-    """The request is carried out, and then a mistake of ours shows, whose text holds what it should not."""
-    await send()
-    raise ZeroDivisionError("canary")
-
-
-def answered(status: int, headers: Mapping[str, str] | None = None, *, done: bool = False) -> Fault:
-    """The request is refused with this status, or is carried out and looks refused."""
-
-    async def fault(request: httpx2.Request, send: Send) -> httpx2.Response:
-        if done:
-            await send()
-        return httpx2.Response(status, headers=dict(headers or {}), stream=httpx2.ByteStream(b"{}"))
-
-    return fault
-
-
-def shown_without(field: str) -> Fault:
-    """The answer lacks a field that the entity, or each of a list, has."""
-
-    def without(body: dict[str, Any]) -> None:
-        body.pop(field, None)
-        for row in body.get("contacts", []):
-            row.pop(field, None)
-
-    return edited(without)
-
-
-def edited(edit: Callable[[dict[str, Any]], None]) -> Fault:
-    """The answer is not quite what the service said."""
-
-    async def fault(_: httpx2.Request, send: Send) -> httpx2.Response:
-        response = await send()
-        body = json.loads(await response.aread())
-        edit(body)
-        content = json.dumps(body).encode()
-        headers = {"content-type": response.headers["content-type"], "date": response.headers["date"]}
-        return httpx2.Response(response.status_code, headers=headers, stream=httpx2.ByteStream(content))
-
-    return fault
 
 
 def lands_late(bench: "Bench", tasks: "list[asyncio.Task[httpx2.Response]]", seconds: float) -> Fault:

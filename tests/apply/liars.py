@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import httpx2
-from apply.bench import Fault, Send
+from wire import Fault, Send
 
 
 def yes(status: int = 204) -> Fault:

@@ -1,21 +1,9 @@
 import asyncio
 from pathlib import Path
 
-from apply.bench import (
-    JANE,
-    SAM,
-    ZOE,
-    Bench,
-    Rule,
-    edit,
-    only,
-    person,
-    phone,
-    results,
-    shown_without,
-    upload,
-)
+from apply.bench import JANE, SAM, ZOE, Bench, edit, only, person, phone, results, upload
 from msgspec import structs
+from wire import Rule, shown_without
 
 from reconciler.model.address import contact, device
 from reconciler.model.documents import Controls

@@ -7,23 +7,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from apply.bench import (
-    JANE,
-    SAM,
-    Bench,
-    Fault,
-    Rule,
-    Send,
-    answered,
-    edited,
-    lost_after,
-    nap,
-    only,
-    person,
-    results,
-)
+from apply.bench import JANE, SAM, Bench, nap, only, person, results
 from apply.liars import accepted, ignoring, yes
 from store.support import file_of
+from wire import Fault, Rule, Send, answered, edited, lost_after
 
 from reconciler.apply.step import looks_max
 from reconciler.service.http.timing import Timing

@@ -1,23 +1,8 @@
 from pathlib import Path
 from typing import Any
 
-from apply.bench import (
-    JANE,
-    SAM,
-    Bench,
-    Rule,
-    answered,
-    edit,
-    edited,
-    entity,
-    jane_is_made,
-    only,
-    person,
-    phone,
-    results,
-    shown_without,
-    upload,
-)
+from apply.bench import JANE, SAM, Bench, edit, entity, jane_is_made, only, person, phone, results, upload
+from wire import Rule, answered, edited, shown_without
 
 from reconciler.core.comparing.merge import create_body
 from reconciler.model.address import device

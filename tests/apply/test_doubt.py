@@ -3,24 +3,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from apply.bench import (
-    JANE,
-    SAM,
-    Bench,
-    Rule,
-    Send,
-    answered,
-    edit,
-    jane_is_made,
-    lands_late,
-    lost_after,
-    lost_before,
-    only,
-    person,
-    phone,
-    results,
-    upload,
-)
+from apply.bench import JANE, SAM, Bench, edit, jane_is_made, lands_late, only, person, phone, results, upload
+from wire import Rule, Send, answered, lost_after, lost_before
 
 from reconciler.core.calls.retry import retry_burst, retry_share, tries_max
 from reconciler.core.comparing.merge import create_body

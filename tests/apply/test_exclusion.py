@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import httpx2
 import pytest
-from world import BASE, Counting, World
+from wire import Wire
+from world import BASE, World
 
 from reconciler.apply.exclusion import without_service_lock
 from reconciler.model.settings import LockSettings, Settings
@@ -16,7 +17,7 @@ InService = Literal["auto", "always", "never"]
 ANN = {"firstName": "Ann", "lastName": "Example", "workEmailAddress1": "ann@example.com"}
 
 
-class Watching(Counting):
+class Watching(Wire):
     """Before a contact is created, asks the service itself which resources it shows, and keeps them."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:

@@ -6,22 +6,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from apply.bench import (
-    JANE,
-    SAM,
-    Bench,
-    Fault,
-    Rule,
-    Send,
-    answered,
-    edited,
-    jane_is_made,
-    nap,
-    person,
-    phone,
-    results,
-    upload,
-)
+from apply.bench import JANE, SAM, Bench, jane_is_made, nap, person, phone, results, upload
+from wire import Fault, Rule, Send, answered, edited
 from world import World
 
 from reconciler.core.comparing.merge import create_body
@@ -239,17 +225,6 @@ def test_what_was_made_is_recorded_and_the_next_run_goes_on(tmp_path: Path) -> N
     assert len(bench.live()) == len(CROWD)
 
 
-class Lying(httpx2.AsyncBaseTransport):
-    """A service whose searches find nobody."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self.inner = inner
-        self.lie = says_nobody()
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await self.lie(request, lambda: self.inner.handle_async_request(request))
-
-
 def test_an_undo_that_creates_again_is_held_to_the_same(tmp_path: Path) -> None:
     world = World(tmp_path)
     people: dict[str, Any] = {
@@ -260,7 +235,7 @@ def test_an_undo_that_creates_again_is_held_to_the_same(tmp_path: Path) -> None:
     world.apply()
     world.write({"contacts": {"ada": people["ada"]}})
     saved = world.apply_with_undo()
-    world.wire.inner = Lying(world.wire.inner)
+    world.meets(says_nobody(), "GET")
 
     run = world.undo(saved)
 

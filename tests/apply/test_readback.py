@@ -5,22 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from apply.bench import (
-    JANE,
-    SAM,
-    ZOE,
-    Bench,
-    Rule,
-    answered,
-    edit,
-    edited,
-    lost_after,
-    only,
-    person,
-    phone,
-    results,
-    upload,
-)
+from apply.bench import JANE, SAM, ZOE, Bench, edit, only, person, phone, results, upload
 from apply.liars import (
     accepted,
     answering_ok,
@@ -33,6 +18,7 @@ from apply.liars import (
     writing,
     yes,
 )
+from wire import Rule, answered, edited, lost_after
 
 from reconciler.model.address import contact, device
 from reconciler.model.run.outcomes import FieldResult, Outcome

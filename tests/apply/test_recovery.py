@@ -4,24 +4,10 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from apply.bench import (
-    JANE,
-    ORIGIN,
-    SAM,
-    TARGET,
-    Bench,
-    Rule,
-    answered,
-    desire,
-    lost_after,
-    lost_before,
-    only,
-    person,
-    phone,
-    results,
-)
+from apply.bench import JANE, ORIGIN, SAM, TARGET, Bench, desire, only, person, phone, results
 from sqlalchemy import text
 from store.support import seal_again
+from wire import Rule, answered, lost_after, lost_before
 
 from reconciler.apply.recovery import settle_unfinished
 from reconciler.apply.stop import StopFlag

@@ -4,25 +4,11 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from apply.bench import (
-    JANE,
-    SAM,
-    ZOE,
-    Bench,
-    Rule,
-    Send,
-    answered,
-    lost_after,
-    only,
-    person,
-    phone,
-    results,
-    upload,
-    wrong,
-)
+from apply.bench import JANE, SAM, ZOE, Bench, only, person, phone, results, upload
 from msgspec import structs
 from sqlalchemy import text
 from waiting import for_ever
+from wire import Rule, Send, answered, lost_after, wrong
 
 from reconciler.model.address import contact
 from reconciler.model.run.outcomes import Run

@@ -11,9 +11,10 @@ from random import Random
 import effort
 import pytest
 import tally
-from apply.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, Rule, lost_before, person
+from apply.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
 from hostile import corpora, damage
 from store.support import Clock, record, store_at
+from wire import Rule, lost_before
 
 from reconciler.core.review.guard import Consent
 from reconciler.errors import LockHeld, SettingsError, StoreError

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from wire import Send
 from world import World
 
 from reconciler import pipeline
@@ -250,25 +250,20 @@ def test_many_people_are_a_roster_that_plans_empty(tmp_path: Path) -> None:
     assert world.plan().plan.changes == ()
 
 
-class Changing(httpx2.AsyncBaseTransport):
-    """A service whose list has another length on every page but the first."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self.inner = inner
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        answer = await self.inner.handle_async_request(request)
-        if request.url.params.get("offset", "0") == "0":
-            return answer
-        data = (await answer.aread()).replace(b"of 55", b"of 56")
-        headers = {key: value for key, value in answer.headers.items() if key != "content-length"}
-        return httpx2.Response(answer.status_code, headers=headers, content=data)
+async def changing(request: httpx2.Request, send: Send) -> httpx2.Response:
+    """Another length of the list on every page but the first."""
+    answer = await send()
+    if request.url.params.get("offset", "0") == "0":
+        return answer
+    data = (await answer.aread()).replace(b"of 55", b"of 56")
+    headers = {key: value for key, value in answer.headers.items() if key != "content-length"}
+    return httpx2.Response(answer.status_code, headers=headers, content=data)
 
 
 def test_a_list_that_changes_all_the_time_is_not_exported(tmp_path: Path) -> None:
     """Whoever was missed would look like nobody, so nothing is exported and nothing written."""
     world = World(tmp_path, SandboxConfig(contacts=55))
-    world.outside = replace(world.outside, connections=Changing(world.wire))
+    world.meets(changing, "GET")
 
     with pytest.raises(BaseExceptionGroup) as raised:
         export(world, kinds=("contact",))

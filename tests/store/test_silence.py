@@ -4,7 +4,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -14,7 +13,8 @@ import pytest
 from msgspec import structs
 from store.silence import Proxy, deaf, proxy
 from store.support import WORKSPACES, record, store_at
-from world import Counting, World
+from wire import Send
+from world import World
 
 from reconciler.aside import aside
 from reconciler.errors import StoreError
@@ -139,22 +139,15 @@ def test_a_store_that_falls_silent_ends_the_run_before_the_next_write(way: Proxy
     people = {f"p{n}": {"firstName": "P", "workEmailAddress1": f"p{n}@example.com"} for n in range(5)}
     world.write({"contacts": people})
 
-    class Silencing(Counting):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-            answer = await super().handle_async_request(request)
-            if request.method == "POST" and self.writes == 2:
-                way.silent.set()
-            return answer
+    async def silencing(_: httpx2.Request, send: Send) -> httpx2.Response:
+        answer = await send()
+        way.silent.set()
+        return answer
 
-        @property
-        def writes(self) -> int:
-            return sum(1 for method, _ in self.sent if method == "POST")
-
-    wire = Silencing(world.wire.inner)
-    world.outside = replace(world.outside, connections=wire)
+    world.meets(silencing, "POST", nth=2)
     _, run = world.apply()
 
-    assert wire.writes == 2
+    assert world.wire.count()["POST"] == 2
     assert "answer" in run.stopped
     assert (run.count("applied"), run.count("not attempted")) == (2, 3)
     assert run.exit_code != 0
