@@ -15,7 +15,7 @@ from reconciler.core.comparing.normalize import live, masked
 from reconciler.core.rules import Key
 from reconciler.errors import NotFound
 from reconciler.model.address import Address, parse
-from reconciler.model.documents import Scalar
+from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.plan.changes import Change, Create, Delete, Update
@@ -129,7 +129,7 @@ async def get(run: Session, address: Address, one: str, parent_id: str) -> Found
     return await run.collection(address).get(one, workspace=run.workspace(address), parent=parent_id)
 
 
-def shown(run: Session, kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
+def shown(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
     """Return a body in the form that the plan's values have."""
     return masked(kind, live(kind, body), run.plan.salt)
 

@@ -50,6 +50,8 @@ class Address(str):
     @property
     def above(self) -> "Address | None":
         """The address of what it belongs to, such as a device's contact; None where it belongs to nothing."""
+        if self.count("/") < _NESTED - 1:
+            return None
         return of(KINDS[self.kind].parent, self.workspace, self.parent) if self.parent else None
 
     @property

@@ -21,7 +21,8 @@ class Scope(Struct, frozen=True, order=True, gc=False):
     @classmethod
     def of(cls, address: Address) -> Self:
         """Return the scope that an address belongs to."""
-        return cls(address.kind, address.workspace)
+        kind, workspace, _ = address.split("/", 2)
+        return cls(kind, workspace)
 
     def __str__(self) -> str:
         """`contacts in ops`, as sentences need it."""

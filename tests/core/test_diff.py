@@ -19,8 +19,9 @@ from core.build import (
 )
 
 from reconciler.core.comparing import normalize
-from reconciler.core.comparing.diff import Difference, diff, paths
+from reconciler.core.comparing.diff import Difference, as_recorded, diff, paths
 from reconciler.core.comparing.normalize import WITHHELD, mask
+from reconciler.core.planning.records import to_keep
 from reconciler.model.documents import Controls
 from reconciler.model.entities import Entity
 from reconciler.model.plan.changes import FieldChange
@@ -309,6 +310,41 @@ def test_ignore_names_whole_fields_and_not_their_beginnings() -> None:
     entity = contact("ops/jane", role1="a", controls=Controls(ignore=frozenset({"role"})))
 
     assert word(compare(entity, person("A1", role1="b"))) == "declared"
+
+
+@pytest.mark.parametrize("field", [FREE, "custom.shoeSize", "password", "status", "timezone"])
+def test_nothing_is_to_do_only_where_the_rules_find_nothing(field: str) -> None:
+    """Most entities of a plan are judged at a glance: it may only say what all the rules say."""
+    glances = 0
+    for (d, sent, shown, now), protect, known_protected in itertools.product(
+        CELLS, (False, True), (False, True)
+    ):
+        entity = contact("ops/jane", {} if d is None else {field: d}, controls=Controls(protect=protect))
+        there = person("A1", {field: now})
+        known = record(
+            "contact/ops/jane",
+            "A1",
+            {} if sent is None else {field: sent},
+            shown={} if sent is None else {field: shown},
+            protected=known_protected,
+        )
+        if as_recorded(entity, there, known):
+            glances += 1
+            assert compare(entity, there, known) == Difference()
+            assert not [*to_keep(entity, there, known, STORE_SALT)]
+
+    # Where nothing was written, nothing moved and no digest is needed, no rule has to be asked.
+    assert glances > 0
+
+
+def test_what_the_service_disabled_is_no_glance() -> None:
+    """A device that was sent as active and shown as disabled since is told with every plan (D4)."""
+    entity = device("ops/jane/pixel", status="Active")
+    known = record("device/ops/jane/pixel", "D1", {**PHONE, "status": "ACTIVE"}, shown={"status": "DISABLED"})
+    there = row("device", "ops", "D1", {**PHONE, "status": "DISABLED"})
+
+    assert not as_recorded(entity, there, known)
+    assert not as_recorded(entity, there, known, reactivate=True)
 
 
 def test_what_a_difference_will_look_at_is_told_before_it_is_read() -> None:

@@ -64,6 +64,29 @@ def diff(
     return Difference(tuple(sorted(changes, key=lambda change: change.path)), tuple(skips))
 
 
+def as_recorded(
+    desired: Entity, live: LiveEntity, recorded: RecordedEntity, *, reactivate: bool = False
+) -> bool:
+    """Whether it is certain at a glance that nothing is to be written of an entity, nor to be recorded.
+
+    What is declared was sent, and every field is live as declared, or as it was shown then. Where this is
+    false `diff` decides, and `records.to_keep`; where it is true both find nothing.
+    """
+    kind, controls = KINDS[desired.address.kind], desired.controls
+    # Nearly everything in nearly every plan. What needs a digest, or a rule of its own, is not decided here.
+    if controls.ignore or controls.reactivate or reactivate or desired.unowned_paths:
+        return False
+    want = declared(kind.name, desired.fields)
+    if want != recorded.sent or controls.protect != recorded.protected or not kind.veiled.isdisjoint(want):
+        return False
+    shows, shown = live.fields, recorded.shown
+    return all(
+        shows.get(path, "") == value
+        or (path not in kind.revives and shows.get(path, "") == shown.get(path, ""))
+        for path, value in want.items()
+    )
+
+
 def compared(
     desired: Entity,
     live: LiveEntity,
@@ -79,8 +102,7 @@ def compared(
         for path, value in declared(kind.name, desired.fields).items()
         if not ignored(desired, path)
     }
-    reactivate = reactivate or desired.controls.reactivate
-    revives = {field.name: field.revives for field in kind.fields if field.revives}
+    reactivate, revives = reactivate or desired.controls.reactivate, kind.revives
     for path, (off, on) in revives.items():
         if reactivate and live.fields.get(path) == off:
             want.setdefault(path, on)  # asked for by name, so it need not be declared as well
@@ -214,6 +236,8 @@ def _withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgement:
 
 def ignored(desired: Entity, path: str) -> bool:
     """Whether `meta.ignore` names the path, or what it belongs to."""
+    if not desired.controls.ignore:
+        return False
     # With the dot: `role` must not silence `role1` (tests/core/test_diff.py).
     return any(path == other or path.startswith(f"{other}.") for other in desired.controls.ignore)
 

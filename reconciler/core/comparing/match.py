@@ -60,8 +60,10 @@ def match(
     # A page walk may show one row twice: that is one entity, and no ambiguity.
     by_id = {row.remote_id: row for row in live}
     found = dict(_by_record(entities, by_id, records, former))
-    index = Index(by_id.values(), keys)
-    open_ = {one.address: index.candidates(one.fields) for one in entities if one.address not in found}
+    unfound = [one for one in entities if one.address not in found]
+    # Mostly everybody is found by a record, and nobody's identity has to be looked at.
+    index = Index(by_id.values() if unfound else (), keys)
+    open_ = {one.address: index.candidates(one.fields) for one in unfound}
     # Rule M3: reported, never resolved by taking the first.
     ambiguous = {
         one: tuple(sorted(row.remote_id for row in rows)) for one, (_, rows) in open_.items() if len(rows) > 1
@@ -151,8 +153,14 @@ class Index(Generic[K]):
 
 
 def _value(fields: Fields, key: Key) -> tuple[str, ...] | None:
-    values = tuple(identity_key(path, fields.get(path, "")) for path in key)
-    return values if all(values) else None
+    values = []
+    for path in key:
+        value = fields.get(path, "")
+        text = identity_key(path, value) if value != "" else ""
+        if not text:
+            return None
+        values.append(text)
+    return tuple(values)
 
 
 def _contested(found: Mapping[Address, Recognized]) -> tuple[tuple[Address, ...], ...]:

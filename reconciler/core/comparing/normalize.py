@@ -9,6 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -38,18 +39,25 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
     """
     row = KINDS[kind]
     fields: dict[str, Scalar] = {}
+    ours, structured, unread, write_only = row.ours, row.structured, row.unread, row.write_only
+    rules = _rules(row)
     for key, value in body.items():
-        path = row.ours.get(key, key)
+        path = ours.get(key, key)
         # D3: what is never shown, or not to be relied upon where it is, is compared by its record.
-        if path in row.server_owned or path in row.write_only:
+        if path in unread:
+            continue
+        if path not in structured and isinstance(value, str):
+            normal = (rules.get(path) or _rule(row, path))(value)
+            if normal != "":
+                fields[path] = normal
             continue
         for leaf, scalar in _leaves(row, path, value):
-            normal = scalar_of(kind, leaf, scalar)
-            if normal != "" and leaf not in row.write_only:
+            normal = (rules.get(leaf) or _rule(row, leaf))(scalar)
+            if normal != "" and leaf not in write_only:
                 fields[leaf] = normal
     # Of a group, one that is shown counts alone: the others are off then, and not what they mean by default.
     untold = [one for one in row.presumed if fields.keys().isdisjoint(row.beside(one))]
-    return fields | {one.name: one.absent for one in untold}
+    return fields | {one.name: one.absent for one in untold} if untold else fields
 
 
 def secrets_of(kind: Kind, body: Mapping[str, Any]) -> tuple[str, ...]:
@@ -58,26 +66,79 @@ def secrets_of(kind: Kind, body: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(scalar) for path, scalar in chain.from_iterable(leaves) if path in kind.secret)
 
 
-def declared(kind: str, fields: Fields) -> dict[str, Scalar]:
-    """Return declared fields in the normal form; `""` (clear it) stays."""
-    return {path: scalar_of(kind, path, value) for path, value in fields.items()}
+def declared(kind: str, fields: Fields) -> Fields:
+    """Return declared fields in the normal form; `""` (clear it) stays. Fields that have it are returned."""
+    row = KINDS[kind]
+    rules = _rules(row)
+    found: dict[str, Scalar] | None = None
+    for path, value in fields.items():
+        normal = (rules.get(path) or _rule(row, path))(value)
+        # Nearly all are normal as they stand. A copy of each would be most of what a plan makes.
+        if normal is not value and found is None:
+            found = dict(fields)
+        if found is not None:
+            found[path] = normal
+    return fields if found is None else found
 
 
 def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
     """Return one value in the normal form: NFC, no space around it, known spellings folded to one."""
-    flag = is_flag(kind, path)
-    if isinstance(value, bool):
-        return value if flag else str(value).lower()  # elsewhere a manifest can only hold the word
-    # An ASCII text without edges to trim is its own normal form; nearly all of them are.
-    text = value.strip() if value.isascii() else normalized("NFC", value).strip()
-    if flag:
-        return _TRUTH.get(text.casefold(), text)
-    # A table of known spellings and no guess: a status that nobody has heard of stays as it is.
-    row = KINDS[kind]
+    return _rule(KINDS[kind], path)(value)
+
+
+# The normal form of a value, by the path of its field.
+_Rule = Callable[[Scalar], Scalar]
+_rules_max = 10_000  # paths of one kind; custom fields of the service have any name
+
+
+def _rules(row: Kind) -> dict[str, _Rule]:
+    """Return the rules of a kind that were looked up before, by path."""
+    rules: dict[str, _Rule] = row.memory
+    return rules
+
+
+def _rule(row: Kind, path: str) -> _Rule:
+    """Return how values of a path are brought to the normal form: looked up in the row's columns once."""
+    rules = _rules(row)
+    rule = rules.get(path)
+    if rule is None:
+        rule = _looked_up(row, path)
+        if len(rules) < _rules_max:
+            rules[path] = rule
+    return rule
+
+
+def _looked_up(row: Kind, path: str) -> _Rule:
+    if _flag(row, path):
+        return _truth_of
     if path in row.numbers:
-        return _number(text)
+        return _number_of
     folds = row.folds.get(path)
-    return folds.get(text.casefold(), text) if folds else text
+    return partial(_word_of, folds) if folds else _text_of
+
+
+def _text_of(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()  # where no flag stands, a manifest can only hold the word
+    # An ASCII text without edges to trim is its own normal form; nearly all of them are.
+    return value.strip() if value.isascii() else normalized("NFC", value).strip()
+
+
+def _truth_of(value: Scalar) -> Scalar:
+    if isinstance(value, bool):
+        return value
+    text = _text_of(value)
+    return _TRUTH.get(text.casefold(), text)
+
+
+def _number_of(value: Scalar) -> str:
+    return _number(_text_of(value))
+
+
+def _word_of(words: Mapping[str, str], value: Scalar) -> str:
+    # A table of known spellings and no guess: a status that nobody has heard of stays as it is.
+    text = _text_of(value)
+    return text if isinstance(value, bool) else words.get(text.casefold(), text)
 
 
 def _number(text: str) -> str:
@@ -94,13 +155,18 @@ def _number(text: str) -> str:
 
 def is_flag(kind: str, path: str) -> bool:
     """Whether a field holds true or false, as whether a channel of a contact is on."""
-    row = KINDS[kind]
+    return _flag(KINDS[kind], path)
+
+
+def _flag(row: Kind, path: str) -> bool:
     return path in row.flags or (path.endswith(".enabled") and row.type_of(path) == "channels")
 
 
-def masked(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
-    """Return the fields as a plan may hold them, see `veiled`."""
+def masked(kind: str, fields: Fields, salt: str) -> Fields:
+    """Return the fields as a plan may hold them, see `veiled`; those without a secret are returned."""
     secret = KINDS[kind].secret
+    if secret.isdisjoint(fields):
+        return fields
     return {
         path: veiled(kind, path, value, salt) if path in secret else value for path, value in fields.items()
     }
@@ -119,9 +185,14 @@ def veiled(kind: str, path: str, value: Scalar, salt: str) -> Scalar:
     return mask(value, salt)
 
 
-def remembered(kind: str, fields: Fields, salt: str) -> dict[str, Scalar]:
-    """Return the fields as a store may hold them: every secret as a digest under the store's salt."""
+def remembered(kind: str, fields: Fields, salt: str) -> Fields:
+    """Return the fields as a store may hold them: every secret as a digest under the store's salt.
+
+    Fields without a secret are returned.
+    """
     secret = KINDS[kind].secret
+    if secret.isdisjoint(fields):
+        return fields
     return {
         path: digest(kind, path, value, salt) if path in secret else value for path, value in fields.items()
     }
@@ -156,7 +227,8 @@ def slow_mask(value: Scalar, salt: str) -> Scalar:
 
 def identity_key(path: str, value: Scalar) -> str:
     """Return the text under which two values of an identity field are the same (planning rule M2)."""
-    text = normalized("NFC", str(value)).strip()
+    text = str(value)
+    text = text.strip() if text.isascii() else normalized("NFC", text).strip()
     # M2: of e-mail addresses alone. Jane and JANE in a name field may be two people.
     # A field that no row knows is judged by its name.
     return text.casefold() if isinstance(path, Caseless) or "EmailAddress" in path else text

@@ -78,8 +78,8 @@ def _declared_twice(total: ScopePlan, desired: Desired) -> ManifestError:
 def _owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:
     """Return how many are ours in each scope: those of its records, and those that only a mark tells."""
     # Devices are counted over the workspace, whichever contacts list theirs: docs/planning.md, G.
-    records = Counter(str(Scope.of(address)) for address in recorded.entities)
-    return {name: records[name] + more for name, more in sorted(beyond.items())}
+    records = {str(scope): number for scope, number in Counter(map(Scope.of, recorded.entities)).items()}
+    return {name: records.get(name, 0) + more for name, more in sorted(beyond.items())}
 
 
 def _contents(changes: Iterable[Change], desired: Desired) -> Iterator[tuple[Address, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from reconciler.core.comparing.diff import diff
+from reconciler.core.comparing.diff import as_recorded, diff
 from reconciler.core.comparing.match import Recognized, former_names, match
 from reconciler.core.comparing.normalize import declared, masked
 from reconciler.core.planning.duplicates import duplicates, keep_oldest
@@ -76,8 +76,14 @@ def group_plans(across: Shared, group: Group) -> Iterator[ScopePlan]:
     at = matched(across, group)
     if at.matches.contested:
         yield ScopePlan(contested=at.matches.contested)
+    quiet = 0
     for entity in group.entities.values():
-        yield from _declared(across, at, entity)
+        if _as_recorded(across, at, entity):
+            quiet += 1
+        else:
+            yield from _declared(across, at, entity)
+    if quiet:
+        yield ScopePlan(unchanged={str(group.scope): quiet})
     undeclared, doubled = tuple(orphans(across, at)), tuple(duplicates(across, at))
     yield from (*undeclared, *doubled)
     yield _counts(across, at, duplicates=sum(len(one.changes) for one in doubled))
@@ -95,6 +101,20 @@ def matched(across: Shared, group: Group) -> Matched:
     held = {hit.live.remote_id for hit in matches.found.values()}
     held.update(record.remote_id for record in group.records.values())
     return Matched(group, matches, former, marked_rows(across.rules, group, held), frozenset(held))
+
+
+def _as_recorded(across: Shared, at: Matched, entity: Entity) -> bool:
+    """Whether all that there is to say of an entity, and of what belongs to it, is that nothing changes."""
+    address, group = entity.address, at.group
+    hit, record = at.matches.found.get(address), group.records.get(address)
+    if hit is None or record is None or hit.record != address or group.moved:
+        return False
+    if entity.devices_in_scope or address in group.below.records or not across.selects(entity):
+        return False
+    if _why_not(across, at, address, hit):
+        return False
+    reactivate = str(address) in across.options.reactivate
+    return as_recorded(entity, hit.live, record, reactivate=reactivate)
 
 
 def _declared(across: Shared, at: Matched, entity: Entity) -> Iterator[ScopePlan]:

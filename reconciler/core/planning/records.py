@@ -26,9 +26,12 @@ def record_of(
     kind = entity.address.kind
     # Used on create and left to whoever changes it: a later record must not claim that we sent it, or what
     # stands there would be drift (D2).
-    left = () if created else [path for path in entity.fields if ignored(entity, path)]
-    fields = {path: value for path, value in entity.fields.items() if path not in left}
-    sent = remembered(kind, declared(kind, fields), salt)
+    spared = entity.controls.ignore and not created
+    left = [path for path in entity.fields if ignored(entity, path)] if spared else []
+    fields = (
+        {path: value for path, value in entity.fields.items() if path not in left} if left else entity.fields
+    )
+    sent = dict(remembered(kind, declared(kind, fields), salt))
     live = remembered(kind, row.fields, salt)
     shown = {path: live[path] for path in sent if path in live}
     for path in left:

@@ -8,7 +8,7 @@ of an app and which push tokens there may be (core/declared/crosscheck.py), what
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -171,19 +171,39 @@ class Kind(Struct, frozen=True, dict=True):
         return frozenset(field.name for field in self.fields if field.write_only)
 
     @cached_property
+    def unread(self) -> frozenset[str]:
+        """What is never compared with what a body shows."""
+        return self.server_owned | self.write_only
+
+    @cached_property
+    def memory(self) -> dict[str, Any]:
+        """What core/normalize.py has looked up in these columns, by path."""
+        return {}
+
+    @cached_property
     def secret(self) -> frozenset[str]:
         """What is shown nowhere."""
         return frozenset(field.name for field in self.fields if field.secret)
 
-    @property
+    @cached_property
     def guessable(self) -> frozenset[str]:
         """Secrets that people choose: one could be guessed from a fast digest of it."""
         return self.secret & self.write_only
 
     @cached_property
+    def veiled(self) -> frozenset[str]:
+        """What a record cannot be compared with as it stands: it holds a digest, or nothing is shown."""
+        return self.secret | self.write_only
+
+    @cached_property
+    def revives(self) -> Mapping[str, tuple[str, str]]:
+        """By field that the service sets by itself: that value, and the one that takes it back."""
+        return {field.name: field.revives for field in self.fields if field.revives}
+
+    @cached_property
     def presented(self) -> tuple[str, ...]:
         """What of its headline may stand in a list: no secret, and nothing that is never read back."""
-        return tuple(path for path in self.headline if path not in self.secret | self.write_only)
+        return tuple(path for path in self.headline if path not in self.veiled)
 
     @cached_property
     def sticky(self) -> frozenset[str]:
