@@ -34,6 +34,7 @@ class ReadCollection:
         self._transport = transport
         self._profile = profile
         self._window = window
+        self._respelt = bool(profile.names(kind))
 
     async def page(
         self,
@@ -61,7 +62,7 @@ class ReadCollection:
                 answer, self.kind.rows_key, offset, self._profile, segment=self.kind.segment
             ),
         )
-        return replace(page, rows=tuple(map(self._ours, page.rows)))
+        return replace(page, rows=tuple(map(self._ours, page.rows))) if self._respelt else page
 
     async def pages(
         self,
@@ -136,7 +137,7 @@ class ReadCollection:
 
     def _ours(self, found: Found) -> Found:
         """The same with this program's names of fields."""
-        return replace(found, body=self._profile.read(self.kind, found.body))
+        return replace(found, body=self._profile.read(self.kind, found.body)) if self._respelt else found
 
 
 class Collection(ReadCollection):

@@ -118,7 +118,7 @@ def _inside(value: Any) -> list[Any]:
     return list(value.values())
 
 
-# All rows of a page have one Date, and many pages come within one second.
+# Many pages come within one second.
 @lru_cache(maxsize=64)
 def iso_date(header: str) -> str:
     """A Date header as ISO 8601 text in UTC, or "" where it is none."""

@@ -163,6 +163,8 @@ class _Check:
         if page.total not in (None, self._total) and not self._moved:
             self._moved = f"its total changed from {self._total} to {page.total}"
         self._moved = self._moved or page.trouble
+        if len(rows) == len(ids) and not page.trouble:
+            return page
         return replace(page, rows=tuple(rows.values()), trouble="")
 
     def trouble(self) -> str:

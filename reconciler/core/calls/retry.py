@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -146,6 +147,8 @@ def retry_after_s(text: str, answered_at: str = "") -> float:
     return min(max((until - now).total_seconds(), 0.0), retry_after_max_s)
 
 
+# Every answer has one, it is asked for three times, and many answers come within one second.
+@lru_cache(maxsize=64)
 def http_date(text: str) -> datetime | None:
     """The moment that an HTTP date names, in UTC, or None where it names none."""
     if not _DATE.fullmatch(text):

@@ -26,6 +26,7 @@ class Requests:
         self._vendor = vendor
         self._form: media.Form = service.format
         self._fresh = first
+        self._headers: dict[tuple[str, str, bool], httpx2.Headers] = {}
 
     def made(self, call: Call, timeout_s: float) -> httpx2.Request:
         """The request as it leaves us. The key joins the URL here, and nothing above ever sees that URL."""
@@ -37,17 +38,28 @@ class Requests:
         sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
         if sent_to != (self._base.scheme, target) or url.host != self._base.host.strip("[]"):
             raise AssertionError(f"{call}: the address was rewritten on its way")
-        accepted = media.media_type(self._vendor, call.media, self._form)
-        aside = caches.ASIDE if call.method == "GET" else ()
-        # gzip and nothing else, because nothing else is unpacked (exchange.py).
-        headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *aside, *self._credentials.headers]
-        if call.body is not None:
-            headers.append(("Content-Type", accepted))
         connect_s = timeout_s * connect_share
         timeout = {"connect": connect_s, "pool": connect_s, "read": timeout_s, "write": timeout_s}
         return httpx2.Request(
-            call.method, url, headers=headers, content=call.body, extensions={"timeout": timeout}
+            call.method,
+            url,
+            headers=self._headers_of(call),
+            content=call.body,
+            extensions={"timeout": timeout},
         )
+
+    def _headers_of(self, call: Call) -> httpx2.Headers:
+        """The headers of a call, which the library copies: the same for all calls of one form."""
+        form = (call.method, call.media, call.body is not None)
+        if form not in self._headers:
+            accepted = media.media_type(self._vendor, call.media, self._form)
+            aside = caches.ASIDE if call.method == "GET" else ()
+            # gzip and nothing else, because nothing else is unpacked (exchange.py).
+            headers = [("Accept", accepted), ("Accept-Encoding", "gzip"), *aside, *self._credentials.headers]
+            if call.body is not None:
+                headers.append(("Content-Type", accepted))
+            self._headers[form] = httpx2.Headers(headers)
+        return self._headers[form]
 
     def _query(self, call: Call) -> str:
         """The query of a call; that of a GET is one which no cache has seen before, at every try."""

@@ -11,6 +11,7 @@ finished path is read back against its template.
 import ipaddress
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -110,11 +111,15 @@ def path(template: str, ids: Mapping[str, str]) -> str:
         segments.append(quote(checked(ids[segment[1:-1]]), safe="") if named else segment)
     built = "/".join(segments)
     # Read back: it has exactly the template's segments, for no id may add, remove or climb one.
-    shape = re.sub(r"\\{[a-z]+\\}", ID.pattern, re.escape(template))
-    assert re.fullmatch(shape, built), template  # noqa: S101 - our own mistake, never the author's
+    assert _shape(template).fullmatch(built), template  # noqa: S101 - our own mistake, never the author's
     made = TemplatedPath(built)
     made.template = template
     return made
+
+
+@lru_cache(maxsize=64)  # there are so many calls
+def _shape(template: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{[a-z]+\\}", ID.pattern, re.escape(template)))
 
 
 def checked(remote_id: str) -> str:
@@ -189,12 +194,15 @@ def _shuffled(items: list[str], number: int) -> list[str]:
 
 def _spelled(text: str, bits: int) -> tuple[str, int]:
     """The text with its letters and digits encoded where a bit is 1, and the bits that are left."""
-    signs = []
-    for sign in _SIGNS.findall(text):
+    signs, end = [], 0
+    for found in _SIGNS.finditer(text):
+        if not bits:
+            break
+        sign, end = found[0], found.end()
         plain = len(sign) > 1 or not sign.isalnum()  # encoded already, or not ours to encode
         signs.append(sign if plain or not bits & 1 else f"%{ord(sign):02X}")
         bits = bits if plain else bits >> 1
-    return "".join(signs), bits
+    return "".join(signs) + text[end:], bits
 
 
 def _prefix(base_url: str, prefix: str) -> str:

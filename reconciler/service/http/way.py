@@ -60,6 +60,8 @@ class Way:
                 self._stage = "asking"
                 return
             self._stage = "sent"
+            # Nothing more is to be heard: it would be told of every step until the body of the answer ends.
+            info["request"].extensions.pop("trace", None)
             if self._leaving:
                 self._leaving()
 
