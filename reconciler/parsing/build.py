@@ -142,6 +142,7 @@ class Builder:
         self._frames: list[_Frame] = []
         self._top: _Frame | None = None
         self._nodes = 0
+        self._secret_keys = secret_keys()
         self._shared: dict[str, str] = {}
 
     def found(self) -> list[Problem]:
@@ -201,21 +202,31 @@ class Builder:
             self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT)
             self.refused(line, column)
             return
-        self._count(line, column)
+        self._nodes += 1
+        if self._nodes > NODES_MAX:
+            self._too_many(line, column)
         top = self._top
         if top is None:
             self._bad_root(line, column, empty=null)
         elif top.key is None and type(top.container) is dict:
-            self._key(top, text, line, column, null=null)
+            if text.isascii() and text and not null and text not in top.container:
+                self._take(top, text, line, column)  # nearly every key
+            else:
+                self._key(top, text, line, column, null=null)
         elif null:
             self._nulls.append(_Null((line, column), self._path(top), not text))
             self._limit((line, column))
             self._put(top, None, line, column)
-        elif self._typed and not quoted:
-            self._put(top, typed_value(text), line, column)
         else:
-            shared = self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
-            self._put(top, shared, line, column)
+            value = typed_value(text) if self._typed and not quoted else self._text(text)
+            if type(top.container) is dict and top.key is not None and not top.dropped:
+                top.container[top.key] = value  # nearly every value
+                top.key = None
+            else:
+                self._put(top, value, line, column)
+
+    def _text(self, text: str) -> str:
+        return self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
 
     def refused(self, line: int, column: int) -> None:
         """Take a node that was refused: it stands as None, or as a key that is thrown away."""
@@ -265,8 +276,18 @@ class Builder:
     def _count(self, line: int, column: int) -> None:
         self._nodes += 1
         if self._nodes > NODES_MAX:
-            what = f"the file holds more than {NODES_MAX:,} values, which is the limit."
-            self.stop((line, column), what, "split it: several files may describe one workspace")
+            self._too_many(line, column)
+
+    def _too_many(self, line: int, column: int) -> NoReturn:
+        what = f"the file holds more than {NODES_MAX:,} values, which is the limit."
+        self.stop((line, column), what, "split it: several files may describe one workspace")
+
+    def _take(self, top: _Frame, key: str, line: int, column: int) -> None:
+        """Take a key with which nothing is wrong."""
+        top.key = self._shared.setdefault(key, key)
+        top.marks.append(line << 32 | column)
+        if key in self._secret_keys:
+            self.secrets.setdefault(line, column)
 
     def _key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
         container = top.container
@@ -284,13 +305,13 @@ class Builder:
             top.again = (line, column)
         elif wrong and type(container) is dict:
             self.partial[id(container)] = container
-        if wrong:
-            self.refuse((line, column), wrong, hint)
-        top.key, top.dropped = self._shared.setdefault(text, text), bool(wrong)
-        if text in secret_keys():
-            self.secrets.setdefault(line, column)
         if not wrong:
-            top.marks.append(pack(line, column))
+            self._take(top, text, line, column)
+            return
+        self.refuse((line, column), wrong, hint)
+        top.key, top.dropped = self._shared.setdefault(text, text), True
+        if text in self._secret_keys:
+            self.secrets.setdefault(line, column)
 
     def _put(self, top: _Frame, value: object, line: int, column: int) -> None:
         container = top.container

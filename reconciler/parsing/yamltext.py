@@ -44,10 +44,18 @@ def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
         builder.stop(
             (line, 1), "the directive %TAG is refused.", "take the line away; every scalar is text here"
         )
+    escapes = "\\" in text
+    scalar = builder.scalar
     for event in _events(text, builder, loader):
         kind = type(event)
         if kind is yaml.ScalarEvent:
-            _scalar(event, builder)
+            style = event.style
+            if style and event.anchor is None and event.tag is None:  # here and not in a function: for speed
+                mark = event.start_mark
+                checked = not (escapes and style == '"')
+                scalar(event.value, mark.line + 1, mark.column + 1, checked=checked, quoted=True)
+            else:
+                _scalar(event, builder)
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             position = _decorated(event, builder)
             builder.begin({} if kind is yaml.MappingStartEvent else [], *position)
@@ -66,15 +74,13 @@ def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
 
 
 def _scalar(event: Any, builder: Builder) -> None:
-    mark = event.start_mark
+    mark, text, style = event.start_mark, event.value, event.style
     line, column = mark.line + 1, mark.column + 1
     if event.anchor is not None or event.tag is not None:
         _decorated(event, builder)
-        if not event.value:  # `!text` and `&text` alone: what was meant as the value is the tag or the anchor
+        if not text:  # `!text` and `&text` alone: what was meant as the value is the tag or the anchor
             builder.refused(line, column)
             return
-    style = event.style
-    text = event.value
     if style:
         builder.scalar(text, line, column, checked=style != '"', quoted=True)
         return
@@ -99,8 +105,11 @@ def _position(event: Any) -> Position:
 
 
 def _events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
+    parser = loader(text)
     try:
-        yield from yaml.parse(text, Loader=loader)
+        yield from iter(
+            parser.get_event, None
+        )  # it has none after the last; `yaml.parse` asks twice for each
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -112,6 +121,8 @@ def _events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         # The pure parser raises these for escapes beyond Unicode and for characters it will not read.
         builder.stop((1, 1), f"this is not YAML: {type(error).__name__}.", "check the quotes and the escapes")
+    finally:
+        parser.dispose()
 
 
 def _tab(text: str, position: Position) -> bool:
