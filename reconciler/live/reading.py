@@ -1,10 +1,11 @@
 """SERVICE IN: what exists -> Live, for the kinds and workspaces in question, read completely and cheaply.
 
 The service allows a few requests a second, so the number of calls is the time. Each scope is read
-by whichever takes fewer: a scan of the whole list, or a look at each entity that is declared or
-recorded. A scan suggests, it never decides: what it did not show is looked up by its id before it
-counts as gone. Both ways show a second live entity for one of ours, but for brief list rows, which tell
-no more than names (docs/planning.md, T1).
+by whichever takes fewer: a scan of the whole list, which may be known but for what has changed
+(following.py), or a look at each entity that is declared or recorded. A scan suggests, it never
+decides: what it did not show is looked up by its id before it counts as gone. Both ways show a second
+live entity for one of ours, but for brief list rows, which tell no more than names
+(docs/planning.md, T1).
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from reconciler.core.rules import Rules
+from reconciler.live.following import Lists
 from reconciler.live.scopes import ScopeReader
 from reconciler.live.wanted import Wanted
 from reconciler.model.kind.kinds import children
@@ -29,17 +31,19 @@ async def read_live(
     rules: Rules,
     concurrency: int = 8,
     everyone: bool = False,
+    lists: Lists | None = None,
 ) -> Live:
     """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
     `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
     by side. With `everyone` the rest of each list is read too (`others`); what a plan has to know is read
-    in the same way. Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
+    in the same way. `lists` are what earlier reads showed; None: every list is read.
+    Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
     wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
     wanted = [structs.replace(one, everyone=everyone) for one in wanted]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(ScopeReader(reader, one, concurrency).read()) for one in wanted]
+        tasks = [group.create_task(ScopeReader(reader, one, concurrency, lists).read()) for one in wanted]
     results = [task.result() for task in tasks]
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for one, (rows, _, _) in zip(wanted, results, strict=True):

@@ -1,10 +1,12 @@
-"""One scope, read by the cheaper of two ways: the whole list, or a look at each of ours.
+"""One scope, read by the cheapest way: what changed in its list, the whole list, or a look at each of ours.
 
-Belongs here: what each way costs, both ways, and what a row tells about ours. Not here: what is wanted
-(wanted.py), which fields a list is asked for (rows.py), all scopes together (reading.py).
+Belongs here: what each way costs, and what a row tells about ours. Not here: what is wanted (wanted.py),
+which fields a list is asked for (rows.py), a list by what has changed in it (following.py), all scopes
+together (reading.py).
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct, structs
 
@@ -14,6 +16,7 @@ from reconciler.core.comparing.observe import observed
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
 from reconciler.errors import NotFound
+from reconciler.live.following import Asked, Following, Lists
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
 from reconciler.live.told import reached
 from reconciler.live.wanted import Wanted
@@ -37,7 +40,7 @@ class _Look(Struct, frozen=True):
 class ScopeReader:
     """Reads one scope by the cheaper way, and counts its calls."""
 
-    def __init__(self, reader: Reader, wanted: Wanted, concurrency: int) -> None:
+    def __init__(self, reader: Reader, wanted: Wanted, concurrency: int, lists: Lists | None = None) -> None:
         self.wanted = wanted
         self.kind = KINDS[wanted.scope.kind]
         self.collection: ReadCollection = reader[self.kind.name]
@@ -49,27 +52,47 @@ class ScopeReader:
         self.tickets = 0  # rows of a scan that belong to the lock in the service, and are nobody's
         self.owners = {record.remote_id: address for address, record in wanted.records.items()}
         self.keys = wanted.rules.keys(self.kind.name)
-        self.declared = Index(wanted.entities.values(), self.keys)
-        looks = [_Look(record.sent) for record in wanted.records.values()]
-        looks += [_Look(entity.fields) for entity in wanted.entities.values()]
-        self.ours = Index(looks, self.keys)
-        self.namesakes = Index(looks, (self.kind.listing.alike,) if self.kind.listing.alike else ())
         self.earlier = {one for record in wanted.records.values() for one in record.earlier}
         self.least = self.kind.listing.always  # what any row tells, however brief
         self.mark = wanted.rules.mark_of(self.kind.name)
         self.paths = wanted.paths
         self.fields = list_fields(self.kind, self.paths) if self.kind.brief else ()
+        # A list of everybody shows other fields: it is read whole, and what is remembered stays for plans.
+        asked = Asked(wanted.scope, wanted.workspace, self.fields)
+        self.following = Following(None if wanted.everyone else lists, self.collection, self.kind, asked)
+
+    # Each of these holds every entity, and few reads need more than one of them.
+
+    @cached_property
+    def _declared(self) -> Index[Entity]:
+        return Index(self.wanted.entities.values(), self.keys)
+
+    @cached_property
+    def _sought(self) -> list[_Look]:
+        looks = [_Look(record.sent) for record in self.wanted.records.values()]
+        return looks + [_Look(entity.fields) for entity in self.wanted.entities.values()]
+
+    @cached_property
+    def _ours(self) -> Index[_Look]:
+        return Index(self._sought, self.keys)
+
+    @cached_property
+    def _namesakes(self) -> Index[_Look]:
+        return Index(self._sought, (self.kind.listing.alike,) if self.kind.listing.alike else ())
 
     async def read(self) -> tuple[list[LiveEntity], list[LiveEntity], Read]:
         """Return the rows that matter, what belongs to them included; the others; how they were read.
 
         The others only where everyone is wanted.
         """
-        self.calls += 1
         took = stopwatch()
-        first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
+        first = await self._followed()
+        if first is None:
+            self.calls += 1
+            first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
         direct = self._cost_of_each(first) < self._cost_of_scan(first)
-        how = "search" if direct else "scan"
+        followed = bool(self.listed)
+        how = "search" if direct else "feed" if followed else "scan"
         listed = "not told" if first.total is None else f"{first.total}"
         steps.info("reading %s by %s; rows of its list: %s", self.wanted.scope, how, listed)
         rows = await self._recognized(first) if direct else await self._scan(first)
@@ -77,23 +100,46 @@ class ScopeReader:
         hidden = await self._get([one for one in self.owners if one not in shown])
         if hidden and not direct:
             self.complete = False  # the list did not show what is there: it was not all of it
+            await self.following.forget()
         rows += hidden
         if direct or self._told(first.rows) == self.least:
             rows += await self._searched(rows, marks=direct)
         others = await self._others(first, rows) if self.wanted.everyone else []
+        if how == "scan":
+            await self.following.keep(self.listed, first, complete=self.complete)
         total = self.seen if first.total is None else first.total
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
         naive = total + -(-total // size(first)) if total > 0 else 0
         what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
         steps.info(what, self.wanted.scope, how, listed, len(rows), self.calls, took())
-        read = Read(self.wanted.scope, how, self.calls, max(0, naive - self.calls), total, self.complete)
+        read = Read(
+            self.wanted.scope,
+            how,
+            self.calls,
+            max(0, naive - self.calls),
+            total,
+            self.complete,
+            self.following.completed,
+            self.following.why,
+        )
         return rows, others, read
+
+    async def _followed(self) -> Page | None:
+        """Return the first page of the list where its changes were told; all of its rows are known then."""
+        followed = await self.following.first(self.paths)
+        self.calls += self.following.calls
+        if followed is None:
+            return None
+        first, self.listed = followed
+        return first
 
     # Which way is cheaper: calls that each would still take, after the first page.
 
     def _cost_of_scan(self, first: Page) -> float:
         if first.total is None or first.last:
             return 0
+        if self.listed:
+            return self._looks(first, first.total)
         return -(-first.total // size(first)) - 1 + self._looks(first, first.total)
 
     def _looks(self, first: Page, total: int) -> int:
@@ -175,7 +221,7 @@ class ScopeReader:
         """Whether a row may be somebody of ours: it is alike by an identity, or too brief to tell."""
         fields = self._entity(found).fields
         told = any(path in fields for key in self.keys for path in key)
-        return not told or bool(self.ours.sharing(fields))
+        return not told or bool(self._ours.sharing(fields))
 
     async def _searched(self, rows: Sequence[LiveEntity], *, marks: bool) -> list[LiveEntity]:
         """Search by identity whoever is declared and not found by a record; with `marks`, whoever is marked.
@@ -259,13 +305,13 @@ class ScopeReader:
             return self._recorded_row(row, entity, record) if entity else None
         if told == self.least:
             # Who was made twice has the same name both times; nothing else of a brief row tells.
-            return None if strangers or self.namesakes.sharing(row.fields) else []
+            return None if strangers or self._namesakes.sharing(row.fields) else []
         if found.remote_id in self.earlier:
             return None
         if str(row.fields.get(self.mark, "")).startswith(f"{self.wanted.rules.stack}/"):
             return None
         # Also somebody recorded may be meant: whoever was removed and made again by hand has a new id.
-        same = self.declared.sharing(row.fields)
+        same = self._declared.sharing(row.fields)
         enough = all(not entity.devices_in_scope and self._needs(entity) <= told for entity in same)
         return [row] if enough else None
 

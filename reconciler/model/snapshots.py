@@ -63,10 +63,12 @@ class LiveEntity(Struct, frozen=True, gc=False):
 
 
 class Read(Struct, frozen=True):
-    """How a scope was read: by `scan`, `search` or `get`, in how many calls, and how many it saved.
+    """How a scope was read: by `feed`, `scan`, `search` or `get`, in how many calls, and how many it saved.
 
     `total` is the number of live entities in the scope as the service tells it, -1 if it does not.
-    `complete` is false where anything declared or recorded may exist unseen (rule G4).
+    `complete` is false where anything declared or recorded may exist unseen (rule G4). `completed` is when
+    all of the list was read, where it was read by a feed now (ISO 8601); `why` is why it was not, where it
+    could have been.
     """
 
     scope: Scope
@@ -75,6 +77,8 @@ class Read(Struct, frozen=True):
     avoided: int
     total: int
     complete: bool
+    completed: str = ""
+    why: str = ""
 
 
 class Live(Struct, frozen=True):

@@ -74,13 +74,15 @@ class Listing(Struct, frozen=True):
     `always` are the fields that every row shows, and `alike` those of them that two of the same share.
     `witness` is a field of every whole entity that only a row which has honoured `fields=` shows; `whole` are
     fields that are never asked for by name: a row that shows one is whole. `spare` are fields that mean
-    nothing to a lookup: asked for in any order, they make its address new.
+    nothing to a lookup: asked for in any order, they make its address new. `changed` is the key that tells
+    when an entity was changed, where the list can be had in that order.
     """
 
     always: frozenset[str] = frozenset()
     alike: tuple[str, ...] = ()
     witness: str = ""
     whole: frozenset[str] = frozenset()
+    changed: str = ""
     spare: tuple[str, ...] = ()
 
 

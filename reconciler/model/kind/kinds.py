@@ -63,6 +63,7 @@ CONTACT = Kind(
         alike=("firstName", "lastName"),
         witness="mri",
         whole=frozenset({"locations", "type"}),
+        changed="lastModifiedTime",
         # They say where somebody works, and nothing by which people are reached.
         spare=(
             *("companyName", "jobTitle", "division", "businessUnit", "department", "timezone"),

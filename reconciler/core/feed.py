@@ -1,0 +1,191 @@
+"""FEED: do the newest rows of a list, and what it showed before, make the whole list as it is now?
+
+Belongs here: that decision, page by page, and what is worth remembering of a list. Not here: fetching pages
+(live/following.py), where a list is kept (work/remembering.py).
+
+    page in order of change ──▶ more    every row so far may be newer than what is remembered
+                            ──▶ done    rows from before the last read, just as they are remembered
+                            ──▶ why     anything else: then the list is read whole
+
+What changed after a list was read has a later time than that read, less a margin. So what is older must be
+as it was, and whatever is not shows that the times or the order cannot be relied upon. A list that hides a
+changed row behind all that it shows is not noticed here: a complete read is, in the end, the only proof.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from reconciler.core.comparing.normalize import instant
+
+# Times of change have whole seconds, and the machines behind one address agree to about one more.
+granularity_s = 2.0
+# Rows from before the last read that prove that the changes end here. One could be an older row in the place
+# of a changed one that the service moved to the next page; it would have to move two.
+proof_rows = 2
+# A list of so many pages is read whole in about as few calls as a feed takes.
+pages_min = 3
+
+
+class Row(Struct, frozen=True, array_like=True):
+    """A row of a list: when its entity was changed (seconds since 1970); the service's clock when read."""
+
+    remote_id: str
+    at: float
+    body: dict[str, Any]
+    date: str
+
+
+class Remembered(Struct, frozen=True, array_like=True):
+    """A list as it was read: all of its rows, in its own order.
+
+    `settled`: whatever was changed since then tells this time or a later one (seconds since 1970). `step`:
+    rows of a page. `completed`: when all pages were read, `caught`: when a row had last changed without its
+    time (both ISO 8601).
+    """
+
+    rows: tuple[Row, ...]
+    settled: float
+    step: int
+    completed: str
+    caught: str = ""
+
+
+class Verdict(Struct, frozen=True):
+    """What follows from a page: the next one, nothing more (`done`), or reading the whole list (`why`)."""
+
+    done: bool = False
+    why: str = ""
+
+
+MORE = Verdict()
+DONE = Verdict(done=True)
+
+
+def seconds(text: object) -> float | None:
+    """Return the moment that an ISO 8601 text names as seconds since 1970, or None where it names none."""
+    moment = instant(text) if isinstance(text, str) else None
+    return moment.timestamp() if moment else None
+
+
+class Walk:
+    """Judges the pages of a list in order of change, newest first, against what is remembered of it."""
+
+    def __init__(self, known: Remembered) -> None:
+        self._known = {row.remote_id: row for row in known.rows}
+        self._settled = known.settled
+        self._shown: dict[str, Row] = {}  # in the order of the feed
+        self._creates = 0
+        self._beyond = 0  # rows from before the last read, which are as they were
+        self._total: int | None = None
+        self._last = float("inf")  # the time of the last row
+        self.fresh = False  # whether any row may be newer than what is remembered
+
+    def take(self, rows: Sequence[Row | None], *, total: int | None, last: bool) -> Verdict:
+        """Judge the next page. None stands for a row that tells no time; `last`: nothing follows."""
+        if total is None:
+            return Verdict(why="the list does not tell how many rows it has")
+        if self._total not in (None, total):
+            return Verdict(why="its total changed while it was read")
+        self._total = total
+        for row in rows:
+            if why := self._row(row):
+                return Verdict(why=why)
+        # Whoever is new is among the newest, so a total that is too small now stays too small.
+        if len(self._known) + self._creates > total:
+            return Verdict(why="somebody was deleted")
+        ended = last or len(self._shown) >= total
+        if not rows and not ended:
+            return Verdict(why="a page showed no rows")
+        if not ended and self._beyond < proof_rows:
+            return MORE
+        why = self._gaps(ended=ended)
+        return Verdict(why=why) if why else DONE
+
+    def whole(self) -> tuple[Row, ...]:
+        """Return the whole list after `done`: in its order of before, and whoever is new behind it."""
+        shown = self._shown
+        kept = tuple(shown.get(one, row) for one, row in self._known.items())
+        return kept + tuple(row for one, row in reversed(shown.items()) if one not in self._known)
+
+    def _row(self, row: Row | None) -> str:
+        """Take one row; return why it cannot be relied upon, or ""."""
+        if row is None:
+            return "a row does not tell when it was changed"
+        if row.at > self._last:
+            return "its rows are not in the order of their times"
+        if row.remote_id in self._shown:
+            return "a row came twice"
+        self._last = row.at
+        self._shown[row.remote_id] = row
+        before = self._known.get(row.remote_id)
+        if row.at >= self._settled:
+            self.fresh = True
+            self._creates += before is None
+            return ""
+        if before is None or before.body != row.body:
+            return "a row changed, and its time did not"
+        self._beyond += 1
+        return ""
+
+    def _gaps(self, *, ended: bool) -> str:
+        """Return why rows may be missing from the pages that were read, or ""."""
+        assert self._total is not None  # noqa: S101 - a page without a total was refused
+        if len(self._known) + self._creates != self._total:
+            return "somebody was deleted, or added with an earlier time"
+        if ended:
+            return "" if len(self._shown) == self._total else "its rows are fewer than its total"
+        # Who was not shown is unchanged, so in this order it comes after all that were.
+        if any(row.at > self._last for one, row in self._known.items() if one not in self._shown):
+            return "its rows are not in the order of their times"
+        places = {one: place for place, one in enumerate(self._known)}
+        walked = [places[one] for one in self._shown if one in places]
+        # The list's own order, which a service gives that ignores what it was asked for: it proves nothing.
+        if walked == sorted(walked):
+            return "its order of change is that of the list itself"
+        return ""
+
+
+def worth_remembering(
+    rows: Sequence[Row | None],
+    *,
+    total: int | None,
+    date: str,
+    margin_s: float,
+    step: int,
+    completed: str,
+    before: Remembered | None,
+) -> Remembered | None:
+    """Return what is to be remembered of a list that was just read completely; None where it is nothing.
+
+    `date` is the service's clock (ISO 8601) when its first page was read, `before` what was remembered of it.
+    """
+    began = seconds(date)
+    told = tuple(row for row in rows if row is not None)
+    if began is None or len(told) != len(rows) or total != len(rows) or len(rows) <= pages_min * step:
+        return None
+    caught = before.caught if before else ""
+    if before and changed_in_silence(before, told):
+        caught = completed
+    return Remembered(told, began - margin_s, step, completed, caught)
+
+
+def changed_in_silence(before: Remembered, rows: Sequence[Row]) -> bool:
+    """Whether a row has changed since and tells the same old time: then times do not tell all changes."""
+    known: Mapping[str, Row] = {row.remote_id: row for row in before.rows}
+    return any(
+        row.at < before.settled and ((was := known.get(row.remote_id)) is None or was.body != row.body)
+        for row in rows
+    )
+
+
+def due(known: Remembered, *, now: str, every_s: float) -> str:
+    """Return why a list has to be read completely at `now` (ISO 8601), or ""."""
+    present, completed = seconds(now), seconds(known.completed)
+    if present is None or completed is None or not 0 <= present - completed < every_s:
+        return "its last complete read is too old"
+    caught = seconds(known.caught)
+    if caught is not None and present - caught < every_s:
+        return "one of its rows had changed, and its time had not"
+    return ""

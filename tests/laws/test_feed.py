@@ -1,0 +1,130 @@
+"""Laws of the feed: a plan by what changed is the plan by the whole list, or it says that it was scanned."""
+
+import asyncio
+from random import Random
+
+import effort
+import tally
+from core.build import RULES, contact, desired, planned, record, recorded
+from laws.feeds import LIES, PAGE, Crowd, InMemory, text
+
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.live.following import Lists
+from reconciler.live.reading import read_live
+from reconciler.model.snapshots import Desired, Read, Recorded
+
+HISTORIES = effort.count(small=120, full=2_000)
+LYING = effort.count(small=60, full=500)
+CONTACTS = "contact/ops/"
+
+
+def ours(crowd: Crowd) -> tuple[Desired, Recorded]:
+    """Return what is declared of a crowd and what is recorded: some of both, and some who left."""
+    chance = crowd.chance
+    entities, records = [], []
+    for number, (remote_id, body) in enumerate(crowd.bodies.items(), start=1):
+        fields = {key: body[key] for key in ("firstName", "lastName", "workEmailAddress1", "jobTitle")}
+        if chance.random() < 0.7:
+            entities.append(contact(f"ops/p{number}", fields))
+        if chance.random() < 0.6:
+            records.append(
+                record(f"{CONTACTS}p{number}", remote_id, fields, modified=body["lastModifiedTime"])
+            )
+    return desired(*entities), recorded(*records)
+
+
+async def _plan(crowd: Crowd, declared: Desired, known: Recorded, lists: Lists | None) -> tuple[str, Read]:
+    live = await read_live(
+        crowd.reader, declared, known, workspaces={"ops": "AB12"}, rules=RULES, lists=lists
+    )
+    plan = planned(declared, live, known)
+    # Also what a plan tells beside its changes: who is nobody's, who is ambiguous, who was left alone.
+    return repr((fingerprint(plan), plan.unmanaged, plan.skips, plan.notices, plan.adoptions)), live.reads[0]
+
+
+def both(crowd: Crowd, declared: Desired, known: Recorded, lists: Lists) -> tuple[str, str, Read]:
+    """Return the plan by a scan, the one by what is remembered, and how that was read."""
+    lie, crowd.lie = crowd.lie, ""
+    scanned, _ = asyncio.run(_plan(crowd, declared, known, None))
+    crowd.lie = lie
+    followed, read = asyncio.run(_plan(crowd, declared, known, lists))
+    return scanned, followed, read
+
+
+def test_a_plan_by_feed_is_the_plan_by_scan() -> None:
+    """Edits, creates, deletes, renames, re-creations; equal times; machines with clocks of their own."""
+    ways: dict[str, int] = {}
+    for seed in range(HISTORIES):
+        chance = Random(seed)
+        crowd = Crowd(chance, chance.randint(13, 40))
+        declared, known = ours(crowd)
+        lists = InMemory(crowd)
+        for _ in range(4):
+            scanned, followed, read = both(crowd, declared, known, lists)
+            assert followed == scanned, (seed, read)
+            ways[read.how] = ways.get(read.how, 0) + 1
+            crowd.at += chance.choice((0, 0, 1, 5, 60))
+            for _ in range(chance.choice((0, 0, 1, 2, 6))):
+                crowd.happens(skew=chance.choice((0, 0, 5)))
+                crowd.at += chance.choice((0, 0, 1, 3))
+    tally.count("feeds", "histories", HISTORIES)
+    assert ways["feed"] > HISTORIES / 2, ways
+
+
+def test_a_service_that_lies_about_the_order_is_scanned() -> None:
+    """It ignores the order, repeats pages, moves rows, shows wrong times: the same plan, or a scan."""
+    told = 0
+    for seed in range(LYING):
+        chance = Random(1_000_000 + seed)
+        crowd = Crowd(chance, chance.randint(13, 40))
+        declared, known = ours(crowd)
+        lists = InMemory(crowd)
+        both(crowd, declared, known, lists)
+        crowd.lie = LIES[seed % len(LIES)]
+        for _ in range(3):
+            crowd.at += chance.choice((1, 60, 900))
+            for _ in range(chance.choice((1, 2, 6, 12))):
+                crowd.happens()
+            scanned, followed, read = both(crowd, declared, known, lists)
+            assert followed == scanned or read.how != "feed", (seed, crowd.lie, read)
+            assert followed == scanned, (seed, crowd.lie, read)
+            told += bool(read.why)
+    tally.count("feeds", "services that lie", LYING)
+    assert told > LYING / 2
+
+
+def test_a_change_without_its_time_is_late_by_one_complete_read_and_not_more() -> None:
+    """Nothing that a few pages show tells of it; the next complete read does, and from then on all are."""
+    for seed in range(20):
+        chance = Random(seed)
+        crowd = Crowd(chance, 30)
+        declared, known = ours(crowd)
+        lists = InMemory(crowd)
+        both(crowd, declared, known, lists)
+        crowd.at += 3_600
+        crowd.bodies[chance.choice(list(crowd.bodies))]["jobTitle"] = "Pilot"
+        crowd.at += 86_400
+        scanned, followed, read = both(crowd, declared, known, lists)
+        assert (followed, read.how, read.why) == (scanned, "scan", "its last complete read is too old")
+        crowd.at += 60
+        _, _, read = both(crowd, declared, known, lists)
+        assert (read.how, read.why) == ("scan", "one of its rows had changed, and its time had not")
+
+
+def test_a_list_that_did_not_change_takes_at_most_three_calls() -> None:
+    """The budget of docs/performance.md: three for any list, and one for each page of changes besides."""
+    for changed in (0, 1, PAGE, 3 * PAGE, 10 * PAGE + 1):
+        crowd = Crowd(Random(changed), 400)
+        crowd.at += 600
+        declared = desired(
+            *(contact(f"ops/p{n}", {"workEmailAddress1": f"p{n}@example.com"}) for n in range(1, 400))
+        )
+        lists = InMemory(crowd)
+        both(crowd, declared, recorded(), lists)
+        crowd.at += 600
+        for remote_id in crowd.chance.sample(list(crowd.bodies), changed):
+            crowd.at += 1
+            crowd.bodies[remote_id] |= {"jobTitle": "Pilot", "lastModifiedTime": text(crowd.at)}
+        scanned, followed, read = both(crowd, declared, recorded(), lists)
+        assert (read.how, followed == scanned) == ("feed", True)
+        assert read.calls <= -(-changed // PAGE) + 3, changed
