@@ -7,11 +7,8 @@ The seconds are no claim: this machine may be busy.
 
 import csv
 import json
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ import pyrage
 import warm
 from cli.hands import PLAIN
 from crowd import Crowd, crowd, fill
+from served import sandbox
 from test_ci_templates import scripts
 
 PEOPLE = effort.count(small=300, full=10_000)
@@ -122,29 +120,6 @@ class Walk:
         return "\n".join([*head, *rows, f"| all of it | {total:.1f} | | |"])
 
 
-@contextmanager
-def service() -> Iterator[str]:
-    """Yield the address of a sandbox in a process of its own, with a second workspace."""
-    command = [
-        sys.executable,
-        "-m",
-        "reconciler",
-        "sandbox",
-        "--port",
-        "0",
-        "--workspace",
-        f"Operations={OPS}",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        try:
-            assert process.stdout is not None
-            found = re.search(r"http://\S+", process.stdout.readline())
-            assert found
-            yield found[0]
-        finally:
-            process.terminate()
-
-
 def begun(folder: Path, address: str) -> Walk:
     """An empty folder, and the environment of somebody who knows the address and the credentials."""
     home = folder.parent / "home"
@@ -169,7 +144,7 @@ def begun(folder: Path, address: str) -> Walk:
 def test_a_full_workspace_comes_into_git_and_a_reviewed_change_is_applied(tmp_path: Path) -> None:
     """Day one, and the first change: what is promised of the whole of it, and not of its parts."""
     default, ops = crowd(PEOPLE), crowd(PEOPLE // 10, seed=8)
-    with service() as address:
+    with sandbox("--workspace", f"Operations={OPS}") as (address, _):
         fill(address, default)
         fill(f"{address}/workspaces/{OPS}", ops)
         walk = begun(tmp_path / "on-call", address)

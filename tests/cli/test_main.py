@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
+from served import sandbox
 from waiting import patience_s
 
 from reconciler import __version__
@@ -297,14 +298,7 @@ def test_mistakes_in_threads_and_tasks_are_told_like_all_others() -> None:
 
 def test_ctrl_c_is_130() -> None:
     """Shells and CI systems know this number."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "reconciler", "sandbox", "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("sandbox ready at http://127.0.0.1:")
+    with sandbox() as (_, process):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=patience_s)
 

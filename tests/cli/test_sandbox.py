@@ -3,41 +3,21 @@ import json
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
 
+from served import sandbox
 from waiting import patience_s
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@contextmanager
-def sandbox(*options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """The sandbox in a process of its own; its host and port, and the process."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "reconciler", "sandbox", "--port", "0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout is not None
-            ready = process.stdout.readline()
-            assert ready.startswith("sandbox ready at http://127.0.0.1:")
-            yield ready.split("//")[1].strip(), process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(patience_s)
-
-
 def asked(
-    host: str, path: str, *, user: str = "demo:demo", key: str = "demo-key"
+    address: str, path: str, *, user: str = "demo:demo", key: str = "demo-key"
 ) -> tuple[int, str | None, bytes]:
     """Status, media type and body of what a GET of contacts answers."""
-    connection = HTTPConnection(host, timeout=patience_s)
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=patience_s)
     headers = {
         "Authorization": "Basic " + base64.b64encode(user.encode()).decode(),
         "X-Api-Key": key,
@@ -50,15 +30,17 @@ def asked(
     return answer.status, answer.getheader("content-type"), body
 
 
-def contacts(host: str, *, user: str = "demo:demo", key: str = "demo-key") -> tuple[int, dict[str, object]]:
-    status, _, body = asked(host, "/contacts", user=user, key=key)
+def contacts(
+    address: str, *, user: str = "demo:demo", key: str = "demo-key"
+) -> tuple[int, dict[str, object]]:
+    status, _, body = asked(address, "/contacts", user=user, key=key)
     return status, json.loads(body)
 
 
 def test_the_sandbox_serves_until_it_is_stopped() -> None:
     """It prints its address as data, how to use it beside it, and ends well."""
-    with sandbox("--contacts", "3") as (host, process):
-        status, body = contacts(host)
+    with sandbox("--contacts", "3", stderr=subprocess.PIPE) as (address, process):
+        status, body = contacts(address)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         said = process.stderr.read()
@@ -66,24 +48,24 @@ def test_the_sandbox_serves_until_it_is_stopped() -> None:
 
     assert status == 200
     assert body["status"] == "1 to 3 of 3    "
-    assert f"RECONCILER_SERVICE_BASE_URL=http://{host}" in said
+    assert f"RECONCILER_SERVICE_BASE_URL={address}" in said
     assert said.endswith("sandbox stopped.\n")
 
 
 def test_the_sandbox_takes_the_credentials_it_was_given() -> None:
     """And no others."""
-    with sandbox("--username", "u", "--password", "p", "--api-key", "k") as (host, _):
-        assert contacts(host, user="u:p", key="k")[0] == 200
-        assert contacts(host, user="u:x", key="k")[0] == 401
-        assert contacts(host, user="u:p", key="x")[0] == 403
+    with sandbox("--username", "u", "--password", "p", "--api-key", "k") as (address, _):
+        assert contacts(address, user="u:p", key="k")[0] == 200
+        assert contacts(address, user="u:x", key="k")[0] == 401
+        assert contacts(address, user="u:p", key="x")[0] == 403
 
 
 def test_the_sandbox_answers_in_the_form_with_the_switch_and_the_fault_that_it_was_given() -> None:
     """Three ways to choose an answer: the form, one switch on top of it, a fault before both."""
     options = ("--like", "recorded", "--prev-rel", "prev", "--fault", "html,path=/contacts,times=1")
-    with sandbox("--contacts", "25", *options) as (host, _):
-        page = asked(host, "/contacts?offset=20")
-        _, _, second = asked(host, "/contacts?offset=20")
+    with sandbox("--contacts", "25", *options) as (address, _):
+        page = asked(address, "/contacts?offset=20")
+        _, _, second = asked(address, "/contacts?offset=20")
 
     (link,) = json.loads(second)["link"]
     assert page[:2] == (200, "text/html; charset=utf-8")
@@ -93,7 +75,8 @@ def test_the_sandbox_answers_in_the_form_with_the_switch_and_the_fault_that_it_w
 
 def test_the_sandbox_names_its_workspaces() -> None:
     """Their ids are what settings need."""
-    with sandbox("--workspace", "Operations=4C8FE1A2", "--workspace", "People") as (_, process):
+    options = ("--workspace", "Operations=4C8FE1A2", "--workspace", "People")
+    with sandbox(*options, stderr=subprocess.PIPE) as (_, process):
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         said = process.stderr.read()

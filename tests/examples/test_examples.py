@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import pytest
 import warm
 import yaml
 from copies import copied
+from served import sandbox
 from waiting import patience_s
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -121,31 +121,14 @@ class Project:
         return Counter(str(one["method"]) for one in served)
 
 
-@contextmanager
-def _sandbox(case: Case) -> Iterator[str]:
+@pytest.fixture(params=CASES, ids=lambda case: "-".join(filter(None, [case.folder.name, case.environment])))
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Project]:
+    case = request.param
     named = [word for workspace in case.workspaces() for word in ("--workspace", workspace)]
     profile = case.settings["service"].get("profile")
     named += ["--profile", str(case.folder / profile)] if profile else []
-    process = subprocess.Popen(
-        [sys.executable, "-m", "reconciler", "sandbox", "--port", "0", *named],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().split()[-1]
-    finally:
-        process.terminate()
-        process.wait(patience_s)
-        process.stdout.close()
-
-
-@pytest.fixture(params=CASES, ids=lambda case: "-".join(filter(None, [case.folder.name, case.environment])))
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Project]:
-    with _sandbox(request.param) as address:
-        yield Project(request.param, tmp_path, address)
+    with sandbox(*named) as (address, _):
+        yield Project(case, tmp_path, address)
 
 
 def _scope(address: str) -> str:
