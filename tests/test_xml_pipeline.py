@@ -10,7 +10,7 @@ import effort
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from laws.test_convergence import manifests, strangers
+from laws.test_convergence import converges, manifests, populate, strangers
 from msgspec import structs
 from world import World
 
@@ -129,27 +129,12 @@ def test_after_an_apply_in_xml_nothing_is_left_to_do(
     first: dict[str, Any], second: dict[str, Any], people: list[dict[str, Any]], rows: str, vendor: str
 ) -> None:
     """Law 2 in XML: from any live state to any manifest, and from there to any other."""
-
-    async def populate(client: ServiceClient) -> None:
-        for person in people:
-            await client.contacts.create(person)
-
     with tempfile.TemporaryDirectory() as folder:
         world = world_of(Path(folder), vendor, "xml", config={"rows": rows})
-        world.behind_our_back(populate)
+        populate(world, people)
         for manifest in (first, second):
             world.write(manifest)
-            _, run = world.apply()
-            world.clock.pass_s(60)
-            assert {outcome.result for outcome in run.outcomes} <= {"applied"}, run.outcomes
-            planned = world.plan().plan
-            assert planned.changes == ()
-            world.sent()
-            _, again = world.apply()
-            assert set(world.sent()) <= {"GET"}
-            # Whoever is live twice is left alone, and no run that leaves somebody out calls itself done.
-            ambiguous = any(skip.reason == "ambiguous" for skip in planned.skips)
-            assert (again.outcome, again.outcomes) == ("stale" if ambiguous else "done", ())
+            converges(world)
 
 
 JANE = {

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from store.support import Clock
+from clock import Clock
 
 from reconciler.apply.ledger import Ledger
 from reconciler.core.review.guard import Consent

@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 from apply.bench import ORIGIN, Bench, in_place, nap, person, results
+from clock import Clock
 from msgspec import structs
 from simulation.virtualloop import in_no_time, pause
-from store.support import Clock
 from wire import Rule, Send, answered
 
 from reconciler.apply.ledger import Ledger

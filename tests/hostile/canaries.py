@@ -6,16 +6,15 @@ commands meet which failures stands in test_canaries.py.
 
 import base64
 import json
-import logging
 import shutil
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from hostile.command import Ended, run
+from logged import everything_logged, whole
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
@@ -172,7 +171,7 @@ class Project:
                 sinks.ended = run(self.folder, *arguments, environ=self.environ, breaks=breaks)
             except Exception as error:  # noqa: BLE001 - a crash is a sink like any other
                 sinks.crash = "".join(traceback.format_exception(error)) + "".join(_told(error))
-        sinks.logs = logs
+        sinks.logs = [whole(one) for one in logs]
         self.left_behind(sinks)
         return sinks
 
@@ -190,26 +189,6 @@ def _told(error: BaseException | None) -> Iterator[str]:
         if error is not None:
             yield from (repr(error), repr(error.args), repr(vars(error)))
             error = error.__cause__ or error.__context__
-
-
-@contextmanager
-def everything_logged() -> Iterator[list[str]]:
-    """The text of all records of all loggers at DEBUG."""
-    records: list[str] = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            records.append(f"{record.name} {record.getMessage()} {record.args!r} {record.exc_info!r}")
-
-    root, handler = logging.getLogger(), Keep()
-    before = root.level
-    root.setLevel(logging.DEBUG)
-    root.addHandler(handler)
-    try:
-        yield records
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(before)
 
 
 Answer = tuple[int, Mapping[str, str], bytes]

@@ -12,8 +12,9 @@ import effort
 import pytest
 import tally
 from apply.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
+from clock import Clock
 from hostile import corpora, damage
-from store.support import Clock, record, store_at
+from store.support import record, store_at
 from wire import Rule, lost_before
 
 from reconciler.core.review.guard import Consent

@@ -109,7 +109,9 @@ def _wire(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     return {**body, "workEmailAddress1": f"{name.title()}@example.com", "customFields": custom_fields}
 
 
-def _populate(world: World, people: list[dict[str, Any]]) -> None:
+def populate(world: World, people: list[dict[str, Any]]) -> None:
+    """Let these people live at the service."""
+
     async def create(client: Any) -> None:
         for person in people:
             await client.contacts.create(person)
@@ -117,7 +119,7 @@ def _populate(world: World, people: list[dict[str, Any]]) -> None:
     world.behind_our_back(create)
 
 
-def _converges(world: World) -> None:
+def converges(world: World) -> None:
     """Apply; then the plan is empty, and another apply writes nothing."""
     _, run = world.apply()
     world.clock.pass_s(60)
@@ -141,12 +143,12 @@ def test_after_an_apply_nothing_is_left_to_do(
     """Law 2, from any live state to any manifest, and from there to any other; laws 4 and 9 on the way."""
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder), SandboxConfig(rows=rows))
-        _populate(world, people)
+        populate(world, people)
         before = _people(world)
 
         for manifest in (first, second):
             world.write(manifest)
-            _converges(world)
+            converges(world)
 
         after = _people(world)
         for remote_id, body in before.items():
@@ -193,9 +195,9 @@ def test_a_lost_store_makes_no_duplicate(manifest: dict[str, Any], people: list[
     """Whoever loses the store plans adoptions; nobody is created twice, and nothing is deleted."""
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder))
-        _populate(world, people)
+        populate(world, people)
         world.write(manifest)
-        _converges(world)
+        converges(world)
         count = _count(world)
 
         for file in Path(folder).glob("store.db*"):
@@ -203,7 +205,7 @@ def test_a_lost_store_makes_no_duplicate(manifest: dict[str, Any], people: list[
         planned = world.plan()
 
         assert not [change for change in planned.plan.changes if change.__struct_config__.tag != "update"]
-        _converges(world)
+        converges(world)
         assert _count(world) == count
 
 

@@ -12,7 +12,7 @@ import pytest
 from hostile.plan_worlds import apply
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from laws.test_convergence import manifests, strangers
+from laws.test_convergence import manifests, populate, strangers
 from world import World
 
 from reconciler.core.comparing.normalize import live
@@ -156,17 +156,9 @@ def test_without_a_revert_the_next_apply_does_it_again(
 def _applied(folder: Path, first: dict[str, Any], people: list[dict[str, Any]]) -> World:
     """Return a world in which strangers live, and the manifest was applied to its end."""
     world = World(folder)
-    _populate(world, people)
+    populate(world, people)
     world.write(first)
     world.apply()
     world.clock.pass_s(60)
     world.apply()
     return world
-
-
-def _populate(world: World, people: list[dict[str, Any]]) -> None:
-    async def create(client: Any) -> None:
-        for person in people:
-            await client.contacts.create(person)
-
-    world.behind_our_back(create)

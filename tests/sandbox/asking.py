@@ -6,9 +6,10 @@ Belongs here: sending, and the bodies that many tests start from. Not here: clai
 import asyncio
 import base64
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
+import clock
 import httpx2
 from starlette.applications import Starlette
 
@@ -51,17 +52,14 @@ PIXEL = {
 }
 
 
-class Clock:
-    """A clock that stands still until it is told to go on."""
+class Clock(clock.Clock):
+    """The clock of the tests, from a moment with fractions of a second: what rounds them shows."""
 
-    def __init__(self) -> None:
-        self.now = datetime(2026, 8, 14, 1, 20, 30, 987654, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
+    begins = datetime(2026, 8, 14, 1, 20, 30, 987654, tzinfo=UTC)
 
     def advance(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
+        """Go on, as the control interface of the sandbox asks its clock to."""
+        self.pass_s(seconds)
 
 
 class Sandbox:

@@ -52,7 +52,7 @@ def test_a_call_marked_as_failed_is_not_tried_again_for_that() -> None:
         assert delivered(sandbox)["waiting"] == 1
         sandbox.put(update, {"status": "SUCCESS"})
         sandbox.put(update, {"status": "FAILED"})
-        clock.advance(3600)
+        clock.pass_s(3600)
 
         assert delivered(sandbox) == {"success": 0, "failed": 0, "waiting": 0}
     assert len(receiver.calls) == 1

@@ -123,7 +123,7 @@ def test_an_update_answers_204_and_replaces_the_device() -> None:
     """Specification 4.1: 204, no content; the registration date stays, the other one moves."""
     clock = Clock()
     sandbox, _, pixel = with_pixel(clock=clock)
-    clock.advance(3 * 86_400)
+    clock.pass_s(3 * 86_400)
 
     answer = sandbox.put(pixel, {**PIXEL, "pushToken": "token-2"})
 
@@ -380,7 +380,7 @@ def test_a_device_change_may_move_the_time_of_its_contact(options: dict[str, Any
         lambda: disable(sandbox, first_device(sandbox, jane)),
         lambda: sandbox.delete(first_device(sandbox, jane)),
     ):
-        clock.advance(60)
+        clock.pass_s(60)
         change()
         times.append(sandbox.get(jane).json()["lastModifiedTime"])
 

@@ -167,14 +167,14 @@ def test_rows_are_sorted_by_custom_fields_and_by_time() -> None:
     sandbox = Sandbox(clock=clock)
     paths = []
     for person in PEOPLE[:3]:
-        clock.advance(10)
+        clock.pass_s(10)
         paths.append(
             sandbox.created(
                 "/contacts",
                 {**person, "customFields": [{"fieldName": "n", "fieldValue": person["lastName"]}]},
             )
         )
-    clock.advance(10)
+    clock.pass_s(10)
     sandbox.put(paths[0], {**PEOPLE[0], "customFields": [{"fieldName": "n", "fieldValue": "zz"}]})
 
     assert found(sandbox, "sortFields=lastModifiedTime") == ["Samantha", "Ada", "Sam"]

@@ -368,10 +368,10 @@ def test_a_failed_call_is_tried_again_until_it_succeeds() -> None:
         replied(sandbox, message)
         assert delivered(sandbox) == {"success": 0, "failed": 1, "waiting": 1}
 
-        clock.advance(1.9)
+        clock.pass_s(1.9)
         assert delivered(sandbox) == {"success": 0, "failed": 0, "waiting": 1}
 
-        clock.advance(0.1)
+        clock.pass_s(0.1)
         assert delivered(sandbox) == {"success": 0, "failed": 1, "waiting": 1}
 
         sandbox.post("/_sandbox/clock", {"advance_s": 2})
@@ -393,7 +393,7 @@ def test_retries_end_after_a_day() -> None:
         replied(sandbox, message)
         for _ in range(5):
             delivered(sandbox)
-            clock.advance(day / 2)
+            clock.pass_s(day / 2)
 
         assert len(receiver.calls) == 3  # at once, after half a day, after a day
     assert [one["status"] for one in calls(sandbox, path)] == ["FAILED"]
@@ -409,7 +409,7 @@ def test_what_was_dealt_with_is_not_tried_again() -> None:
         assert delivered(sandbox) == {"success": 0, "failed": 2, "waiting": 2}
 
         sandbox.put(f"{path}/calls?id={calls(sandbox, path)[0]['id']}", {"status": "SUCCESS"})
-        clock.advance(2)
+        clock.pass_s(2)
         assert delivered(sandbox) == {"success": 1, "failed": 0, "waiting": 0}
 
         replied(sandbox, message, "Three")

@@ -3,9 +3,9 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import clock
 import httpx2
 from simulation.virtualloop import in_no_time
 
@@ -31,22 +31,23 @@ def service(base_url: str = BASE, *, send_key: SendKey = "header", key: str = KE
     return Service(base_url, auth, limits=Limits(**{"requests_per_second": 0, **limits}))
 
 
-@dataclass
-class Clock:
-    """A clock that only sleeping moves; it remembers every sleep."""
+class Clock(clock.Clock):
+    """The clock of the tests for one who sleeps, in any event loop: a sleep moves it, and is remembered."""
 
-    now: float = 1000.0
-    slept: list[float] = field(default_factory=list)
-    chance: float = 0.5
+    def __init__(self, chance: float = 0.5) -> None:
+        super().__init__()
+        self.elapsed_s = 1000.0  # of a machine that was started before
+        self.slept: list[float] = []
+        self.chance = chance
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
-        self.now += seconds
+        self.pass_s(seconds)
         await asyncio.sleep(0)
 
     @property
     def timing(self) -> Timing:
-        return Timing(monotonic=lambda: self.now, sleep=self.sleep, random=lambda: self.chance)
+        return Timing(monotonic=self.monotonic, sleep=self.sleep, random=lambda: self.chance)
 
 
 class Wire(httpx2.AsyncBaseTransport):

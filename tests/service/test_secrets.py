@@ -3,14 +3,13 @@
 import asyncio
 import base64
 import json
-import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import get_args
 from urllib.parse import quote, quote_plus
 
 import httpx2
 import pytest
+from logged import everything_logged
 from service.socket_server import free_port
 from service.support import (
     BASE,
@@ -69,26 +68,6 @@ FAILURES: dict[str, httpx2.Response | Exception] = {
     "protocol": httpx2.RemoteProtocolError(f"bad header {KEY}"),
     "system": OSError(f"no {KEY}"),
 }
-
-
-@contextmanager
-def everything_logged() -> Iterator[list[logging.LogRecord]]:
-    """All records of all loggers at DEBUG, as a curious handler at the root would see them."""
-    records: list[logging.LogRecord] = []
-
-    class Keep(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            records.append(record)
-
-    root, handler = logging.getLogger(), Keep()
-    before = root.level
-    root.setLevel(logging.DEBUG)
-    root.addHandler(handler)
-    try:
-        yield records
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(before)
 
 
 def texts_of(error: BaseException | None) -> Iterator[str]:

@@ -4,9 +4,10 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from clock import Clock
 from core import build
 from sqlalchemy import event, select
-from store.support import JANE, ORIGIN, SAM, Clock
+from store.support import JANE, ORIGIN, SAM
 
 from reconciler.core.review.guard import Consent
 from reconciler.model.address import Address

@@ -1,4 +1,4 @@
-"""A clock that the test moves, and a store with everything else filled in."""
+"""A store with everything filled in that a test does not say."""
 
 import itertools
 import os
@@ -6,9 +6,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
+from clock import Clock
 from sqlalchemy import Connection, Table, create_engine, select
 
 from reconciler.model.address import Address, contact
@@ -24,19 +25,6 @@ WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))
 JANE = contact("ops", "jane-doe")
 SAM = contact("ops", "sam-lee")
 NOBODY = 65534
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.moment = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.moment
-
-    def pass_(self, seconds: float) -> None:
-        self.moment += timedelta(seconds=seconds)
 
 
 @contextmanager
@@ -107,7 +95,7 @@ def pass_time(store: Store, clock: Clock, seconds: float) -> None:
 
     The clock of a server cannot be moved: what it has written down becomes as much older.
     """
-    clock.pass_(seconds)
+    clock.pass_s(seconds)
     if store.shared:
         with store._database.writing() as connection:
             since, expires = connection.execute(select(LOCKS.c.since, LOCKS.c.expires)).one()

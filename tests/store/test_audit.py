@@ -10,6 +10,7 @@ from pathlib import Path
 import effort
 import pytest
 import tally
+from clock import Clock
 from sqlalchemy import func, select, text
 from store.remembering import (
     CONTEXT,
@@ -21,7 +22,7 @@ from store.remembering import (
     run_of,
     store_of,
 )
-from store.support import JANE, SAM, WORKSPACES, Clock, record
+from store.support import JANE, SAM, WORKSPACES, record
 
 from reconciler.core.runs.audit import Verification
 from reconciler.errors import CorruptRecord, InputError, LockHeld
@@ -84,7 +85,7 @@ def test_an_entry_says_who_when_from_which_commit_and_of_which_plan(store_url: s
     clock = Clock()
     with store_of(store_url, clock=clock) as store:
         begin(store)
-        clock.pass_(61)
+        clock.pass_s(61)
         store.record([Batch(ended=(ended(),))], ())
         began, changed = store.history()
     assert began.at == "2026-03-01T12:00:00+00:00"
@@ -282,7 +283,7 @@ def test_a_history_written_anew_is_found_against_the_head_that_was_kept(store_ur
         change(store, "DELETE FROM audit")
         change(store, "DELETE FROM runs")
         change(store, "DELETE FROM seals")
-        clock.pass_(1)
+        clock.pass_s(1)
         assert filled(store).number == anchor.number
         assert store.verify(None).broken_at == 0
         assert "history was rewritten" in store.verify(anchor).what

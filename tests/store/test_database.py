@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from clock import Clock
 from sqlalchemy import event, literal_column, select, text
-from store.support import JANE, ORIGIN, WORKSPACES, Clock, as_somebody_without_rights, record, store_at
+from store.support import JANE, ORIGIN, WORKSPACES, as_somebody_without_rights, record, store_at
 from waiting import patience_s
 
 from reconciler.errors import SettingsError, StoreError

@@ -6,6 +6,7 @@ from typing import Self
 import psycopg
 import pytest
 import tally
+from clock import Clock
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -22,7 +23,7 @@ from store.remembering import (
     store_of,
     watched,
 )
-from store.support import JANE, SAM, WORKSPACES, Clock, record
+from store.support import JANE, SAM, WORKSPACES, record
 
 from reconciler.core.runs.recover import recover
 from reconciler.errors import CorruptRecord, LockHeld, StoreError
@@ -257,7 +258,7 @@ def test_a_lease_is_renewed_by_the_intents_of_a_long_run(store_url: str) -> None
     with store_of(store_url, clock=clock) as store, store.lock("run-1") as lock:
         begin(store)
         for number in range(20):
-            clock.pass_(lease_s * 0.8)
+            clock.pass_s(lease_s * 0.8)
             store.record([Batch(intents=(intent(contact("ops", f"person-{number}")),))], (), lock=lock)
         lock.check()
     assert len(everything_of(store_url)) == 20

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import tally
+from clock import Clock
 from sqlalchemy import text
-from store.support import WORKSPACES, Clock, pass_time, record, store_at
+from store.support import WORKSPACES, pass_time, record, store_at
 from waiting import patience_s
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
@@ -307,9 +308,9 @@ def test_a_clock_that_is_put_back_does_not_make_a_lease_endless(clock: Clock, tm
         store_at(tmp_path / "store.db", clock=clock, prefix="second") as rival,
         store.lock("run-1") as lock,
     ):
-        clock.pass_(-50 * 365 * 86_400)
+        clock.pass_s(-50 * 365 * 86_400)
         lock.check()
-        clock.pass_(lease_s + 1)
+        clock.pass_s(lease_s + 1)
         with rival.lock("run-2"), pytest.raises(LockHeld):
             lock.check()
 
@@ -319,7 +320,7 @@ def test_the_time_of_the_store_goes_on_by_the_monotonic_clock(store_url: str) ->
     clock, passed = Clock(), [0.0]
     with store_at(store_url, clock=clock, monotonic=lambda: passed[0]) as store, store.lock("run-1") as lock:
         began = lock.now()
-        clock.pass_(-86_400)
+        clock.pass_s(-86_400)
         passed[0] += 7.0
         assert (lock.now() - began).total_seconds() == 7.0
         assert abs((store.now() - began).total_seconds()) < 60 or not store.shared
@@ -329,7 +330,7 @@ def test_the_time_of_the_store_goes_on_by_the_monotonic_clock(store_url: str) ->
 def test_machines_with_wrong_clocks_agree_on_a_shared_store(postgres_url: str, years: int) -> None:
     """The lease lives on the server's clock: nobody takes over because his own is fast, or waits for ever."""
     wrong = Clock()
-    wrong.pass_(years * 365 * 86_400)
+    wrong.pass_s(years * 365 * 86_400)
     with (
         store_at(postgres_url, prefix="first") as store,
         store_at(postgres_url, clock=wrong, prefix="second") as rival,

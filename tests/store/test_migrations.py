@@ -12,9 +12,10 @@ import effort
 import postgres as postgres_server
 import pytest
 import tally
+from clock import Clock
 from core.build import contact, desired, live, person, planned
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
-from store.support import JANE, ORIGIN, SAM, WORKSPACES, Clock, as_somebody_without_rights, store_at
+from store.support import JANE, ORIGIN, SAM, WORKSPACES, as_somebody_without_rights, store_at
 from waiting import patience_s
 
 from reconciler.core.comparing.normalize import mask, slow_mask

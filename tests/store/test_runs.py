@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 
 import pytest
+from clock import Clock
 from hypothesis import given, settings
 from laws.test_planning import made
 from laws.worlds import World, worlds
@@ -18,7 +19,7 @@ from store.remembering import (
     run_of,
     store_of,
 )
-from store.support import JANE, SAM, WORKSPACES, Clock, record, seal_again
+from store.support import JANE, SAM, WORKSPACES, record, seal_again
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.guard import Consent
@@ -144,7 +145,7 @@ def test_unfinished_runs_come_in_the_order_of_their_beginning_whatever_the_clock
     clock = Clock()
     with store_of(store_url, clock=clock) as store, store_of(store_url, stack="other") as other:
         for run, seconds in (("run-9", 0), ("run-1", 0), ("run-5", -3600), ("run-3", 7200)):
-            clock.pass_(seconds)
+            clock.pass_s(seconds)
             begin(store, run)
             begin(other, f"other-{run}")
         assert [one.run for one in store.unfinished()] == ["run-9", "run-1", "run-5", "run-3"]
