@@ -13,6 +13,7 @@ from reconciler.live.rows import list_fields, shown_in
 from reconciler.model.kind.kinds import Field, Kind
 from reconciler.model.plan.changes import Create, Delete, Update
 from reconciler.model.plan.plans import Options
+from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.collections.people import invented
@@ -50,7 +51,7 @@ def ignoring_fields(world: World) -> World:
 
 def test_a_plan_with_nothing_to_do_takes_one_call_for_twenty_contacts(tmp_path: Path) -> None:
     """The budget of docs/performance.md: N/20 + 2."""
-    world = crowd(tmp_path, 400)
+    world = crowd(tmp_path, 400, refresh=Refresh("full"))
     world.write(declared(400))
     world.apply()
 

@@ -207,6 +207,13 @@ lock_option = click.option(
     metavar="SECONDS",
     help="How long to wait while another run holds a lock. Default: lock.timeout_s of the settings, 0.",
 )
+# `refresh`: how lists are read that were read before, or None.
+refresh_option = click.option(
+    "--refresh",
+    type=click.Choice(("auto", "full")),
+    help="full: read every list completely. auto: read what changed since, where that can be proved. "
+    "Default: refresh.mode of the settings, auto.",
+)
 in_service_option = click.option(
     "--in-service",
     is_flag=True,

@@ -98,6 +98,13 @@ def patient(settings: Settings, lock_timeout_s: float | None) -> Settings:
     return structs.replace(settings, lock=structs.replace(settings.lock, timeout_s=lock_timeout_s))
 
 
+def refreshed(settings: Settings, mode: str | None) -> Settings:
+    """Return the settings with what `--refresh` says, where it was given."""
+    if mode is None:
+        return settings
+    return structs.replace(settings, refresh=structs.replace(settings.refresh, mode=mode))
+
+
 class Signals:
     """What signals do: end everything before `apply_begins`, stop it cleanly from then on.
 

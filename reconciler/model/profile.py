@@ -44,6 +44,7 @@ class Retention(Struct, frozen=True, forbid_unknown_fields=True):
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """One deployment. `page_max` in rows; `search_names` maps a body's field to its query parameter.
 
+    `contact_feed` says whether its contacts may be read by what changed in their list.
     `field_names` maps a field of a contact as this program spells it to the deployment's own spelling.
     `kinds` are those that only this deployment has, by their names.
     """
@@ -55,6 +56,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     search_names: Mapping[_Field, _Field]
     unpaged: frozenset[_Word]
     capabilities: Capabilities
+    contact_feed: bool = True
     field_names: Mapping[_Field, _Field] = {}
     limits: ProfileLimits = ProfileLimits()
     retention: Retention = Retention()

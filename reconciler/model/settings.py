@@ -128,6 +128,13 @@ class LockSettings(Struct, frozen=True):
     timeout_s: float = 0.0  # how long to wait while another run holds a lock
 
 
+class Refresh(Struct, frozen=True):
+    """When lists are read completely (docs/settings.md). `auto`: once every `complete_every_h` hours."""
+
+    mode: Literal["auto", "full"] = "auto"
+    complete_every_h: float = 24.0
+
+
 Level = Literal["error", "warning", "off"]
 
 
@@ -162,6 +169,7 @@ class Settings(Struct, frozen=True):
     adopt: Literal["always", "never"] = "always"
     guard: GuardLimits = GuardLimits()
     lock: LockSettings = LockSettings()
+    refresh: Refresh = Refresh()
     variables: tuple[str, ...] = ()  # globs of environment names that manifests may read
     contact_fields: tuple[str, ...] = ()  # fields of this deployment that the schema does not know
     device_limit: int = 3  # devices of one app that a contact may have

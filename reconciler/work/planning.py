@@ -32,6 +32,7 @@ from reconciler.model.run.outcomes import Outcome
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.store.database import Store
+from reconciler.work.remembering import RememberedLists
 from reconciler.work.targets import target_of
 
 # Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
@@ -74,6 +75,9 @@ async def plan_afresh(
     selection = select.Selection(options.only, options.excluded)
     select.check(selection, select.known(desired, recorded))
     wanted, remembered = select.focus(selection, desired, recorded)
+    now = await context.ask(Store.now)
+    salt_of_store = context.store.salt  # none: there is no store yet, and nothing to seal with
+    lists = RememberedLists(context.settings, outside, salt_of_store, now) if salt_of_store else None
     async with _stretching(desired, recorded, outside, asked=wanted):
         live = await read_live(
             context.client,
@@ -83,6 +87,7 @@ async def plan_afresh(
             rules=context.rules,
             concurrency=context.limits.concurrency,
             everyone=everyone,
+            lists=lists,
         )
     moment = moment_of(context, await context.ask(Store.now), salt or outside.token())
     planning = partial(

@@ -11,7 +11,7 @@ from typing import Any
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.documents import Place
 from reconciler.model.kind.kinds import BUILT_IN
-from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings
+from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings, Refresh
 
 # Each setting that is one value or one list, in the order in which `config` shows them, with its default.
 # None: there is no default. Secrets have none either; only they and the proxy may be a mapping in the
@@ -36,6 +36,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "store": "sqlite:///.reconciler/store.db",
     **{f"guard.{name}": getattr(GuardLimits(), name) for name in GuardLimits.__struct_fields__},
     **{f"lock.{name}": getattr(LockSettings(), name) for name in LockSettings.__struct_fields__},
+    **{f"refresh.{name}": getattr(Refresh(), name) for name in Refresh.__struct_fields__},
     "variables": (),
     "fields.contacts": (),
     "device_limit": 3,

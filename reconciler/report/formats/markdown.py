@@ -22,6 +22,7 @@ from reconciler.report.formats.said import (
 )
 from reconciler.report.plan.review import Review
 from reconciler.report.plan.text import bookkeeping, origin
+from reconciler.report.reads import read_words
 from reconciler.report.values import pair, short_fingerprint, shown
 
 markdown_max = 60_000  # characters; GitHub takes 65,536 in a comment, and a template adds some
@@ -109,6 +110,12 @@ def _beside(review: Review) -> Iterator[Section]:
         for scope, number in plan.outside.items()
     ]
     yield Section("Not compared", len(about), about)
+    told = [
+        f"- {code(str(read.scope))}: {read_words(read, plan.created_at)}\n"
+        for read in plan.reads
+        if read.completed or read.why
+    ]
+    yield Section("Read by what changed", len(told), told)
 
 
 def _run(review: Review, run: Run) -> Iterator[Section]:

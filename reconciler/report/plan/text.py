@@ -44,6 +44,7 @@ from reconciler.report.plan.fields import (
     rows,
 )
 from reconciler.report.plan.hints import hint_lines
+from reconciler.report.reads import read_words
 from reconciler.report.runs.runs import run_lines
 from reconciler.report.values import short_fingerprint
 
@@ -83,7 +84,7 @@ def plan_lines(
         _bookkeeping(plan, who, full=full),
         _skips(others, who, full=full),
         notice_lines(plan.notices, full=full),
-        [*_reads(plan.reads, full=full), *outside_lines(plan.outside)],
+        [*_reads(plan, full=full), *outside_lines(plan.outside)],
         _refusals(verdict),
     ]
     body: list[Line] = [_head(plan, seconds), *_selection(plan), BLANK, *counts, BLANK]
@@ -273,16 +274,14 @@ def _skip(skip: Skip, who: str) -> list[Line]:
     return sentence("! ", what, skip.next)
 
 
-def _reads(reads: Sequence[Read], *, full: bool) -> list[Line]:
-    listed, rest = fold([read for read in reads if read.how or not read.complete], full=full)
-    return [*(_read(read) for read in listed), *rest]
+def _reads(plan: Plan, *, full: bool) -> list[Line]:
+    listed, rest = fold([read for read in plan.reads if read.how or not read.complete], full=full)
+    return [*(_read(read, plan.created_at) for read in listed), *rest]
 
 
-def _read(read: Read) -> Line:
-    parts = ["read"] if not read.how else [read.how, count(read.calls, "call")]
-    parts.append(f"{read.avoided:,} avoided" if read.avoided else "")
+def _read(read: Read, at: str) -> Line:
     unread = "" if read.complete else ", not complete"
-    return line((f"{read.scope}: {', '.join(filter(None, parts))}", "dim"), (unread, "warn"))
+    return line((f"{read.scope}: {read_words(read, at)}", "dim"), (unread, "warn"))
 
 
 def _refusals(verdict: Verdict) -> list[Line]:

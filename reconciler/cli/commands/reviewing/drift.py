@@ -9,6 +9,7 @@ from reconciler.cli.dispatch import runs
 @click.command()
 @options.settings_options
 @options.selection_options
+@options.refresh_option
 @options.report_options
 @options.full_option
 @options.format_option

@@ -14,7 +14,7 @@ from reconciler.cli.console import output
 from reconciler.cli.files.encryption import check_recipients, read_recipients
 from reconciler.cli.files.planfile import write_plan
 from reconciler.cli.files.reports import with_reports
-from reconciler.cli.running import finish, outside, settings_of
+from reconciler.cli.running import finish, outside, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.planning.duplicates import ambiguous
 from reconciler.core.review.drifts import drifts
@@ -103,6 +103,7 @@ def next_step(file: str | None, given: Mapping[str, Any]) -> str:
 def planned_for(given: Mapping[str, Any]) -> Planned:
     """Return the plan that the options of a command line ask for."""
     settings = settings_of(given["config"], given["environment"], service=True)
+    settings = refreshed(settings, given["refresh"])
     desired = pipeline.validate(settings, os.environ)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)

@@ -15,7 +15,7 @@ from reconciler.cli.context import DIRTY, in_ci
 from reconciler.cli.files.encryption import is_encrypted
 from reconciler.cli.files.planfile import read_plan, write_plan
 from reconciler.cli.files.whole import check_place, read_file
-from reconciler.cli.running import Signals, context_of, finish, outside, patient, settings_of
+from reconciler.cli.running import Signals, context_of, finish, outside, patient, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.plan import consent_of, next_step, options_of, recipients_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Screen, report
@@ -81,6 +81,7 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
+    settings = refreshed(settings, given["refresh"])
     saved = read_plan(Path(file), identity=given["identity"], environ=os.environ) if file else None
     if undo_file is not None:
         _require_undo(saved, Path(file) if file else None, recipients)

@@ -1,0 +1,27 @@
+"""How a scope was read, in words: by which way, in how many calls, and how old its last complete read is."""
+
+from reconciler.core.feed import seconds
+from reconciler.model.snapshots import Read
+from reconciler.report.lines import count
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))  # seconds, and how they are written
+
+
+def read_words(read: Read, at: str) -> str:
+    """Return `feed, 2 calls, 4,998 avoided; complete 3 h ago`. `at` is when the plan was made (ISO 8601)."""
+    parts = ["read"] if not read.how else [read.how, count(read.calls, "call")]
+    parts.append(f"{read.avoided:,} avoided" if read.avoided else "")
+    told = ", ".join(filter(None, parts))
+    if read.completed:
+        return f"{told}; complete {ago(read.completed, at)}"
+    return f"{told}; not a feed: {read.why}" if read.why else told
+
+
+def ago(moment: str, at: str) -> str:
+    """Return how long before `at` a moment was (both ISO 8601): `3 h ago`, rounded down."""
+    then, present = seconds(moment), seconds(at)
+    if then is None or present is None:
+        return "at an unknown time"
+    age = max(0, int(present - then))
+    size, unit = next((one for one in _UNITS if age >= one[0]), _UNITS[-1])
+    return f"{age // size} {unit} ago"

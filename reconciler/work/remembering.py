@@ -1,0 +1,103 @@
+"""What lists showed, from one run to the next: so that they need not be read completely each time.
+
+Belongs here: for whom a list is kept, and when it has to be read completely all the same. Not here: what is
+done with it (live/following.py), the files (store/lists.py). A list that was kept for anything else (another
+service, stack, workspace, fields, profile or version of this program) is not found.
+"""
+
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from reconciler import __version__
+from reconciler.apply.context import Outside
+from reconciler.core.feed import Remembered, due, granularity_s
+from reconciler.live.following import Asked, Recalled
+from reconciler.logbook import steps
+from reconciler.model.kind.kinds import Kind
+from reconciler.model.profile import Profile
+from reconciler.model.settings import Settings
+from reconciler.service.http import urls
+from reconciler.service.http.auth import credential_hash
+from reconciler.service.profile import load_profile
+from reconciler.store.lists import KeptLists
+
+_form = "1"  # of what is kept; another one is not read
+_Kept = tuple[tuple[str, ...], Remembered]
+
+
+class RememberedLists:
+    """The lists of one project. `now` is when this run reads, ISO 8601."""
+
+    def __init__(self, settings: Settings, outside: Outside, salt: str, now: datetime) -> None:
+        self._settings = settings
+        self._offload = outside.offload
+        self._salt = salt
+        self._files = KeptLists(Path(settings.root), salt)
+        self._profile = load_profile(settings.service.profile)
+        self.now = now.astimezone(UTC).isoformat(timespec="seconds")
+
+    @property
+    def margin_s(self) -> float:
+        """What the service may still show late, and how finely its clock tells."""
+        return self._settings.service.limits.settle_s + granularity_s
+
+    def feeds(self, kind: Kind) -> bool:
+        """Whether the profile says that a kind is listed in order of change."""
+        return bool(getattr(self._profile, f"{kind.name}_feed", False))
+
+    async def recall(self, asked: Asked) -> Recalled:
+        """Return what is remembered of exactly this, and why it is to be read completely all the same."""
+        known = await self._offload(partial(self._read, asked))
+        if known is None:
+            return Recalled()
+        refresh = self._settings.refresh
+        if refresh.mode == "full":
+            return Recalled(known, "a complete read was asked for")
+        return Recalled(known, due(known, now=self.now, every_s=refresh.complete_every_h * 3600))
+
+    async def keep(self, asked: Asked, found: Remembered | None) -> None:
+        """Remember this from now on; None: nothing."""
+        await self._offload(partial(self._write, asked, found))
+
+    def _read(self, asked: Asked) -> Remembered | None:
+        data = self._files.read(self._name(asked))
+        if data is None:
+            return None
+        try:
+            told, known = msgspec.msgpack.decode(data, type=_Kept)
+        except msgspec.MsgspecError:  # of a version that did not say so
+            return None
+        return known if told == self._told(asked) else None
+
+    def _write(self, asked: Asked, found: Remembered | None) -> None:
+        data = None if found is None else msgspec.msgpack.encode((self._told(asked), found))
+        self._files.write(self._name(asked), data)
+        steps.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
+
+    def _name(self, asked: Asked) -> str:
+        origin, scope = urls.origin(self._settings.service.base_url), asked.scope
+        return f"{origin}\n{self._settings.stack}\n{asked.workspace}\n{scope.workspace}\n{scope.kind}"
+
+    def _told(self, asked: Asked) -> tuple[str, ...]:
+        """Return everything that decides what rows show."""
+        service = self._settings.service
+        origin = urls.origin(service.base_url)
+        return (
+            _form,
+            __version__,
+            self._name(asked),
+            service.base_url,
+            service.format,
+            # Who sees other people needs a list of their own.
+            credential_hash(service.auth, origin, self._salt),
+            _digest(self._profile),
+            *asked.fields,
+        )
+
+
+def _digest(profile: Profile) -> str:
+    return sha256(msgspec.json.encode(profile, order="deterministic")).hexdigest()
