@@ -34,7 +34,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     `path`: a glob over the whole path, in which `*` also matches slashes. `seconds`: of latency, land-late
     and index-lag. `keep`: bytes that a truncated answer keeps (null: half). `rows`: of a short page.
     `words`: an empty page says "No records found" too. `host`: the origin in foreign links. `field`, `how`:
-    what a normaliser changes. `status`: of an answer that only says so.
+    what a normaliser changes; `field` also: what a wrong order follows. `status`: of an answer without more.
     """
 
     fault: str
@@ -119,6 +119,22 @@ def _ignored_filter(_rule: Rule, course: Course) -> Course:
     return replace(course, query=(*course.query, _without_filters))
 
 
+def _ignored_order(_rule: Rule, course: Course) -> Course:
+    return replace(course, query=(*course.query, _without_order))
+
+
+def _wrong_order(rule: Rule, course: Course) -> Course:
+    def other(query: Mapping[str, str]) -> dict[str, str]:
+        sorts = {name: rule.field or "lastName" for name in query if name.lower() == "sortfields"}
+        return {**query, **sorts}
+
+    return replace(course, query=(*course.query, other))
+
+
+def _wrong_times(_rule: Rule, course: Course) -> Course:
+    return replace(course, shown=(*course.shown, _at_one_time))
+
+
 def _short_page(rule: Rule, course: Course) -> Course:
     def fewer(query: Mapping[str, str]) -> dict[str, str]:
         return {**query, "limit": str(rule.rows)}
@@ -155,6 +171,14 @@ FAULTS: dict[str, Fault] = {
         lambda _, course: replace(course, done=0, answered=False),
     ),
     "ignored-filter": Fault("request", "a list is given as if it had no filter", _ignored_filter),
+    "ignored-order": Fault(
+        "request", "a list is given in its own order, whatever was asked for", _ignored_order
+    ),
+    "wrong-order": Fault(
+        "request",
+        "a list in any order is in that of `field` (of last names, where none is given)",
+        _wrong_order,
+    ),
     "short-page": Fault("request", "a page has `rows` rows at most, whatever was asked for", _short_page),
     "repeated-page": Fault("request", "the first page is given, whatever was asked for", _repeated_page),
     "drop-after": Fault(
@@ -203,6 +227,7 @@ FAULTS: dict[str, Fault] = {
         "links and Location name the origin `host`",
         lambda rule, course: replace(course, origin=rule.host),
     ),
+    "wrong-times": Fault("answer", "all rows of a list tell one and the same lastModifiedTime", _wrong_times),
     "extra-fields": Fault(
         "answer",
         "documents and rows carry fields that nobody has heard of",
@@ -217,6 +242,8 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "shorten": lambda text: text[:3],
     "append": lambda text: text + ".",  # grows with every write, so that no two reads agree
 }
+
+_ONE_TIME: Body = {"lastModifiedTime": "2026-01-05T09:00:00Z"}
 
 EXTRAS: Body = {
     "xServerBuild": "2027.1",
@@ -314,8 +341,21 @@ def _without_filters(query: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in query.items() if name.lower() in unfiltered}
 
 
+def _without_order(query: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in query.items() if name.lower() not in ("sortfields", "sortorder")}
+
+
 def _from_the_start(query: Mapping[str, str]) -> dict[str, str]:
     return {**query, "offset": "0"}
+
+
+def _at_one_time(document: Body) -> Body:
+    return {
+        key: [{**row, **_ONE_TIME} if isinstance(row, dict) else row for row in value]
+        if isinstance(value, list) and _is_rows(key, value)
+        else value
+        for key, value in document.items()
+    }
 
 
 def _is_rows(key: str, value: object) -> bool:

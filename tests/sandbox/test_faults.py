@@ -201,6 +201,33 @@ def test_ignored_filter_gives_everybody_in_pages(plain: Plain) -> None:
     assert plain.get("/contacts?firstName=Nobody").json()["status"] == "No records found"
 
 
+NEWEST_FIRST = "/contacts?sortFields=lastModifiedTime&sortOrder=desc"
+
+
+def test_ignored_order_gives_a_list_as_if_none_was_asked_for(plain: Plain) -> None:
+    own, newest = plain.get("/contacts").json(), plain.get(NEWEST_FIRST).json()
+    plain.arm("ignored-order", path="/contacts")
+
+    assert plain.get(NEWEST_FIRST).json()["contacts"] == own["contacts"] != newest["contacts"]
+
+
+def test_wrong_order_gives_the_order_of_another_field(plain: Plain) -> None:
+    names = plain.get("/contacts?sortFields=lastName&sortOrder=desc").json()["contacts"]
+    jobs = plain.get("/contacts?sortFields=jobTitle&sortOrder=desc").json()["contacts"]
+    plain.arm("wrong-order", path="/contacts")
+
+    assert plain.get(NEWEST_FIRST).json()["contacts"] == names
+    plain.arm("wrong-order", path="/contacts", field="jobTitle")
+    assert plain.get(NEWEST_FIRST).json()["contacts"] == jobs
+
+
+def test_wrong_times_are_one_and_the_same_for_all_rows(plain: Plain) -> None:
+    plain.arm("wrong-times", path="/contacts")
+
+    assert len({row["lastModifiedTime"] for row in plain.get(NEWEST_FIRST).json()["contacts"]}) == 1
+    assert len({row["lastModifiedTime"] for row in plain.get(NEWEST_FIRST).json()["contacts"]}) == 20
+
+
 def test_repeated_page_gives_the_first_page_again(plain: Plain) -> None:
     first = plain.get("/contacts").json()
     plain.arm("repeated-page", path="/contacts")

@@ -106,6 +106,9 @@ LISTS: dict[str, tuple[dict[str, Any], type[ServiceError]]] = {
 # Faults under which a list is still told completely.
 HARMLESS = (
     "ignored-filter",
+    "ignored-order",
+    "wrong-order",
+    "wrong-times",
     "short-page",
     "duplicate",
     "normaliser",
@@ -175,6 +178,7 @@ CREATES: dict[str, tuple[dict[str, Any], type[ServiceError] | None, int]] = {
     "normaliser": ({"field": "lastName"}, None, 1),
     "index-lag": ({"seconds": 3600}, None, 0),
     "foreign-links": ({}, None, 1),
+    "wrong-times": ({}, None, 1),
     "extra-fields": ({}, None, 1),
 }
 
@@ -192,7 +196,8 @@ def test_a_create_under_a_fault_is_in_doubt_or_done_and_sent_once(fault: str, fo
 
 
 def test_every_fault_stands_in_the_table_of_creates_or_is_one_of_lists() -> None:
-    assert set(FAULTS) - set(CREATES) == {"ignored-filter", "short-page", "repeated-page", "empty-page"}
+    of_lists = {"ignored-filter", "ignored-order", "wrong-order", "short-page", "repeated-page", "empty-page"}
+    assert set(FAULTS) - set(CREATES) == of_lists
 
 
 def test_a_new_contact_that_lists_do_not_show_is_found_by_its_id() -> None:
