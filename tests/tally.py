@@ -27,6 +27,7 @@ REQUIRED: dict[str, float] = {
     "lies told": 600,
     "mutated plans refused": 2_000,
     "bad inputs": 2_400,
+    "feeds": 2_650,
     "damaged stores": 300,
     "sabotages caught": 1,
     "mutants caught": 240,
@@ -34,6 +35,7 @@ REQUIRED: dict[str, float] = {
 # section -> kind -> the least of it, some 60 % of what a whole run counts. The total of a section says
 # nothing of a kind that no test meets any more.
 LEAST: dict[str, dict[str, float]] = {
+    "feeds": {"histories": 2_000, "services that lie": 500, "hostile states of a file": 150},
     "faults injected": {
         "simulation: no effect": 20,
         "simulation: done later": 13,

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from msgspec import structs
-from world import World
+from world import BASE, World
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.model.plan.changes import Delete
@@ -28,9 +29,9 @@ def declared(numbers: Any = range(COUNT)) -> dict[str, Any]:
     return {"contacts": {f"p{n}": {key: str(people[n].fields[key]) for key in PLAIN} for n in numbers}}
 
 
-def crowd(path: Path, **changes: Any) -> World:
+def crowd(path: Path, *, form: str = "json", **changes: Any) -> World:
     """Return a project that has applied everybody, and has read the list completely."""
-    world = World(path, SandboxConfig(contacts=COUNT), changes=changes)
+    world = World(path, SandboxConfig(contacts=COUNT), changes=changes, service={"format": form})
     world.outside = replace(world.outside, token=lambda: "the same for all plans, so that they compare")
     world.write(declared())
     world.apply()
@@ -135,9 +136,10 @@ def test_who_is_no_longer_declared_is_looked_at_before_a_delete_is_planned(tmp_p
     plan = world.plan().plan
 
     looks = [path for _, path in world.wire.sent if "/contacts/" in path]
-    assert [type(one) for one in plan.changes] == [Delete, Delete]
+    deletes = [one for one in plan.changes if isinstance(one, Delete)]
+    assert len(deletes) == len(plan.changes) == 2
     assert [read.how for read in plan.reads] == ["feed"]
-    assert {path.rpartition("/")[2] for path in looks} == {one.remote_id for one in plan.changes}
+    assert {path.rpartition("/")[2] for path in looks} == {one.remote_id for one in deletes}
 
 
 def test_our_own_writes_are_changes_too(tmp_path: Path) -> None:
@@ -224,3 +226,123 @@ def test_a_plan_without_a_store_keeps_nothing(tmp_path: Path) -> None:
     world.plan()
 
     assert not (tmp_path / ".reconciler").exists()
+
+
+def arm(world: World, fault: str, **options: Any) -> None:
+    """From now on the sandbox does this wrong with every list of contacts."""
+
+    async def work() -> None:
+        async with httpx2.AsyncClient(transport=world.wire, base_url=BASE, auth=("demo", "demo")) as client:
+            rule = {"fault": fault, "path": "/contacts", "method": "GET", "times": None, **options}
+            answer = await client.post("/_sandbox/faults", json=rule)
+            assert answer.status_code == 201, answer.text
+
+    world.run(work())
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [
+        ("ignored-order", {}),
+        ("wrong-order", {}),
+        ("wrong-order", {"field": "firstName"}),
+        ("wrong-times", {}),
+        ("short-page", {"rows": 7}),
+    ],
+)
+def test_a_service_that_lies_about_the_order_is_scanned(
+    tmp_path: Path, fault: str, options: dict[str, Any], form: Any
+) -> None:
+    """R9: the order is proved on every page; the plan is that of a scan, and says that it was one."""
+    world = crowd(tmp_path, form=form)
+    edit(world, 3, 77, 150)
+    scanned = by_scan(world)
+    arm(world, fault, **options)
+
+    found, read = read_of(world)
+
+    assert found == scanned
+    assert (read.how == "scan" and read.why) or fault == "short-page"
+
+
+class Sorting(httpx2.AsyncBaseTransport):
+    """Answers every request for a sorted list with this, and passes the others on."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, status: int, content: bytes) -> None:
+        self.inner, self.status, self.content = inner, status, content
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if b"sortFields" not in request.url.query:
+            return await self.inner.handle_async_request(request)
+        return httpx2.Response(
+            self.status, headers={"content-type": "application/json"}, content=self.content
+        )
+
+
+@pytest.mark.parametrize(
+    ("status", "content"),
+    [
+        (400, b'{"errorSummary": "no", "errorText": "no", "link": []}'),
+        (422, b'{"errorSummary": "no", "errorText": "no", "link": []}'),
+        (200, b"<html>Sign in</html>"),
+        (200, b'{"contacts": [], "status": "1 to 20 of 200    ", "link": []}'),
+    ],
+)
+def test_a_service_that_cannot_sort_is_scanned(tmp_path: Path, status: int, content: bytes) -> None:
+    """What cannot be read in order of change may still be a list."""
+    world = crowd(tmp_path)
+    edit(world, 3)
+    scanned = by_scan(world)
+    world.wire.inner = Sorting(world.wire.inner, status, content)
+
+    found, read = read_of(world)
+
+    assert (read.how, found) == ("scan", scanned)
+    assert read.why == "the service does not list it in order of change"
+
+
+def test_a_list_of_whole_rows_is_not_followed(tmp_path: Path) -> None:
+    """Such rows show devices, and a device may change without the time of its contact."""
+    world = World(tmp_path, SandboxConfig(contacts=COUNT, rows="full"))
+    world.write(declared())
+    world.apply()
+
+    assert read_of(world)[1].how == "scan"
+    assert read_of(world)[1].how == "scan"
+    assert not (tmp_path / ".reconciler" / "cache").exists()
+
+
+def test_contacts_with_devices_in_scope_are_looked_at_one_by_one_as_before(tmp_path: Path) -> None:
+    """R9: devices are seen only in their contact, and may change without its time."""
+    manifest = declared()
+    phone = {
+        "deviceName": "Phone",
+        "appId": "com.example.oncall",
+        "platform": "GCM",
+        "deviceOS": "Android 15",
+    }
+    phone |= {"deviceModel": "Pixel 9", "pushToken": "token-of-the-phone"}
+    manifest["contacts"]["p0"]["devices"] = {"phone": phone}
+    world = World(tmp_path, SandboxConfig(contacts=COUNT))
+    world.outside = replace(world.outside, token=lambda: "the same for all plans, so that they compare")
+    world.write(manifest)
+    world.apply()
+    world.clock.pass_s(60)
+    read_of(world)
+
+    async def work(client: Any) -> None:
+        contact = (await client.contacts.list())[0].remote_id
+        (device,) = await client.devices.list(parent=contact)
+        await client.devices.replace(
+            device.remote_id, {**phone, "deviceModel": "Other", "status": "active"}, parent=contact
+        )
+
+    world.behind_our_back(work)
+    scanned = by_scan(world)
+    world.sent()
+    plan = world.plan().plan
+
+    assert (plan.reads[0].how, fingerprint(plan)) == ("feed", scanned)
+    assert len([path for _, path in world.wire.sent if "/contacts/" in path]) == 1
+    assert [change.address for change in plan.changes] == ["device/default/p0/phone"]
