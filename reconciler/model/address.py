@@ -64,8 +64,14 @@ class Address(str):
         return Address(f"{self}@{remote_id}")
 
 
+# Of one that is not nested below another, nor a duplicate: nearly all of a store.
+_PLAIN = re.compile(rf"([a-z0-9-]+)/{NAME.pattern}/{NAME.pattern}", re.ASCII)
+
+
 def parse(text: str) -> Address | None:
     """Return the address that `text` writes, or None where it writes none."""
+    if (found := _PLAIN.fullmatch(text)) and (known := KINDS.get(found[1])) and not known.parent:
+        return Address(text)
     plain, _, remote_id = text.partition("@")
     if "@" in text and not REMOTE_ID.fullmatch(remote_id):
         return None

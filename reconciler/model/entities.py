@@ -6,7 +6,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Content, Controls, Fields, Place
 
 
-class Entity(Struct, frozen=True):
+class Entity(Struct, frozen=True, gc=False):
     """One entity as wanted: defaults applied, references resolved, ownership mark added.
 
     `fields` are flat and as the author wrote them: that is what is sent. They are normalized only

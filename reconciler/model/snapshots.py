@@ -96,7 +96,7 @@ class Live(Struct, frozen=True):
 UNKNOWN = "unknown"  # instead of a time: it is not recorded whether we made it
 
 
-class RecordedEntity(Struct, frozen=True):
+class RecordedEntity(Struct, frozen=True, gc=False):
     """What we own and remember of it.
 
     `sent` are the declared fields as last sent, `shown` what the service then showed for the same

@@ -29,6 +29,7 @@ from reconciler.store.owner import Owner
 from reconciler.store.sealed import Seals
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
+_rows_at_once = 500
 _IDS = msgspec.json.Decoder(tuple[str, ...])
 _values_of = sealed.picked(
     ENTITIES,
@@ -63,19 +64,25 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
     Raises CorruptRecord for the first row that does not hold what this program writes, and where all
     together are not the rows that it wrote.
     """
-    rows = connection.execute(_every(owner)).all()
-    found, unknown = {}, None
-    for row in rows:
-        try:
-            entity = _entity(row)
-        except KindUnknown as error:
-            unknown = error
-            continue
-        if ids.get(entity.address.workspace) == row.workspace_id:
-            found[entity.address] = entity
-    sealed.check(connection, ENTITIES, owner, rows)  # first: a kind that nobody ever had is damage
-    if unknown is not None:
-        raise unknown
+    found: dict[Address, RecordedEntity] = {}
+    unknown: list[KindUnknown] = []
+
+    def read() -> Iterator[sealed.Found]:
+        # Some at a time: all rows as they stand in the database take as much memory again as what is kept.
+        for some in connection.execute(_every(owner)).partitions(_rows_at_once):
+            for row in some:
+                yield row
+                try:
+                    entity = _entity(row)
+                except KindUnknown as error:
+                    unknown.append(error)
+                    continue
+                if ids.get(entity.address.workspace) == row.workspace_id:
+                    found[entity.address] = entity
+
+    sealed.check(connection, ENTITIES, owner, read())  # first: a kind that nobody ever had is damage
+    if unknown:
+        raise unknown[-1]
     return found
 
 
@@ -186,12 +193,13 @@ def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
     address = address_in(named)
     if not (isinstance(remote_id, str) and remote_id):
         corrupt(address, "its remote id is missing")
+    fields = _fields(address, sent)
     return RecordedEntity(
         address=address,
         remote_id=remote_id,
         parent_id=_text(address, parent_id),
-        sent=_fields(address, sent),
-        shown=_fields(address, shown),
+        sent=fields,
+        shown=fields if shown == sent else _fields(address, shown),  # nearly always: one value for both
         modified=_text(address, modified),
         protected=bool(protected),
         adopted=_text(address, adopted),
@@ -232,7 +240,7 @@ def _fields(address: Address, text: object) -> dict[str, Scalar]:
 
 def _ids(address: Address, text: object) -> tuple[str, ...]:
     try:
-        return _IDS.decode(_text(address, text))
+        return _IDS.decode(_text(address, text)) if text != "[]" else ()
     except msgspec.DecodeError:
         corrupt(address, "its earlier ids cannot be read")
 
