@@ -32,7 +32,7 @@ from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
 from reconciler.core.views.listing import Inventory, listing, narrowed
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
-from reconciler.manifest.load import load
+from reconciler.manifest.kept.loading import ManifestCache, load_from
 from reconciler.manifest.sources import EMPTY, find
 from reconciler.manifest.variables import Unset
 from reconciler.model.address import Address
@@ -80,24 +80,33 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     """Return everything declared. Raises ManifestError with every mistake of every file; calls nobody.
 
     Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
-    result: good for checking the rest, as where secrets must not be, and for nothing else.
+    result: good for checking the rest, as where secrets must not be, and for nothing else. With `caches` of
+    the settings, large manifests that are as they were are not read again; what is returned is the same.
     """
-    return resolved(settings, environ, all_values=all_values).desired
+    bring_kinds(settings.service.profile)
+    kept = ManifestCache(settings, environ) if settings.caches else None
+    with _no_collector():
+        known = kept.declared() if kept is not None else None
+    if known is not None:
+        return known.desired
+    return resolved(settings, environ, all_values=all_values, kept=kept).desired
 
 
-def resolved(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Resolved:
-    """Return the same with where everything comes from. Whoever keeps it keeps every document."""
+def resolved(
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    all_values: bool = True,
+    kept: ManifestCache | None = None,
+) -> Resolved:
+    """Return the same with where everything comes from. Whoever keeps it keeps every document.
+
+    Everything is read; where there is no mistake, the cache `kept` gets it.
+    """
     bring_kinds(settings.service.profile)
     took = stopwatch()
     with _no_collector():
-        loaded = load(
-            [Path(path) for path in settings.manifests],
-            root=Path(settings.root),
-            environ=environ,
-            variables=settings.variables,
-            extra_contact_fields=settings.contact_fields,
-            private=[Path(path) for path in settings.private_files],
-        )
+        loaded = load_from(settings, environ)
         found = resolve(loaded.manifests, rules_of(settings))
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}
@@ -108,6 +117,8 @@ def resolved(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     if problems:
         raise _unusable(problems)
     if not unset:
+        if kept is not None:
+            kept.keep(loaded, found)
         return found
     notices = (*found.desired.notices, *map(_unchecked, unset))
     return structs.replace(found, desired=structs.replace(found.desired, notices=notices))

@@ -11,6 +11,8 @@ import click
 
 from reconciler.cli.dispatch import Completes
 
+CACHES = f"{__name__}.caches"  # in click's context: whether manifests are kept from run to run
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
@@ -98,6 +100,20 @@ log_options = together(
         callback=_log_file,
         help="Append both to FILE, which only you can read, as JSON lines with their times.",
     ),
+)
+
+
+def _caches(ctx: click.Context, _parameter: click.Parameter, off: bool) -> None:  # noqa: FBT001 - what click calls it with
+    ctx.meta[CACHES] = not off
+
+
+# Nothing that a verb gets: `running.settings_of` asks whether the command has it.
+cache_option = click.option(
+    "--no-cache",
+    is_flag=True,
+    expose_value=False,
+    callback=_caches,
+    help="Read every manifest anew, and keep nothing of them below .reconciler/cache.",
 )
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
 settings_options = together(

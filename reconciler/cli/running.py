@@ -15,12 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
 from msgspec import structs
 
 from reconciler.apply.stop import StopFlag
 from reconciler.cli import signals
 from reconciler.cli.console import output, streams
 from reconciler.cli.context import read_context
+from reconciler.cli.options import CACHES
 from reconciler.cli.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.logbook import steps
@@ -50,12 +52,18 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     read = read_settings(
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
     )
-    settings = read.settings
+    settings = structs.replace(read.settings, caches=_caches())
     _tell(read)
     streams.project_is(settings.root)
     if service:
         streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_anywhere)
     return settings
+
+
+def _caches() -> bool:
+    """Whether this command keeps what manifests declare: it reads them, and nobody said --no-cache."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.meta.get(CACHES))
 
 
 def _tell(read: ReadSettings) -> None:

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from reconciler.manifest.signs import private_kind
@@ -21,6 +22,7 @@ from reconciler.parsing.characters import UNFIT_LINE, complaint
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
 _PART_MAX = 255  # bytes of one name; more than any file system holds
+_AT_ONCE = 1024 * 1024  # bytes of which a digest is made at once
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 
@@ -139,6 +141,30 @@ def read_below(
     return data
 
 
+def digest_below(
+    root: Path,
+    parts: tuple[str, ...],
+    *,
+    bytes_max: int = BYTES_MAX,
+    private: frozenset[FileId] = frozenset(),
+) -> bytes:
+    """Return the SHA-256 of what `read_below` returns. Raises Unreadable and OSError.
+
+    What it holds is not looked through: whoever knows the digest has done so.
+    """
+    name = shown("/".join(parts))
+    digest, left = sha256(), bytes_max
+    with _opened(root, parts) as handle:
+        _require_public(handle, name, private)
+        _require_regular(handle, name)
+        while part := os.read(handle, _AT_ONCE):
+            digest.update(part)
+            left -= len(part)
+            if left < 0:
+                raise Unreadable(f"{name} is too large.", "make it smaller, or split it")
+    return digest.digest()
+
+
 def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
     """Refuse files that the settings keep private, and files with a second name (a hard link)."""
     status = os.fstat(handle)
@@ -190,11 +216,16 @@ def _open_resolved(path: Path) -> int:
     return os.open(path, _FILE)
 
 
-def _regular(handle: int, name: str, bytes_max: int) -> bytes:
+def _require_regular(handle: int, name: str) -> os.stat_result:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         raise Unreadable(f"{name} is {kind}.", "name a regular file")
+    return status
+
+
+def _regular(handle: int, name: str, bytes_max: int) -> bytes:
+    status = _require_regular(handle, name)
     data = b""
     with open(handle, "rb", closefd=False) as file:
         data = file.read(bytes_max + 1)

@@ -5,8 +5,9 @@ In order, for each file: read, parsed (`tree.py`), variables filled in (`variabl
 business of `core/declared/resolve.py`. Turning the cyclic collector off meanwhile is the caller's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,32 @@ _TURNS_MAX = 5  # sections inside each other: rosters, contacts, messagingOption
 _DEFINITIONS = (CONTACT.name, f"{CONTACT.name}Defaults", f"roster{CONTACT.title}")
 
 
+class FileRead(Struct, frozen=True):
+    """What was read for one manifest: the SHA-256 of its bytes and their number, and those of its rosters.
+
+    `rosters` are by their components from the root, `rows` those of all of them. `plain`: everything that it
+    declares follows from these bytes, and from no variable and no other file.
+    """
+
+    file: str
+    digest: bytes
+    size: int
+    rosters: Mapping[tuple[str, ...], bytes] = {}
+    rows: int = 0
+    plain: bool = True
+
+
 class Loaded(Struct, frozen=True):
     """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked.
 
-    `unset` are variables that are not set; the problem of each is among the others.
+    `unset` are variables that are not set; the problem of each is among the others. `read` tells of each of
+    the manifests what it was read from.
     """
 
     manifests: tuple[Manifest, ...]
     problems: tuple[Problem, ...]
     unset: tuple[Unset, ...] = ()
+    read: tuple[FileRead, ...] = ()
 
     @property
     def documents(self) -> int:
@@ -58,23 +76,27 @@ def load(
     variables: Sequence[str],
     extra_contact_fields: Sequence[str] = (),
     private: Sequence[Path] = (),
+    chosen: Collection[str] | None = None,
 ) -> Loaded:
     """Return everything that the manifests under `sources` say, in the order of their names.
 
     `sources` are files or folders, relative to `root` or absolute. `variables` are globs of names
-    in `environ` that manifests may read; `private` files that none may name. Problems are sorted by file
-    and line; never an exception for anything that a file holds.
+    in `environ` that manifests may read; `private` files that none may name; `chosen` the names of the only
+    manifests to be read. Problems are sorted by file and line; never an exception for anything that a file
+    holds.
     """
     real_root = root.resolve()
     found, problems = find(sources, real_root)
     kept = ids_of((*private, *(source.path for source in found)))
     loader = _Loader(real_root, Variables(environ, variables), tuple(extra_contact_fields), kept)
-    manifests = [manifest for manifest in map(loader.manifest, found) if manifest is not None]
+    asked = (source for source in found if chosen is None or source.name in chosen)
+    manifests = [manifest for manifest in map(loader.manifest, asked) if manifest is not None]
     every = sorted(
         {*problems, *loader.problems},
         key=lambda problem: (problem.file, problem.line, problem.column, problem.what),
     )
-    return Loaded(tuple(manifests), tuple(every), tuple(sorted(loader.unset, key=_place_of)))
+    unset = tuple(sorted(loader.unset, key=_place_of))
+    return Loaded(tuple(manifests), tuple(every), unset, tuple(loader.read))
 
 
 class _Loader:
@@ -87,8 +109,11 @@ class _Loader:
         self.private = private
         self.problems: list[Problem] = []
         self.unset: list[Unset] = []
+        self.read: list[FileRead] = []
         self.known = known_fields(self.extras)
         self.tables: dict[tuple[str, ...], Table | Unreadable] = {}
+        self.digests: dict[tuple[str, ...], tuple[bytes, int]] = {}  # of each table: the SHA-256, and bytes
+        self.named: dict[tuple[str, ...], None] = {}  # tables that the manifest which is read now has named
         self.payloads: dict[tuple[Path, str], Content | Unreadable] = {}
         self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
@@ -107,7 +132,23 @@ class _Loader:
             self.problems.extend(filled.problems)
             self.unset.extend(filled.unset)
             tree = replace(tree, hidden=filled.hidden, problems=(*tree.problems, *filled.problems))
-        return self._manifest(tree, source.path.parent)
+        self.named.clear()
+        rows_left = self.rows_left
+        manifest = self._manifest(tree, source.path.parent)
+        if manifest is not None:
+            self.read.append(self._file_read(source.name, data, manifest, rows_left - self.rows_left))
+        return manifest
+
+    def _file_read(self, name: str, data: bytes, manifest: Manifest, rows: int) -> FileRead:
+        rosters = {parts: self.digests[parts] for parts in self.named if parts in self.digests}
+        return FileRead(
+            file=name,
+            digest=sha256(data).digest(),
+            size=len(data) + sum(size for _, size in rosters.values()),
+            rosters={parts: digest for parts, (digest, _) in rosters.items()},
+            rows=rows,
+            plain=b"${" not in data and all(one.content is None for one in manifest.documents),
+        )
 
     def _manifest(self, tree: Tree, folder: Path, *, again: bool = False) -> Manifest | None:
         """Return what can be relied upon of a tree; None where even its version is another one."""
@@ -198,12 +239,13 @@ class _Loader:
             parts = place_below(self.root, folder, written)
         except Unreadable as error:
             return error
+        self.named[parts] = None
         if parts not in self.tables:
             try:
                 name = named(self.root.joinpath(*parts), self.root)
-                table = self.tables[parts] = read_table(
-                    read_below(self.root, parts, private=self.private), name
-                )
+                data = read_below(self.root, parts, private=self.private)
+                self.digests[parts] = sha256(data).digest(), len(data)
+                table = self.tables[parts] = read_table(data, name)
                 self.problems.extend(table.problems)
             except Unreadable as error:
                 self.tables[parts] = error

@@ -177,3 +177,4 @@ class Settings(Struct, frozen=True):
     plan_expires_h: float = 24.0
     private_files: tuple[str, ...] = ()  # of secrets, of the store, of the settings: no manifest may name one
     plan_recipients: tuple[str, ...] = ()  # public keys that plan files are encrypted to; none: they are not
+    caches: bool = False  # whether what manifests declare is kept from run to run, below `root`

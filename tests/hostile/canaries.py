@@ -19,6 +19,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
+from reconciler.manifest.kept.loading import bytes_min
+
 USER = "Vw3k-canary-user"
 PASSWORD = "pW9xq2r~canary/pass+word="
 KEY = "Zk7tkx93+/=canary-key"
@@ -67,6 +69,8 @@ contacts:
         deviceModel: Pixel 9
         pushToken: {TOKEN}
 """
+
+LARGE = "version: 1\nworkspace: default\ncontacts: {}\n" + "#" * bytes_min + "\n"
 
 # Where people's data may stand: what a person asked to see, and files of ours, private ones.
 SHOWING = (
@@ -158,7 +162,9 @@ class Project:
             f"version: 1\nstack: canary\nservice:\n  base_url: {address}\n  auth: {auth}\n"
         )
         (folder / "manifests" / "team.yaml").write_text(MANIFEST)
-        return cls(folder, {**ENVIRON, **environ})
+        # With it there is enough for a cache of manifests, whose entries are left behind like other files.
+        (folder / "manifests" / "large.yaml").write_text(LARGE)
+        return cls(folder, {**ENVIRON, "HOME": str(folder), **environ})
 
     def run(self, *arguments: str, breaks: Exception | None = None) -> Sinks:
         """Run a command line with every logger open, and collect what came of it.

@@ -55,6 +55,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "forget": (("forget", "--yes", "contact/default/nobody"),),
     "resume": (("resume", *REPORTS),),
     "drift": (
+        ("drift", "--no-cache"),
         ("drift", "-vv", "--log-file", "log.jsonl"),
         ("drift", "--full", *REPORTS, *FULL_REPORTS),
         ("drift", *JSON),
@@ -349,6 +350,7 @@ def test_the_person_and_the_secrets_really_went_the_way(tmp_path: Path) -> None:
     assert [one.ended.code for one in (plan, apply, again, callback)] == [0, 0, 0, 0], apply.ended
     assert set(canaries.people_in(plan.ended.out)) == set(canaries.PEOPLE)
     assert canaries.people_in(plan.files["plan.json"])
+    assert len([name for name in plan.files if name.endswith(".part")]) == 1  # of the file without a secret
     assert any(
         canaries.people_in(text) for name, text in apply.files.items() if name.startswith(".reconciler")
     )

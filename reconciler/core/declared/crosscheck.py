@@ -1,7 +1,8 @@
 """The checks that need several entries, defaults or settings to see a mistake: one function each.
 
 Each takes every declared entity in file order and yields problems; none knows of the others. A new
-rule is one function and one line in CHECKS.
+rule is one function and one line in CHECKS. One that compares entities of several files needs a line in
+`apart.py` too.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from reconciler.core.comparing.diff import ignored
 from reconciler.core.comparing.normalize import identity_key
-from reconciler.core.rules import Rules
+from reconciler.core.rules import Key, Rules
 from reconciler.core.runs.ticket import PREFIX, reserved
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem
@@ -123,25 +124,34 @@ def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
         yield one.problem("", f"{which} needed to recognize the {kind}.", hint)
 
 
-def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
-    """No two entities of a scope have the same identity."""
-    keys = {
+def keys_of(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
+    """Return the fields by which entities are told apart, by kind: each key alone must be one's own."""
+    return {
         # The service takes two resources of one name; we do not, whatever the settings call the identity
         # (docs/service.md, resources).
-        name: dict.fromkeys(
-            (*rules.identity.of(name), *((kind.identity_path(path),) for path in kind.unique))
+        name: tuple(
+            dict.fromkeys((*rules.identity.of(name), *((kind.identity_path(path),) for path in kind.unique)))
         )
         for name, kind in KINDS.items()
     }
-    seen: dict[tuple[object, ...], Declared] = {}
+
+
+def identities(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator[tuple[Key, tuple[str, ...]]]:
+    """Yield each key of an entity with what no other may have: kind, workspace, parent, key, values."""
+    where = (entity.address.kind, entity.address.workspace, entity.address.parent)
+    for key in keys[where[0]]:
+        values = [entity.fields.get(path, "") for path in key]
+        if all(values):
+            yield key, (*where, *key, *map(identity_key, key, values))
+
+
+def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+    """No two entities of a scope have the same identity."""
+    keys = keys_of(rules)
+    seen: dict[tuple[str, ...], Declared] = {}
     for one in group.values():
         entity = one.entity
-        where = (entity.address.kind, entity.address.workspace, entity.address.parent)
-        for key in keys[where[0]]:
-            values = [entity.fields.get(path, "") for path in key]
-            if not all(values):
-                continue
-            same = (*where, *key, *map(identity_key, key, values))
+        for key, same in identities(entity, keys):
             first = seen.setdefault(same, one)
             if first is one or first.entity.address == entity.address:
                 continue  # said already
@@ -167,14 +177,22 @@ def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
             yield one.problem("", what, "remove one, or raise `device_limit` in the settings if the app does")
 
 
+def push_token(entity: Entity) -> tuple[str, str] | None:
+    """Return the workspace and the push token of a device that has one."""
+    token, address = entity.fields.get("pushToken", ""), entity.address
+    if address.kind != DEVICE.name or not token:
+        return None
+    return address.workspace, identity_key("pushToken", token)
+
+
 def push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """No push token stands under two contacts of a workspace: pushes to either would reach one phone."""
     seen: dict[tuple[str, str], Declared] = {}
     for one in group.values():
-        token, address = one.entity.fields.get("pushToken", ""), one.entity.address
-        if address.kind != DEVICE.name or not token:
+        token, address = push_token(one.entity), one.entity.address
+        if token is None:
             continue
-        first = seen.setdefault((address.workspace, identity_key("pushToken", token)), one)
+        first = seen.setdefault(token, one)
         if first.entity.address.parent != address.parent:
             # The token itself is a secret: it is never shown.
             what = f"pushToken is the same as at {first.entity.address}, {first.place('pushToken')}."

@@ -8,6 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.command()
 @options.settings_options
+@options.cache_option
 @options.report_option
 @options.format_option
 @click.option(
@@ -28,7 +29,8 @@ def command() -> None:
     Use --without-variables where secrets must not be, as in a pull request: manifests that take values
     from the environment are still checked. `plan` and `apply` need every value.
 
-    Reads settings, manifests and the files they name; writes nothing, but FILE of --report.
+    Reads settings, manifests and the files they name; writes nothing, but FILE of --report, and
+    what it keeps of large manifests below .reconciler/cache.
 
     Exit codes: 0 no mistakes, 1 a report could not be written, 3 mistakes.
 

@@ -8,6 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.command()
 @options.settings_options
+@options.cache_option
 @options.selection_options
 @options.refresh_option
 @options.report_options
@@ -20,7 +21,8 @@ def command() -> None:
     Changes in the manifests are not drift; `reconciler plan` shows them. A second live entity for a
     declared or recorded one is drift, whoever created it.
 
-    Reads settings, manifests, the store and the service; writes nothing, but FILE of --report.
+    Reads settings, manifests, the store and the service; writes nothing, but FILE of --report,
+    and what it keeps of large manifests below .reconciler/cache.
 
     Exit codes: 0 no drift, 1 failed, 2 drift found, 3 input invalid.
 

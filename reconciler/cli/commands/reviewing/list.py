@@ -11,6 +11,7 @@ from reconciler.cli.dispatch import runs
 @click.option("--unmanaged", is_flag=True, help="Those that are neither declared nor ours.")
 @click.option("--drifted", is_flag=True, help="Those that `reconciler drift` tells of.")
 @options.settings_options
+@options.cache_option
 @options.selection_options
 @options.table_format_option
 @runs("reviewing.listing:list_")
@@ -27,7 +28,8 @@ def command() -> None:
     In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe, telephone numbers
     as well: '+61491570156. Control characters stand as escapes, such as \\n.
 
-    Reads settings, manifests, the store and the service; writes nothing.
+    Reads settings, manifests, the store and the service; writes nothing, but what it keeps
+    of large manifests below .reconciler/cache.
 
     Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid.
 

@@ -8,6 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.command()
 @options.settings_options
+@options.cache_option
 @options.selection_options
 @options.consent_options
 @click.option(
@@ -27,7 +28,8 @@ def command() -> None:
     apply FILE`, which refuses it if anything has changed since. With --encrypt-to, or plan.recipients in
     the settings, only those people can read FILE.
 
-    Reads settings, manifests, the store and the service; writes FILE with -o and --report.
+    Reads settings, manifests, the store and the service; writes FILE with -o and --report, and what
+    it keeps of large manifests below .reconciler/cache.
 
     Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
     3 input invalid, 5 planned, but an entity is ambiguous, 7 refused by a guard.

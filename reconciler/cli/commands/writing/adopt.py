@@ -10,6 +10,7 @@ from reconciler.cli.dispatch import Completes, runs
 @click.argument("addresses", metavar="[ADDRESS]...", nargs=-1, shell_complete=Completes("addresses"))
 @click.option("--all", "everything", is_flag=True, help="Everything that is declared, live and not ours.")
 @options.settings_options
+@options.cache_option
 @options.yes_option
 @options.lock_option
 @options.full_option

@@ -9,6 +9,7 @@ from reconciler.cli.dispatch import Completes, runs
 @click.command()
 @click.argument("file", required=False, shell_complete=Completes("files"))
 @options.settings_options
+@options.cache_option
 @options.selection_options
 @options.consent_options
 @options.yes_option

@@ -11,6 +11,7 @@ from reconciler.cli.dispatch import Completes, runs
     "addresses", metavar="ADDRESS...", nargs=-1, required=True, shell_complete=Completes("addresses")
 )
 @options.settings_options
+@options.cache_option
 @options.yes_option
 @options.lock_option
 @options.full_option

@@ -8,6 +8,7 @@ from reconciler.cli.dispatch import runs
 
 @click.command()
 @options.settings_options
+@options.cache_option
 @options.fail_fast_option
 @options.lock_option
 @options.report_options

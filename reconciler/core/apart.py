@@ -1,0 +1,106 @@
+"""What each manifest declares by itself, and what all of them declare together. Pure.
+
+A manifest that was resolved without a mistake is a part, which can be kept and joined with others later.
+Joined parts are what `resolve` makes of the same manifests, or None where they may contradict each other:
+then all of them are to be resolved together, which finds the words. So whatever two files can contradict each
+other in is compared here, as exactly as in `crosscheck.py` and `removed.py`, or more strictly.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from reconciler.core.declared.crosscheck import address_of, identities, keys_of, push_token
+from reconciler.core.declared.removed import removed
+from reconciler.core.declared.resolve import Resolved
+from reconciler.core.rules import Rules
+from reconciler.model.address import Address
+from reconciler.model.documents import Manifest, Place
+from reconciler.model.entities import Entity
+from reconciler.model.notices import Notice
+from reconciler.model.snapshots import Desired, Scope
+
+
+class ManifestPart(Struct, frozen=True):
+    """What one manifest declares, its rosters included.
+
+    `notices` stand in the order of its entries. `former` are addresses that `meta.renamedFrom` names.
+    `claims` are texts that no other part may have: identities, and push tokens. `rows` are those of rosters.
+    """
+
+    entities: Mapping[Address, Entity]
+    scopes: frozenset[Scope]
+    notices: tuple[Notice, ...] = ()
+    removed: Mapping[Address, Place] = {}
+    former: frozenset[Address] = frozenset()
+    claims: frozenset[str] = frozenset()
+    rows: int = 0
+
+
+def parts_of(
+    manifests: Iterable[Manifest], found: Resolved, rules: Rules, rows: Mapping[str, int]
+) -> Iterator[ManifestPart]:
+    """Yield the part of each manifest, in their order. `found` is what they resolve to, without a mistake.
+
+    `rows` are the numbers of rows of rosters, by the names of the manifests.
+    """
+    said: dict[str, list[Notice]] = {}
+    for notice in found.desired.notices:
+        said.setdefault(notice.subject, []).append(notice)
+    keys = keys_of(rules)
+    for manifest in manifests:
+        entities: dict[Address, Entity] = {}
+        former: set[Address] = set()
+        claims: set[str] = set()
+        for document in manifest.documents:
+            address = address_of(document, manifest.workspace, document.name)
+            entity = entities[address] = found.desired.entities[address]
+            claims.update("\0".join(one) for _, one in identities(entity, keys))
+            token = push_token(entity)
+            if token is not None:
+                claims.add("\0".join(token))
+            if document.controls.renamed_from:
+                former.add(address_of(document, manifest.workspace, document.controls.renamed_from))
+        yield ManifestPart(
+            entities,
+            frozenset(Scope(kind, manifest.workspace) for kind in manifest.kinds),
+            tuple(notice for address in entities for notice in said.get(address, ())),
+            removed([manifest]),
+            frozenset(former),
+            frozenset(claims),
+            rows.get(manifest.file, 0),
+        )
+
+
+def joined(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
+    """Return what parts declare together; they stand in the order of their files. None: nobody knows yet."""
+    entities: dict[Address, Entity] = {}
+    leaving: dict[Address, Place] = {}
+    former: set[Address] = set()
+    claims: set[str] = set()
+    scopes: frozenset[Scope] = frozenset()
+    notices: list[Notice] = []
+    entries = claimed = renamed = rows = 0
+    for part in parts:
+        entities.update(part.entities)
+        leaving = {**part.removed, **leaving}  # the first place counts
+        former |= part.former
+        claims |= part.claims
+        scopes |= part.scopes
+        notices.extend(part.notices)
+        entries += len(part.entities)
+        claimed += len(part.claims)
+        renamed += len(part.former)
+        rows += part.rows
+    alone = len(entities) == entries and len(claims) == claimed and len(former) == renamed
+    gone = former | leaving.keys()
+    if not alone or rows > rows_max or not gone.isdisjoint(entities) or not former.isdisjoint(leaving):
+        return None
+    notices.sort(key=lambda notice: _position(entities, notice))
+    ordered = {address: entities[address] for address in sorted(entities)}
+    return Desired(ordered, scopes, tuple(notices), dict(sorted(leaving.items())))
+
+
+def _position(entities: Mapping[Address, Entity], notice: Notice) -> tuple[str, int, int]:
+    place = entities[Address(notice.subject)].place
+    return place.file, place.line, place.column

@@ -1,0 +1,1 @@
+"""What manifests declare, kept from run to run: by what they hold, sealed, and never needed."""
