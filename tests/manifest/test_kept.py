@@ -13,6 +13,7 @@ from manifest.keeping import KeptProject
 from msgspec import structs
 
 from reconciler import pipeline
+from reconciler.errors import Problem
 from reconciler.manifest.kept import loading
 
 HERE = Path(__file__).parent
@@ -159,6 +160,45 @@ def test_a_second_load_parses_nothing(tmp_path: Path) -> None:
     assert second is not None
     assert (first.anew, second.anew) == (0, 1)
     assert second.desired.entities["contact/ops/juan-doe"].fields["jobTitle"] == "Nurse"  # type: ignore[index]
+
+
+def _person(name: str, email: str, more: str = "") -> str:
+    return f"version: 1\nworkspace: ops\ncontacts:\n  {name}:\n    workEmailAddress1: {email}\n{more}"
+
+
+JANE = "jane.doe@example.com"
+BOTH = _person("jane-doe", JANE), _person("juan-doe", "juan.doe@example.com")
+RENAMED = "    meta: {renamedFrom: jane-doe}\n"
+REMOVED = "removed: {contacts: [jane-doe]}\n"
+CONTRADICTIONS = {
+    "one address": (BOTH[0], _person("jane-doe", "other@example.com")),
+    "one identity": (BOTH[0], _person("juan-doe", JANE.upper())),
+    "one push token": tuple(text + DEVICE for text in BOTH),
+    "a former name that is declared": (BOTH[0], BOTH[1] + RENAMED),
+    "a former name claimed twice": (
+        _person("joan-doe", JANE, RENAMED),
+        _person("juan-doe", "juan.doe@example.com", RENAMED),
+    ),
+    "removed and declared": (BOTH[0], BOTH[1] + REMOVED),
+    "removed and claimed": (BOTH[1] + RENAMED, f"version: 1\nworkspace: ops\n{REMOVED}"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+@pytest.mark.parametrize("first", [0, 1])
+def test_files_that_contradict_each_other_are_told_so_whichever_is_kept(
+    name: str, first: int, tmp_path: Path
+) -> None:
+    """Each of them is right by itself, so only joining what was kept can see it."""
+    project = KeptProject(tmp_path)
+    texts = CONTRADICTIONS[name]
+    project.write(f"{first}.yaml", texts[first])
+    project.through()
+    assert isinstance(project.fresh()[0], list)
+    project.write(f"{1 - first}.yaml", texts[1 - first])
+
+    assert isinstance(project.fresh()[0], Problem)
+    _same(project)
 
 
 def test_another_roster_is_read_although_its_manifest_is_the_same(tmp_path: Path) -> None:
