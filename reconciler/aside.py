@@ -4,11 +4,11 @@ A thread that hangs cannot be ended. It is left behind: it is a daemon, so it ho
 the end of the process, as those of `asyncio.to_thread` do.
 """
 
-import _thread
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
+from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -36,7 +36,5 @@ async def aside(work: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(told, end)
 
-    # The plain one, which nobody waits for at the end: `threading.Thread` waits until it runs, and the loop
-    # with it, 0.2 ms for every commit of the store.
-    _thread.start_new_thread(run, ())
+    Thread(target=run, name="aside", daemon=True).start()
     return await done
