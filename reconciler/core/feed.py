@@ -180,6 +180,17 @@ def changed_in_silence(before: Remembered, rows: Sequence[Row]) -> bool:
     )
 
 
+def out_of_order(changed: Sequence[object], total: int | None) -> str:
+    """Return why the first page of a list is no beginning of a feed, or "". `changed`: what its rows tell."""
+    times = [seconds(one) for one in changed]
+    told = [one for one in times if one is not None]
+    if total is None and times:
+        return "the list does not tell how many rows it has"
+    if len(told) < len(times):
+        return "a row does not tell when it was changed"
+    return "" if told == sorted(told, reverse=True) else "its rows are not in the order of their times"
+
+
 def due(known: Remembered, *, now: str, every_s: float) -> str:
     """Return why a list has to be read completely at `now` (ISO 8601), or ""."""
     present, completed = seconds(now), seconds(known.completed)

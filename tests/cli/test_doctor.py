@@ -33,7 +33,7 @@ ALL = [
         "duplicates",
         "history",
     ),
-    *("service", "credentials", "workspaces", "clock"),
+    *("service", "credentials", "workspaces", "feed", "clock"),
     *("limits", "files", "proxies", "certificates", "program"),
 ]
 SECRETS = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_API_KEY": "canary-key"}
@@ -107,8 +107,10 @@ def http(status: str, body: bytes, **headers: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def test_where_all_is_well_every_line_is_ok_and_one_get_was_sent(project: Project, service: Service) -> None:
-    """After an apply there is everything to look at; looking costs the service one call."""
+def test_where_all_is_well_every_line_is_ok_and_two_gets_were_sent(
+    project: Project, service: Service
+) -> None:
+    """After an apply there is everything to look at; looking costs the service two calls."""
     assert project.run(service, "apply", "--yes").returncode == 0
     before, seen = digest(project.folder), len(service.requests())
 
@@ -119,8 +121,22 @@ def test_where_all_is_well_every_line_is_ok_and_one_get_was_sent(project: Projec
     assert list(states(done)) == ALL
     assert (text.returncode, text.stderr) == (0, "")
     assert text.stdout.endswith("\n\nnothing failed.\n")
-    assert [method for method, _ in service.requests()[seen:]] == ["GET", "GET"]
+    assert [method for method, _ in service.requests()[seen:]] == ["GET"] * 4
     assert digest(project.folder) == before
+
+
+@pytest.mark.parametrize("fault", ["ignored-order", "wrong-order"])
+def test_a_service_that_does_not_sort_is_a_warning(project: Project, fault: str) -> None:
+    """Then every list is read completely: right, and slower than it could be."""
+    with running(SandboxConfig(contacts=40)) as address:
+        service = Service(address)
+        good = doctor(project, service)
+        service.call("POST", "/_sandbox/faults", {"fault": fault, "path": "/contacts", "times": None})
+        bad = doctor(project, service)
+
+    assert line(good, "feed")["what"] == "contacts in default: newest changes first, 40 rows in all"
+    assert (states(bad)["feed"], bad.returncode) == ("warn", 0)
+    assert "not in the order of their times" in line(bad, "feed")["what"]
 
 
 def test_before_the_first_apply_no_store_is_made(project: Project, service: Service) -> None:
@@ -135,7 +151,7 @@ def test_before_the_first_apply_no_store_is_made(project: Project, service: Serv
 def test_offline_leaves_out_the_service_and_nothing_else(project: Project, service: Service) -> None:
     done = doctor(project, service, "--offline")
 
-    assert list(states(done)) == [name for name in ALL if name not in ALL[9:13]]
+    assert list(states(done)) == [name for name in ALL if name not in ALL[9:14]]
     assert service.requests() == []
 
 
@@ -337,7 +353,7 @@ def test_duplicates_and_ambiguous_people_that_the_last_run_saw_are_a_warning(
     )
     assert line(both, "duplicates")["next"].startswith("reconciler plan ")
     assert "2 entities live twice" in text.stdout
-    assert [method for method, _ in service.requests()[seen:]] == ["GET"]
+    assert [method for method, _ in service.requests()[seen:]] == ["GET", "GET"]
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,43 @@ def test_a_list_that_did_not_change_takes_at_most_three_calls() -> None:
         scanned, followed, read = both(crowd, declared, recorded(), lists)
         assert (read.how, followed == scanned) == ("feed", True)
         assert read.calls <= -(-changed // PAGE) + 3, changed
+
+
+def everybody(crowd: Crowd) -> Desired:
+    """Return what is declared where everybody is, as they were first."""
+    each = (contact(f"ops/p{n}", {"workEmailAddress1": f"p{n}@example.com"}) for n in range(1, 31))
+    assert len(crowd.bodies) == 30
+    return desired(*each)
+
+
+def test_a_change_that_the_read_did_not_show_yet_is_told_by_the_next() -> None:
+    """A list may lag behind a write, by the settle window: such a change tells an earlier time."""
+    crowd = Crowd(Random(1), 30)
+    crowd.at += 600
+    lists = InMemory(crowd)
+    both(crowd, everybody(crowd), recorded(), lists)
+    late = crowd.at - 8
+
+    crowd.at += 60
+    crowd.bodies["A0007"] |= {"workEmailAddress1": "other@example.com", "lastModifiedTime": text(late)}
+    scanned, followed, read = both(crowd, everybody(crowd), recorded(), lists)
+
+    assert (read.how, followed) == ("feed", scanned)
+
+
+def test_an_order_that_is_also_the_own_one_of_the_list_proves_nothing() -> None:
+    """A service that ignores the order shows just that; so it is read whole, and says why."""
+    crowd = Crowd(Random(1), 30)
+    for place, body in enumerate(crowd.bodies.values()):
+        body["lastModifiedTime"] = text(5_000 - place)
+    crowd.at += 600
+    lists = InMemory(crowd)
+    both(crowd, everybody(crowd), recorded(), lists)
+
+    crowd.at += 60
+    crowd.lie = "order"
+    crowd.bodies["A0027"] |= {"workEmailAddress1": "other@example.com", "lastModifiedTime": text(crowd.at)}
+    scanned, followed, read = both(crowd, everybody(crowd), recorded(), lists)
+
+    assert followed == scanned
+    assert (read.how, read.why) == ("scan", "its order of change is that of the list itself")

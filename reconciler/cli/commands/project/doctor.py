@@ -24,11 +24,11 @@ def command() -> None:
     """Check everything that a run needs, each part on its own, and say how to fix what is wrong.
 
     Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
-    and the duplicates that the last run saw, the service with credentials, workspaces and clock, limits,
-    file permissions, proxy and certificates with their origin, and versions. It works even if most of
-    them are broken.
+    and the duplicates that the last run saw, the service with credentials, workspaces, the
+    order of its lists and clock, limits, file permissions, proxy and certificates with their origin, and
+    versions. It works even if most of them are broken.
 
-    Reads all of these, the service with a single GET; writes nothing.
+    Reads all of these, the service with two GETs; writes nothing.
 
     Exit codes: 0 nothing failed (there may be warnings), 1 something failed, 64 usage.
 

@@ -17,6 +17,7 @@ from reconciler.cli.settings.reading import ReadSettings
 from reconciler.cli.verbs.project.doctor.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, guarded, unchecked
 from reconciler.cli.verbs.storing import now, open_store
+from reconciler.core.feed import out_of_order
 from reconciler.core.runs.recover import Standing
 from reconciler.core.workspaces import meant
 from reconciler.errors import (
@@ -37,12 +38,13 @@ from reconciler.service.http import urls
 from reconciler.service.http.clock import Watched
 from reconciler.service.http.connections import first_stop, knock, open_connections
 from reconciler.service.http.timing import Timing
+from reconciler.service.profile import load_profile
 from reconciler.service.queries import Query
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
 
 _OF_THE_STORE = ("lock", "service lock", "last run", "duplicates", "history")
-_OF_THE_SERVICE = ("credentials", "workspaces", "clock")
+_OF_THE_SERVICE = ("credentials", "workspaces", "feed", "clock")
 
 # Further apart, what one side calls a moment ago is another minute for the other: plans expire at the
 # wrong time, and who compares our history with the service's log is misled. Seconds.
@@ -163,7 +165,7 @@ def _history(store: Store) -> tuple[CheckResult, ...]:
 
 
 def service(around: Surroundings) -> tuple[CheckResult, ...]:
-    """Whether the service answers, knows our credentials and workspaces, and has our time. One GET."""
+    """Whether the service answers, knows our credentials and workspaces, and has our time. Two GETs."""
     if around.read is None or not around.read.settings.service.base_url:
         return tuple(unchecked(name, "the settings") for name in ("service", *_OF_THE_SERVICE))
     if around.complete is None:
@@ -195,6 +197,7 @@ async def _asked(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...
     try:
         async with open_reader(asked, timing=Timing.real(), connections=connections) as reader:
             known = await _one_get(reader, settings)
+            feed = await _feed(reader, known, settings)
     except ServiceError as error:
         return *_refused(error, origin), _clock(connections)
     finally:
@@ -203,6 +206,7 @@ async def _asked(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...
         CheckResult("service", "ok", f"{origin} answers"),
         CheckResult("credentials", "ok", "accepted"),
         *_workspaces(known, settings),
+        feed,
         _clock(connections),
     )
 
@@ -215,14 +219,35 @@ async def _one_get(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
     return ()
 
 
+async def _feed(reader: Reader, known: tuple[Workspace, ...], settings: Settings) -> CheckResult:
+    """Return whether contacts can be read by what changed in their list. One more GET, where that is used."""
+    if not load_profile(settings.service.profile).contact_feed:
+        return CheckResult("feed", "ok", "the profile says that there is none: lists are read completely")
+    alias, ref = next(iter(settings.workspaces.items()))
+    changed = reader.contacts.kind.listing.changed
+    try:
+        workspace = "" if alias == "default" else meant(alias, ref, known).id
+        page = await reader.contacts.page(Query(custom=False, sort=f"-{changed}"), workspace=workspace)
+        why = out_of_order([row.body.get(changed) for row in page.rows], page.total)
+    except SettingsError:
+        return unchecked("feed", "the workspaces")
+    except ServiceError as error:
+        why = str(error).rstrip(".")
+    if why:
+        hint = "lists are read completely all the same; contact_feed: false in a profile spares the attempt"
+        return CheckResult("feed", "warn", f"contacts in {alias}: {why}", hint)
+    what = f"contacts in {alias}: newest changes first, {count(page.total or 0, 'row')} in all"
+    return CheckResult("feed", "ok", what)
+
+
 def _refused(error: ServiceError, origin: str) -> tuple[CheckResult, ...]:
     """Return what an error of the one GET says of the service, the credentials and the workspaces."""
-    waiting = unchecked("workspaces", "the credentials")
+    waiting = unchecked("workspaces", "the credentials"), unchecked("feed", "the credentials")
     if isinstance(error, Unauthorized):
         return (
             CheckResult("service", "ok", f"{origin} answers"),
             CheckResult("credentials", "fail", str(error), error.next),
-            waiting,
+            *waiting,
         )
     state: State = "fail"
     hint = error.next
@@ -230,7 +255,7 @@ def _refused(error: ServiceError, origin: str) -> tuple[CheckResult, ...]:
         state, hint = "warn", error.next or "ask again later"
     elif isinstance(error, NotFound):
         hint = "check the path of service.base_url"
-    return CheckResult("service", state, str(error), hint), unchecked("credentials", "the service"), waiting
+    return CheckResult("service", state, str(error), hint), unchecked("credentials", "the service"), *waiting
 
 
 def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[CheckResult]:
