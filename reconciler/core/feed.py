@@ -52,15 +52,15 @@ class Remembered(Struct, frozen=True, array_like=True):
     caught: str = ""
 
 
-class Verdict(Struct, frozen=True):
+class Judged(Struct, frozen=True):
     """What follows from a page: the next one, nothing more (`done`), or reading the whole list (`why`)."""
 
     done: bool = False
     why: str = ""
 
 
-MORE = Verdict()
-DONE = Verdict(done=True)
+MORE = Judged()
+DONE = Judged(done=True)
 
 
 def seconds(text: object) -> float | None:
@@ -82,26 +82,26 @@ class Walk:
         self._last = float("inf")  # the time of the last row
         self.fresh = False  # whether any row may be newer than what is remembered
 
-    def take(self, rows: Sequence[Row | None], *, total: int | None, last: bool) -> Verdict:
+    def take(self, rows: Sequence[Row | None], *, total: int | None, last: bool) -> Judged:
         """Judge the next page. None stands for a row that tells no time; `last`: nothing follows."""
         if total is None:
-            return Verdict(why="the list does not tell how many rows it has")
+            return Judged(why="the list does not tell how many rows it has")
         if self._total not in (None, total):
-            return Verdict(why="its total changed while it was read")
+            return Judged(why="its total changed while it was read")
         self._total = total
         for row in rows:
             if why := self._row(row):
-                return Verdict(why=why)
+                return Judged(why=why)
         # Whoever is new is among the newest, so a total that is too small now stays too small.
         if len(self._known) + self._creates > total:
-            return Verdict(why="somebody was deleted")
+            return Judged(why="somebody was deleted")
         ended = last or len(self._shown) >= total
         if not rows and not ended:
-            return Verdict(why="a page showed no rows")
+            return Judged(why="a page showed no rows")
         if not ended and self._beyond < proof_rows:
             return MORE
         why = self._gaps(ended=ended)
-        return Verdict(why=why) if why else DONE
+        return Judged(why=why) if why else DONE
 
     def whole(self) -> tuple[Row, ...]:
         """Return the whole list after `done`: in its order of before, and whoever is new behind it."""

@@ -100,8 +100,8 @@ class Following:
     async def _walk(self, walk: Walk, wanted: frozenset[str]) -> tuple[str, str]:
         """Take pages until the walk ends; return why it takes a scan, or "", and the clock as it began."""
         query = Query(fields=self._asked.fields, sort=f"-{self._kind.listing.changed}")
-        verdict, offset, date = MORE, 0, ""
-        while verdict == MORE:
+        judged, offset, date = MORE, 0, ""
+        while judged == MORE:
             self.calls += 1
             try:
                 page = await self._collection.page(query, workspace=self._asked.workspace, offset=offset)
@@ -111,9 +111,9 @@ class Following:
                 return "its rows show what is in an entity, and that changes without its time", ""
             date = date or next((row.date for row in page.rows), "")
             rows = [self._row(row) for row in page.rows]
-            verdict = walk.take(rows, total=page.total, last=page.last)
+            judged = walk.take(rows, total=page.total, last=page.last)
             offset += len(rows)
-        return verdict.why, date
+        return judged.why, date
 
     async def keep(self, rows: Mapping[str, Found], first: Page, *, complete: bool) -> None:
         """Remember a list whose pages were all read, or forget it where it was not complete."""
