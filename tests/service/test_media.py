@@ -7,8 +7,9 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+import effort
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from service.support import ID, contact, listing
 
@@ -238,3 +239,30 @@ def test_the_body_of_an_error_is_decoded_once(status: int, body: bytes) -> None:
         sys.setprofile(None)
 
     assert sum(counted.values()) == 1
+
+
+_TEXTS_ONLY: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=2), inner, max_size=4),
+    max_leaves=15,
+)
+_DAMAGE = st.sampled_from([b'"', b":", b",", b"{", b"}", b"]", b"\xff", b"\x1f", b'"a":null,', b"tr", b" "])
+
+
+@settings(max_examples=effort.count(small=300, full=2000))
+@given(_TEXTS_ONLY, st.lists(st.tuples(st.integers(0, 200), _DAMAGE), max_size=1))
+def test_the_quick_reader_and_the_strict_one_agree(value: Any, damage: list[tuple[int, bytes]]) -> None:
+    """Bodies of texts alone are read by another reader; one number more, and the strict one reads them."""
+    inner = json.dumps(value, ensure_ascii=False).encode()
+    for where, sign in damage:
+        at = where % (len(inner) + 1)
+        inner = inner[:at] + sign + inner[at:]
+
+    read: list[object] = []
+    for more in (b"null", b"1"):
+        try:
+            read.append(decode(b'{"in":' + inner + b',"last":' + more + b"}").get("in"))
+        except BadBody:
+            read.append(BadBody)
+
+    assert read[0] == read[1]

@@ -39,6 +39,8 @@ words_max = 65_536  # characters of an error's words; a message shows 300 of the
 _TEXTS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_NO_NUMBERS = b"[]{},: \t\r\nnulltruefalse"
+_DECODER = msgspec.json.Decoder()
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
 
@@ -76,6 +78,9 @@ def _json(body: bytes) -> dict[str, Any]:
         raise BadBody("it is a page in HTML or XML, and not JSON")
     if not _few_values(body):
         raise BadBody(f"it has more than {values_max} values")
+    plain = _plain(body)
+    if plain is not None:
+        return plain
     found = _parsed(body)
     # An object closes itself, so a body that was cut anywhere is never accepted.
     if not isinstance(found, dict):
@@ -86,6 +91,26 @@ def _json(body: bytes) -> dict[str, Any]:
     if _SURROGATE.search(body):
         _refuse_surrogates(found)
     return found
+
+
+def _plain(body: bytes) -> dict[str, Any] | None:
+    """The object of a body of texts without escapes, or None: then the strict reader has the word.
+
+    Nearly every body is one, and read in a third of the time.
+    """
+    if b"\\" in body:
+        return None
+    bare = _bare(body)
+    # Numbers are read by one reader alone, and so is what is no JSON.
+    if bare.translate(None, _NO_NUMBERS) or not _shallow(bare):
+        return None
+    try:
+        found = _DECODER.decode(body)
+    except (ValueError, RecursionError):
+        return None
+    # As many names as there are colons, or one of them stood twice in its object and one value is lost.
+    names = _bare(msgspec.json.encode(found)).count(b":") if isinstance(found, dict) else -1
+    return found if names == bare.count(b":") else None
 
 
 def _parsed(body: bytes) -> Any:
@@ -162,9 +187,13 @@ def _float(text: str) -> float:
 
 def _depth_ok(body: bytes) -> bool:
     """Whether a well-formed body nests no deeper than the limit."""
+    return _shallow(_bare(body))
+
+
+def _shallow(bare: bytes) -> bool:
     # Without its texts a body is brackets only; each pass peels off the innermost level of them. A few fast
     # passes instead of a walk over every value of every page.
-    bare = _bare(body).translate(_ALIKE, _NO_BRACKETS)
+    bare = bare.translate(_ALIKE, _NO_BRACKETS)
     for _ in range(depth_max):
         if not bare:
             return True
