@@ -8,6 +8,7 @@ Only GET here. Judging the fields is core/comparing/taken.py.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from sys import intern
 from typing import Any
 
 from msgspec import Struct, structs
@@ -79,8 +80,18 @@ def _rewritten(fields: Iterable[FieldResult]) -> str:
 def of_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
     """Return what a new entity proves: a declared field that it lacks was not taken."""
     reading = taken.reading(row.kind, _to_be_seen(entity.fields), row.fields, before={}, salt=run.plan.salt)
+    row = _sharing(row, entity)
     record = record_of(entity, row, salt=run.context.store.salt, created=True)
     return Proof(_without(record, {field.path for field in reading.refused}), reading, row)
+
+
+def _sharing(row: LiveEntity, entity: Entity) -> LiveEntity:
+    """Return the row with the declared texts in the place of equal ones: it is kept until the run ends."""
+    ours = entity.fields
+    fields = {
+        intern(path): ours[path] if ours.get(path) == value else value for path, value in row.fields.items()
+    }
+    return structs.replace(row, fields=fields)
 
 
 def of_update(

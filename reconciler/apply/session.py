@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from itertools import chain
+from sys import intern
 
 from msgspec import Struct
 
@@ -120,7 +121,8 @@ class Session:
 
     def claim(self, address: Address, remote_id: str) -> None:
         """From now on the id belongs to this address: what was made is seen to be it."""
-        self.known[address.kind, address.workspace, remote_id] = address
+        # The names of the kind and the workspace are one text each for all that a run makes.
+        self.known[intern(address.kind), intern(address.workspace), remote_id] = address
 
     def collection(self, address: Address) -> Collection:
         """The collection that an address belongs to."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
+from sys import intern
 from typing import Any
 
 from reconciler.core.hashing.stretch import stretched
@@ -273,13 +274,14 @@ def _channels(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
             channel = option["channel"].casefold()
             for key, setting in option.items():
                 if key != "channel":
-                    yield from _scalar(f"{path}.{channel}.{key}", setting)
+                    yield from _scalar(intern(f"{path}.{channel}.{key}"), setting)
 
 
 def _custom(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
     for field in rows(value):
         if name := custom_name(field):
-            yield from _scalar(f"{path}.{name}", field.get("fieldValue"))
+            # One text for all entities that have this field: nearly every one, among thousands.
+            yield from _scalar(intern(f"{path}.{name}"), field.get("fieldValue"))
 
 
 def _group(path: str, value: object) -> Iterator[tuple[str, Scalar]]:

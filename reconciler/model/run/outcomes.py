@@ -24,7 +24,7 @@ class FieldResult(Struct, frozen=True, order=True):
     taken: bool = False
 
 
-class Outcome(Struct, frozen=True):
+class Outcome(Struct, frozen=True, gc=False):
     """How one change ended. `what` says why, where it did not end well; `next` what to do.
 
     `fields` are those that read back otherwise than they were sent, by path. They hold values; `what` and
