@@ -5,21 +5,20 @@ a half-filled spreadsheet clears nothing. Text in a template without columns sta
 and "" there clears the field for every row.
 """
 
-from array import array
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from reconciler.core.comparing.normalize import is_flag
 from reconciler.core.text.slug import slug
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import control_places, controls
-from reconciler.manifest.places import Places
+from reconciler.manifest.places import RowPlaces
 from reconciler.manifest.table import Row, Table
 from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled
 from reconciler.model.address import NAME
 from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
 from reconciler.model.kind.kinds import CONTACT
-from reconciler.parsing.build import pack, shown
+from reconciler.parsing.build import shown
 from reconciler.parsing.paths import Path, unsayable
 from reconciler.parsing.tree import Tree
 
@@ -27,7 +26,18 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _TAG_MAX = 256  # characters, as in common.schema.json
 _TITLES_SHOWN_MAX = 20  # columns in one hint
 _HINT_MAX = 120  # characters of their names
+_KNOWN_MAX = 20_000  # texts; what occurs often occurs early
 _COLLISIONS_SHOWN_MAX = 20  # a wrong column would be one for every row
+
+
+class _Filled(NamedTuple):
+    """How a field is filled in each row. `bare` is the index of the column whose cell it is, else None."""
+
+    path: str
+    template: Template
+    columns: tuple[int, ...]
+    bare: int | None
+    flag: bool
 
 
 class Roster:
@@ -58,6 +68,9 @@ class Roster:
             hint = "put a column into it that differs in every row, such as {Employee ID}"
             self.problems.append(tree.problem([*path, "name"], "the name is the same for every row.", hint))
             self._name = None
+        self._filled = tuple(_filled(path, template) for path, template in self._fields.items())
+        self._cells: dict[tuple[str, ...], Mapping[str, int]] = {}  # of rows that have the same fields
+        self._known: dict[str, str] = {}  # texts that occurred, so that each is there once
         self._origin = self._shared()
         self._control_places = control_places(tree, self._meta)
 
@@ -146,31 +159,36 @@ class Roster:
     def _document(self, name: str, row: Row) -> Document:
         number, cells = row
         fields: dict[str, Scalar] = {}
-        packed = array("Q")
         bad = self._unread_cells(number)
-        unread = self._unread
-        for path, template in self._fields.items():
-            if bad and bad.intersection(template.columns):
+        unread, known = self._unread, self._known
+        for path, template, columns, bare, flag in self._filled:
+            if bad and bad.intersection(columns):
                 unread |= {path}
                 continue
-            text = template.render(cells)
-            if text is None:
+            text = template.render(cells) if bare is None else cells[bare]
+            if text is None or (bare is not None and (not text or text.isspace())):
                 continue
-            flag = is_flag(CONTACT.name, path)
-            fields[path] = self._flag(path, text, row, template) if flag else text
-            packed.append(pack(number, _cell(template)))
+            fields[path] = self._flag(path, text, row, template) if flag else known.get(text, text)
+        if len(known) < _KNOWN_MAX:
+            known.update((text, text) for text in fields.values() if isinstance(text, str))
         place = Place(self._table.file, number, _cell(self._name))
         return Document(
             kind=CONTACT.name,
             name=name,
             place=place,
             fields=fields,
-            places=Places(self._table.file, tuple(fields), packed),
+            places=RowPlaces(self._table.file, number, self._cells_of(tuple(fields))),
             controls=self._controls(row),
             unread=unread,
             origin=self._origin,
             control_places=self._control_places,
         )
+
+    def _cells_of(self, paths: tuple[str, ...]) -> Mapping[str, int]:
+        cells = self._cells.get(paths)
+        if cells is None:
+            cells = self._cells[paths] = {path: _cell(self._fields[path]) for path in paths}
+        return cells
 
     def _unread_cells(self, number: int) -> frozenset[int]:
         return self._table.unread.get(number, _ALL_READ)
@@ -217,6 +235,12 @@ def _titled(entry: dict[str, Any], table: Table) -> bool:
 
 _NO_CONTROLS = Controls()
 _ALL_READ: frozenset[int] = frozenset()
+
+
+def _filled(path: str, template: Template) -> _Filled:
+    bare = template.pieces[0] if len(template.pieces) == 1 else None
+    flag = is_flag(CONTACT.name, path)
+    return _Filled(path, template, template.columns, bare if isinstance(bare, int) else None, flag)
 
 
 def _cell(template: Template | None) -> int:
