@@ -4,7 +4,7 @@ Belongs here: which are used, and holding them. Not here: how one is taken (stor
 """
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 
 from msgspec import structs
@@ -18,6 +18,7 @@ from reconciler.model.settings import Settings
 from reconciler.service.client import open_client
 from reconciler.service.http.clock import Watched
 from reconciler.service.http.connections import open_connections
+from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile
 from reconciler.store.aside import Offload, within
 from reconciler.store.audit import operator
@@ -47,12 +48,26 @@ async def locks(
     unused = without_service_lock(settings, shared=store.shared, unattended=outside.unattended)
     # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
     before = await within(outside.offload, store.holder, give_up=store.give_up)
-    timing = outside.timing
-    ends_at, tell_at = timing.monotonic() + settings.lock.timeout_s, timing.monotonic()
+    taking = partial(_in_store, store, run, outside.offload)
+    lock = await _waited_for(held, taking, outside.timing, settings.lock.timeout_s, waits)
+    if unused is not None:
+        return lock, unused
+    ended = await within(outside.offload, partial(finished_runs, store, before), give_up=store.give_up)
+    return lock, await held.enter_async_context(_in_service(settings, outside, stop, run=run, over=ended))
+
+
+async def _waited_for(
+    held: AsyncExitStack,
+    taking: Callable[[], AbstractAsyncContextManager[Lock]],
+    timing: Timing,
+    timeout_s: float,
+    waits: Callable[[str], None],
+) -> Lock:
+    """Take the store's lock, trying again while somebody else has it. Raises LockHeld after `timeout_s`."""
+    ends_at, tell_at = timing.monotonic() + timeout_s, timing.monotonic()
     while True:
         try:
-            lock = await held.enter_async_context(_in_store(store, run, outside.offload))
-            break
+            return await held.enter_async_context(taking())
         except LockHeld as other:
             now = timing.monotonic()
             if now >= ends_at:
@@ -62,10 +77,6 @@ async def locks(
                 waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
                 tell_at = now + tell_s
             await timing.sleep(min(poll_s, ends_at - now))
-    if unused is not None:
-        return lock, unused
-    ended = await within(outside.offload, partial(finished_runs, store, before), give_up=store.give_up)
-    return lock, await held.enter_async_context(_in_service(settings, outside, stop, run=run, over=ended))
 
 
 @asynccontextmanager

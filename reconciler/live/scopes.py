@@ -107,12 +107,16 @@ class ScopeReader:
         others = await self._others(first, rows) if self.wanted.everyone else []
         if how == "scan":
             await self.following.keep(self.listed, first, complete=self.complete)
+        what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
+        steps.info(what, self.wanted.scope, how, listed, len(rows), self.calls, took())
+        return rows, others, self._read(first, how)
+
+    def _read(self, first: Page, how: str) -> Read:
+        """Return what is told of this read. Calls are avoided by comparison with a look at each row."""
         total = self.seen if first.total is None else first.total
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
         naive = total + -(-total // size(first)) if total > 0 else 0
-        what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
-        steps.info(what, self.wanted.scope, how, listed, len(rows), self.calls, took())
-        read = Read(
+        return Read(
             self.wanted.scope,
             how,
             self.calls,
@@ -122,7 +126,6 @@ class ScopeReader:
             self.following.completed,
             self.following.why,
         )
-        return rows, others, read
 
     async def _followed(self) -> Page | None:
         """Return the first page of the list where its changes were told; all of its rows are known then."""

@@ -197,8 +197,7 @@ class Builder:
         if self._gaps and GAP in text:
             self.refused(line, column)
             return
-        found = None if checked else UNFIT.search(text)
-        if found:
+        if not checked and (found := UNFIT.search(text)):
             self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT)
             self.refused(line, column)
             return

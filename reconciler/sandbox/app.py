@@ -238,10 +238,11 @@ class Service:
             )
         headers: Headers = (("location", answer.location),) if answer.location else ()
         if answer.text is not None:
-            return Outgoing(answer.status, answer.text.encode(), shown.type, headers)
-        if answer.document is None:
+            content = answer.text.encode()
+        elif answer.document is not None:
+            content = encoded(incoming.course.show(answer.document), kind, shown, config, own)
+        else:
             return Outgoing(answer.status)
-        content = encoded(incoming.course.show(answer.document), kind, shown, config, own)
         return Outgoing(answer.status, content, shown.type, headers)
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:

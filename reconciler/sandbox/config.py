@@ -159,6 +159,9 @@ class SandboxConfig:
         for name in ("requests_per_second", "requests_per_day", "token_lifetime_s", "resource_days"):
             found_limit = getattr(self, name)
             _require(found_limit is None or found_limit > 0, f"{name}: {found_limit} is not above 0")
+        self._check_workspaces()
+
+    def _check_workspaces(self) -> None:
         ids = [found for _, found in self.named_workspaces()]
         for name, found in self.named_workspaces():
             shape = re.fullmatch(r"[A-F0-9]{1,64}", found)

@@ -90,15 +90,9 @@ async def plan_afresh(
             lists=lists,
         )
     moment = moment_of(context, await context.ask(Store.now), salt or outside.token())
+    rules = context.rules
     planning = partial(
-        make_plan,
-        desired,
-        live,
-        recorded,
-        target=target,
-        options=options,
-        rules=context.rules,
-        moment=moment,
+        make_plan, desired, live, recorded, target=target, options=options, rules=rules, moment=moment
     )
     # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
     took = stopwatch(context.timing.monotonic)
@@ -106,11 +100,15 @@ async def plan_afresh(
     if why := context.store.doubtful:
         made = structs.replace(made, notices=(*made.notices, doubtful(why)))
     calls = sum(context.client.calls.values())
-    counts = ", ".join(f"{word}s: {made.count(word)}" for word in ("delete", "update", "create"))
-    what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
-    steps.info(what, len(made.changes), counts, made.to_keep, len(made.skips), calls, took())
+    _tell(made, calls, took())
     who = whom(made, desired, live, recorded, context.rules)
     return Planned(made, judged(context, made, consent), desired, live, recorded, calls, whom=who)
+
+
+def _tell(plan: Plan, calls: int, seconds: float) -> None:
+    counts = ", ".join(f"{word}s: {plan.count(word)}" for word in ("delete", "update", "create"))
+    what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
+    steps.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
 
 
 def moment_of(context: ReadContext, now: datetime, salt: str) -> Moment:

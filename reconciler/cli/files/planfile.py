@@ -57,6 +57,12 @@ def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, 
         head = msgspec.json.decode(data, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InputError(f"{path}: this is not a plan file.", next=_AGAIN) from None
+    _require_plan(head, path)
+    return _checked(path, data)
+
+
+def _require_plan(head: _Head, path: Path) -> None:
+    """Raise InputError for another document of ours, StalePlan for a plan of another version of it."""
     if head.plan is not None:
         raise InputError(
             f"{path}: this is the report of `plan --format json`, not a plan file.",
@@ -74,7 +80,6 @@ def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, 
             f"{path}: another version of this program made this plan; this is {__version__}.",
             next=f"plan again with {__version__}, and review it",
         )
-    return _checked(path, data)
 
 
 def _checked(path: Path, data: bytes) -> Plan:

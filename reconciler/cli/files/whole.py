@@ -279,16 +279,24 @@ def read_file(path: Path, *, most: int = read_max, private: bool = False) -> byt
                 raise _file_error(
                     path, "used", f"others may read or write it (mode {mode})", f"chmod 600 {path}"
                 )
-            # No more than it has, for asking for the most would take that much memory; a file that grows
-            # while it is read is read to its end.
-            data = file.read(min(about.st_size, most))
-            while len(data) <= most and (more := file.read(_chunk)):
-                data += more
+            data = _read(file, about.st_size, most)
             if len(data) > most:
                 raise _file_error(path, "read", f"it has over {most:,} bytes", "name the right file")
             return data
     except OSError as error:
         raise _from(path, "read", error) from error
+
+
+def _read(file: BinaryIO, size: int, most: int) -> bytes:
+    """Return the content of a file that had `size` bytes, or more than `most` bytes of a larger one.
+
+    No more than it had is asked for, because asking for the most would take that much memory; a file that
+    grows while it is read is read to its end.
+    """
+    data = file.read(min(size, most))
+    while len(data) <= most and (more := file.read(_chunk)):
+        data += more
+    return data
 
 
 def _from(path: Path, verb: str, error: OSError) -> FileError:

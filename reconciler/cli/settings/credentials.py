@@ -156,19 +156,24 @@ def _from_command(source: SecretSource, root: Path, environ: Mapping[str, str], 
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the words are unusable"
         raise SecretRefused(f"the command {words[0]} cannot be started: {reason.lower()}", by_hand) from error
     with process:
-        try:
-            printed, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired as error:
-            # Its children may still hold the pipe: closing our end is what keeps us from waiting for them.
-            process.kill()
-            if process.stdout is not None:
-                process.stdout.close()
-            raise SecretRefused(
-                f"the command {words[0]} gave no answer within {timeout_s:g} s", by_hand
-            ) from error
+        printed = _printed(process, timeout_s)
+    if printed is None:
+        raise SecretRefused(f"the command {words[0]} gave no answer within {timeout_s:g} s", by_hand)
     if process.returncode != 0:
         raise SecretRefused(f"the command {words[0]} ended with {process.returncode}", by_hand)
     return printed
+
+
+def _printed(process: "subprocess.Popen[bytes]", timeout_s: float) -> bytes | None:
+    """Return what a program prints until it ends; None where it is ended because it took too long."""
+    try:
+        return process.communicate(timeout=timeout_s)[0]
+    except subprocess.TimeoutExpired:
+        # Its children may still hold the pipe: closing our end is what keeps us from waiting for them.
+        process.kill()
+        if process.stdout is not None:
+            process.stdout.close()
+        return None
 
 
 def _check_program(name: str, root: Path) -> None:

@@ -76,14 +76,10 @@ def read_settings(
     problems += _missing(layers) if service else ()
     secrets, network = {name: Secret("") for name in SECRETS}, Network()
     if service and not problems:
-        for name in SECRETS:
-            read = _secret(layers, name, environ)
-            if isinstance(read, Problem):
-                problems.append(read)
-            else:
-                secrets[name] = read
+        read = {name: _secret(layers, name, environ) for name in SECRETS}
+        secrets |= {name: one for name, one in read.items() if isinstance(one, Secret)}
         network, wrong = read_network(layers, environ)
-        problems += wrong
+        problems += [*(one for one in read.values() if isinstance(one, Problem)), *wrong]
     if problems or not isinstance(profile, Profile):
         raise refused(*problems)
     bring_kinds(profile)

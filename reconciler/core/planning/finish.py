@@ -33,13 +33,30 @@ def finished(
     # One live entity behind two names: each would undo what is written for the other, in every run.
     if total.contested:
         raise _declared_twice(total, desired)
+    plan = _in_order(across, total, desired, live, recorded, target=target, moment=moment)
+    # Made last, over everything else (rule A1).
+    return structs.replace(plan, fingerprint=fingerprint(plan))
+
+
+def _in_order(
+    across: Shared,
+    total: ScopePlan,
+    desired: Desired,
+    live: Live,
+    recorded: Recorded,
+    *,
+    target: Target,
+    moment: Moment,
+) -> Plan:
+    """Return the plan without its fingerprint, sorted here and nowhere before.
+
+    Parts come in any order (law 10), and the bytes of the plan must not show which (law 3).
+    """
     left = postponed(total) if across.options.adopt else {}
     if across.options.adopt:
         total = only_adoptions(total)
-    # Sorted here and nowhere before: parts come in any order (law 10), and the bytes of the plan must not
-    # show which (law 3).
     changes = ordered(total.changes)
-    plan = Plan(
+    return Plan(
         target=target,
         options=across.options,
         manifest_digest=manifest_digest(desired, moment.salt),
@@ -61,8 +78,6 @@ def finished(
         created_at=moment.now,
         expires_at=moment.expires,
     )
-    # Made last, over everything else (rule A1).
-    return structs.replace(plan, fingerprint=fingerprint(plan))
 
 
 def _declared_twice(total: ScopePlan, desired: Desired) -> ManifestError:

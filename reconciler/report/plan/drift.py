@@ -4,10 +4,13 @@ Belongs here: how it is shown. Not here: which parts of a plan are drift (core/r
 would repair it, which is the plan itself.
 """
 
+from collections.abc import Iterable
+
 from msgspec import structs
 
 from reconciler.core.review.drifts import Drift, drifts
 from reconciler.core.review.whom import Whom, nobody
+from reconciler.model.notices import Notice
 from reconciler.model.plan.plans import Plan
 from reconciler.report.inert import inert
 from reconciler.report.lines import (
@@ -28,6 +31,7 @@ from reconciler.report.values import Shown
 
 _address_max = 64  # columns
 _who_max = 60  # columns of a name and an identity
+_TOLD_AS_DRIFT = frozenset({"duplicate", "ambiguous"})  # kinds of notices, and causes of drift
 
 
 def called(whom: Whom, *, full: bool) -> Whom:
@@ -38,18 +42,10 @@ def called(whom: Whom, *, full: bool) -> Whom:
 def drift_lines(plan: Plan, *, full: bool = False, whom: Whom = nobody) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now; `whom` says of whom."""
     found = drifts(plan)
-    told_above = {str(drift.address) for drift in found if drift.cause in {"duplicate", "ambiguous"}}
-    others = [
-        one
-        for one in plan.notices
-        if one.kind not in {"duplicate", "ambiguous"} or one.subject not in told_above
-    ]
-    told = [*notice_lines(others, full=full), *outside_lines(plan.outside)]
+    told = [*notice_lines(_besides(plan, found), full=full), *outside_lines(plan.outside)]
+    others_told = [BLANK, *told] if told else []
     if not found:
-        return (
-            line(("No drift: everything is as the last apply left it.", "bold")),
-            *([BLANK, *told] if told else []),
-        )
+        return line(("No drift: everything is as the last apply left it.", "bold")), *others_told
     listed, rest = fold(found, full=full)
     tables = [_rows(drift, full=full) for drift in listed]
     shared = columns([row for table in tables for row in table], full=full)
@@ -62,8 +58,13 @@ def drift_lines(plan: Plan, *, full: bool = False, whom: Whom = nobody) -> tuple
         lines += [line("    ", drift.what)] if drift.what else []
         lines += [each for row in table for each in row_lines(row, shared)]
     repair = "reconciler plan   (shows what would be written; a manifest edit keeps what is live)"
-    others_told = [BLANK, *told] if told else []
     return *lines, *rest, *others_told, BLANK, *sentence("", "Nothing was written.", repair)
+
+
+def _besides(plan: Plan, found: Iterable[Drift]) -> list[Notice]:
+    """Return the notices of a plan that say more than its drift does."""
+    told = {str(drift.address) for drift in found if drift.cause in _TOLD_AS_DRIFT}
+    return [one for one in plan.notices if one.kind not in _TOLD_AS_DRIFT or one.subject not in told]
 
 
 def _rows(drift: Drift, *, full: bool) -> list[ShownField]:

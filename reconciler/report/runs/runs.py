@@ -49,14 +49,18 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
     lines += [BLANK] if told else []
     if run.stopped:
         lines += [line(("stopped: ", "warn"), run.stopped), BLANK]
+    return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *_names(run)
+
+
+def _names(run: Run) -> list[Line]:
+    """Return by which names the run is found again, and how close its looks and writes were."""
     code = short_fingerprint(run.fingerprint)
     trace = run.context.trace_id
     named = [("run", run.run), ("resumes", run.resumes), ("fingerprint", code), ("trace", trace)]
-    names = "   ".join(f"{word} {value}" for word, value in named if value)
-    about = [line((names, "dim"))]
-    about += [line((f"history {run.audit_head}", "dim"))] if run.audit_head else []
-    about += [line((_gap(run.gap), "dim"))] if run.gap else []
-    return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *about
+    told = ["   ".join(f"{word} {value}" for word, value in named if value)]
+    told += [f"history {run.audit_head}"] if run.audit_head else []
+    told += [_gap(run.gap)] if run.gap else []
+    return [line((text, "dim")) for text in told]
 
 
 def _gap(gap: Gap) -> str:

@@ -61,7 +61,19 @@ def export(
     new, grown = files(folder, there, found)
     if new or grown:
         write_manifests(folder, new, grown)
-    summary = Summary(
+    summary = _summary(settings, folder, found, new, grown)
+    if as_json:
+        output.json(report_json(export_values(summary)))
+    else:
+        output.lines(export_lines(summary, full=full))
+    return 0
+
+
+def _summary(
+    settings: Settings, folder: Path, found: ExportResult, new: Iterable[str], grown: Iterable[str]
+) -> Summary:
+    """Return what is told of an export; `new` and `grown` are names of files."""
+    return Summary(
         os.path.relpath(folder, settings.root),
         [one for _, entries in found.entries for one in entries],
         found.left,
@@ -74,11 +86,6 @@ def export(
         found.advice,
         settings.service.limits.requests_per_second,
     )
-    if as_json:
-        output.json(report_json(export_values(summary)))
-    else:
-        output.lines(export_lines(summary, full=full))
-    return 0
 
 
 def folder_of(settings: Settings, into: str | None) -> Path:
@@ -103,20 +110,23 @@ def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
     ]
     chosen: set[Scope] = set()
     for text in only:
-        head, _, rest = text.rpartition(":")
-        kind = next((one.name for one in KINDS.values() if rest in (one.name, one.plural)), rest)
-        kind = KINDS[kind].parent or kind if kind in KINDS else kind
-        wanted = {
-            "": [one for one in every if one.kind == kind],
-            "kind": [one for one in every if one.kind == kind],
-            "workspace": [one for one in every if one.workspace == rest],
-        }.get(head, [])
+        wanted = _selected(text, every)
         if not wanted:
             known = [*sections(), *(f"workspace:{one}" for one in workspaces)]
             hint = did_you_mean(text, known, f"write one of {', '.join(known)}")
             raise click.UsageError(f"--only: {text[:60]!a} selects nothing; {hint}.")
         chosen.update(wanted)
     return [one for one in every if one in chosen or not chosen]
+
+
+def _selected(text: str, every: Iterable[Scope]) -> list[Scope]:
+    """Return those that a selector names: `kind:contact`, `contacts`, `workspace:ops`."""
+    head, _, rest = text.rpartition(":")
+    if head == "workspace":
+        return [one for one in every if one.workspace == rest]
+    kind = next((one.name for one in KINDS.values() if rest in (one.name, one.plural)), rest)
+    kind = KINDS[kind].parent or kind if kind in KINDS else kind
+    return [one for one in every if one.kind == kind] if head in ("", "kind") else []
 
 
 def files(folder: Path, there: Iterable[str], found: ExportResult) -> tuple[dict[str, bytes], Grown]:

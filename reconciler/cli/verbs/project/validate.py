@@ -11,6 +11,7 @@ from reconciler.cli.running import settings_of
 from reconciler.errors import InputError, Problem
 from reconciler.model.address import Address
 from reconciler.model.kind.kinds import KINDS
+from reconciler.model.snapshots import Desired
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.table import CHECKS
 from reconciler.report.json import problems_json
@@ -39,13 +40,17 @@ def validate(
     if as_json:
         output.json(problems_json((), notices=desired.notices))
         return with_reports(0, whole=whole)
+    _show(desired)
+    return with_reports(0, whole=whole)
+
+
+def _show(desired: Desired) -> None:
     shown = desired.notices[:_warnings_shown_max]
     if shown:
         output.note_lines(notice_lines(shown, full=True))
     workspaces = count(len({scope.workspace for scope in desired.scopes}), "workspace")
     verdict = _verdict(len(desired.notices))
     output.data(f"{verdict}. Declared: {declared(desired.entities)} in {workspaces}.")
-    return with_reports(0, whole=whole)
 
 
 def declared(addresses: Iterable[Address]) -> str:

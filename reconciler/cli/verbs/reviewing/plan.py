@@ -40,10 +40,7 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
     code = exit_code(planned, detailed=detailed_exitcode)
     step = next_step(file, given)
     whole = reviews.write(planned.plan, planned.verdict, code, next_step=step, whom=planned.whom)
-    if planned.running is not None:
-        output.note_lines(running_lines(planned.running))
-    if planned.unfinished:
-        output.note_lines(unfinished_lines(planned.unfinished, "reconciler resume"))
+    _note_runs(planned)
     if as_json:
         standing = Standing(planned.running, planned.unfinished)
         output.json(plan_json(planned.plan, planned.verdict, code, standing))
@@ -60,6 +57,14 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
         )
     )
     return with_reports(code, whole=whole)
+
+
+def _note_runs(planned: pipeline.Planned) -> None:
+    """Say who writes now, and which runs did not end."""
+    if planned.running is not None:
+        output.note_lines(running_lines(planned.running))
+    if planned.unfinished:
+        output.note_lines(unfinished_lines(planned.unfinished, "reconciler resume"))
 
 
 def drift(*, full: bool, as_json: bool, **given: Any) -> int:
