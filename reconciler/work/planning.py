@@ -72,12 +72,8 @@ async def plan_afresh(
     workspaces = target.workspaces
     recorded = await context.ask(lambda store: store.recorded(workspaces))
     steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
-    selection = select.Selection(options.only, options.excluded)
-    select.check(selection, select.known(desired, recorded))
-    wanted, remembered = select.focus(selection, desired, recorded)
-    now = await context.ask(Store.now)
-    salt_of_store = context.store.salt  # none: there is no store yet, and nothing to seal with
-    lists = RememberedLists(context.settings, outside, salt_of_store, now) if salt_of_store else None
+    wanted, remembered = _focused(options, desired, recorded)
+    lists = await _lists(context)
     async with _stretching(desired, recorded, outside, asked=wanted):
         live = await read_live(
             context.client,
@@ -103,6 +99,20 @@ async def plan_afresh(
     _tell(made, calls, took())
     who = whom(made, desired, live, recorded, context.rules)
     return Planned(made, judged(context, made, consent), desired, live, recorded, calls, whom=who)
+
+
+def _focused(options: Options, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
+    """Return what the selection is about. Raises UnknownAddress where it names nothing."""
+    selection = select.Selection(options.only, options.excluded)
+    select.check(selection, select.known(desired, recorded))
+    return select.focus(selection, desired, recorded)
+
+
+async def _lists(context: ReadContext) -> RememberedLists | None:
+    """Return the lists that earlier plans have kept; None without a store, for its salt seals them."""
+    now = await context.ask(Store.now)
+    salt = context.store.salt
+    return RememberedLists(context.settings, context.outside, salt, now) if salt else None
 
 
 def _tell(plan: Plan, calls: int, seconds: float) -> None:
