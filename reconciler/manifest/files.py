@@ -22,6 +22,8 @@ from reconciler.parsing.characters import UNFIT_LINE, complaint
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
 _PART_MAX = 255  # bytes of one name; more than any file system holds
+ROSTER_BYTES_MAX = 512 * 1024 * 1024  # a million rows of 500 bytes; rows need no tree and no positions
+_SMALLER = "make it smaller, or split it"
 _AT_ONCE = 1024 * 1024  # bytes of which a digest is made at once
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
@@ -128,7 +130,7 @@ def read_below(
     try:
         with _opened(root, parts) as handle:
             _require_public(handle, name, private)
-            data = _regular(handle, name, bytes_max)
+            data = _regular(handle, name, bytes_max, _SMALLER)
     except OSError as error:
         link = _link(root, parts)
         if link:
@@ -161,7 +163,7 @@ def digest_below(
             digest.update(part)
             left -= len(part)
             if left < 0:
-                raise Unreadable(f"{name} is too large.", "make it smaller, or split it")
+                raise Unreadable(f"{name} is too large.", _SMALLER)
     return digest.digest()
 
 
@@ -177,12 +179,15 @@ def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
         raise Unreadable(what, f"replace it by a copy: cp {name} copy && mv copy {name}")
 
 
-def read_regular(path: Path, name: str, *, bytes_max: int) -> bytes:
-    """Return the bytes of the regular file at `path`, a resolved one. Raises Unreadable."""
+def read_regular(path: Path, name: str, *, bytes_max: int, hint: str = _SMALLER) -> bytes:
+    """Return the bytes of the regular file at `path`, a resolved one. Raises Unreadable.
+
+    `hint` says what to do about a file that is too large.
+    """
     try:
         handle = os.open(path, _FILE)
         try:
-            return _regular(handle, name, bytes_max)
+            return _regular(handle, name, bytes_max, hint)
         finally:
             os.close(handle)
     except OSError as error:
@@ -224,16 +229,15 @@ def _require_regular(handle: int, name: str) -> os.stat_result:
     return status
 
 
-def _regular(handle: int, name: str, bytes_max: int) -> bytes:
-    status = _require_regular(handle, name)
-    data = b""
-    with open(handle, "rb", closefd=False) as file:
-        data = file.read(bytes_max + 1)
-    if len(data) > bytes_max:
-        size = max(status.st_size, len(data))
-        raise Unreadable(
-            f"{name} has {size:,} bytes; the limit is {bytes_max:,}.", "make it smaller, or split it"
-        )
+def _regular(handle: int, name: str, bytes_max: int, hint: str) -> bytes:
+    size, data = _require_regular(handle, name).st_size, b""
+    if size <= bytes_max:  # nothing is read of a file of many gigabytes
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(size + 1)  # as much is set aside at once, so not the limit itself
+            if len(data) > size:  # it has grown, or is one of those that never tell their size
+                data += file.read(bytes_max + 1 - len(data))
+    if max(size, len(data)) > bytes_max:
+        raise Unreadable(f"{name} has {max(size, len(data)):,} bytes; the limit is {bytes_max:,}.", hint)
     return data
 
 

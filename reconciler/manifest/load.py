@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from reconciler.errors import Problem
 from reconciler.manifest.entries import Steps, by_plural, entries, entry_subject, sections
-from reconciler.manifest.files import FileId, Unreadable, ids_of, place_below, read_below
+from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, ids_of, place_below, read_below
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
@@ -243,7 +243,7 @@ class _Loader:
         if parts not in self.tables:
             try:
                 name = named(self.root.joinpath(*parts), self.root)
-                data = read_below(self.root, parts, private=self.private)
+                data = read_below(self.root, parts, bytes_max=ROSTER_BYTES_MAX, private=self.private)
                 self.digests[parts] = sha256(data).digest(), len(data)
                 table = self.tables[parts] = read_table(data, name)
                 self.problems.extend(table.problems)

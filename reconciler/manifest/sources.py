@@ -17,6 +17,10 @@ from reconciler.parsing.tree import BYTES_MAX
 
 SUFFIXES = (".yaml", ".yml", ".json")
 EMPTY = "no manifest is in this folder."
+_SPLIT = (
+    "split it: several files may describe one workspace; or keep the people as rows of a CSV file, a roster, "
+    "which may have 512 MiB (docs/manifest.md)"
+)
 _DEPTH_MAX = 30  # folders inside each other
 
 
@@ -47,7 +51,7 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...],
 def read(source: ManifestFile) -> bytes | Problem:
     """Return the bytes of a manifest, or why they cannot be read."""
     try:
-        return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX)
+        return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
     except Unreadable as error:
         return Problem(source.name, 0, 0, str(error), error.hint)
 

@@ -4,10 +4,11 @@ UTF-8 with or without a byte order mark, comma or semicolon, a header whose name
 count as a spreadsheet counts them: the header is row 1.
 """
 
+import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from reconciler.parsing.characters import HINT, UNFIT, complaint
 
 ROWS_MAX = 1_000_000  # rows of one roster
 COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has
+_AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
 
 Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
@@ -43,16 +45,15 @@ def no_table(file: str, *problems: Problem) -> Table:
     return Table(file, (), (), problems, named=False)
 
 
-def read_table(data: bytes, file: str) -> Table:
+def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
     """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+    wrong = _first_unfit(data)
+    if wrong is not None:
+        line = data.count(b"\n", 0, wrong) + 1
         hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
         return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
-    reading = _Reading(file)
-    reading.records(text)
+    reading = _Reading(file, rows_max)
+    reading.records(data)
     header, problems = reading.header, reading.problems
     if not header and not problems:
         hint = "write the names of the columns into the first row"
@@ -66,22 +67,28 @@ def read_table(data: bytes, file: str) -> Table:
 class _Reading:
     """What was read of one file so far."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, rows_max: int) -> None:
         self.file = file
+        self.rows_max = rows_max
         self.header: tuple[str, ...] = ()
         self.rows: list[Row] = []
         self.problems: list[Problem] = []
         self.unread: dict[int, frozenset[int]] = {}
 
-    def records(self, text: str) -> None:
+    def records(self, data: bytes) -> None:
         try:
-            for number, cells in _records(text):
+            delimiter = ";" if _width(_lines(data), ";") > _width(_lines(data), ",") else ","
+            for number, cells in enumerate(_parsed(_lines(data), delimiter), start=1):
                 if not self.header and len(cells) > COLUMNS_MAX:
                     what = f"the roster has {len(cells):,} columns; the limit is {COLUMNS_MAX:,}."
                     self._wrong(number, what, "remove columns that no contact needs")
                     return
                 self._record(number, cells)
-                if len(self.problems) >= _PROBLEMS_MAX or len(self.rows) > ROWS_MAX:
+                if len(self.rows) > self.rows_max:
+                    what = f"the roster has more than {self.rows_max:,} rows, which is the limit."
+                    self._wrong(number, what, "keep the people of each workspace in a project of its own")
+                    return
+                if len(self.problems) >= _PROBLEMS_MAX:
                     self._wrong(number, "the rest of the roster was not read.", "mend it first")
                     return
         except csv.Error as error:
@@ -106,7 +113,7 @@ class _Reading:
 
 def delimiter_of(text: str) -> str:
     """Return the delimiter under which the first record has more cells; a comma where both do."""
-    return ";" if _width(text, ";") > _width(text, ",") else ","
+    return ";" if _width(_text(text), ";") > _width(_text(text), ",") else ","
 
 
 def widths(text: str, numbers: Container[int]) -> dict[int, int]:
@@ -117,19 +124,43 @@ def widths(text: str, numbers: Container[int]) -> dict[int, int]:
     return found
 
 
-def _width(text: str, delimiter: str) -> int:
+def _width(lines: Iterable[str], delimiter: str) -> int:
     try:
-        return len(next(_parsed(text, delimiter), []))
+        return len(next(_parsed(lines, delimiter), []))
     except csv.Error:  # `"a";"b"` is no record with commas
         return 0
 
 
 def _records(text: str) -> Iterator[Row]:
-    yield from enumerate(_parsed(text, delimiter_of(text)), start=1)
+    yield from enumerate(_parsed(_text(text), delimiter_of(text)), start=1)
 
 
-def _parsed(text: str, delimiter: str) -> Iterator[list[str]]:
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+def _text(text: str) -> Iterable[str]:
+    return io.StringIO(text, newline="")
+
+
+def _lines(data: bytes) -> Iterable[str]:
+    """Return the lines of a file as they are asked for: of half a gigabyte there is no second copy."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+
+
+def _first_unfit(data: bytes) -> int | None:
+    """Return where the bytes are not UTF-8, or None."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(data), _AT_ONCE):
+            decoder.decode(data[start : start + _AT_ONCE])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        try:
+            data.decode()  # the decoder of parts does not know where a part stands
+        except UnicodeDecodeError as error:
+            return error.start
+    return None
+
+
+def _parsed(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
 def _header_problems(header: tuple[str, ...], file: str) -> Iterator[Problem]:

@@ -170,7 +170,7 @@ def _text(data: bytes, file: str) -> str:
                 0,
                 0,
                 f"the file has {len(data):,} bytes; the limit is {BYTES_MAX:,} (10 MiB).",
-                "split it: several files may describe one workspace",
+                "split it: several files may describe one workspace; or use a roster (docs/manifest.md)",
             )
         )
     try:

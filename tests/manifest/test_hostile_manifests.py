@@ -75,7 +75,7 @@ def _world(project: Project) -> None:
     project.write("manifests/empty.csv", b"")
     folder = project.root / "manifests"
     with (folder / "huge.csv").open("wb") as file:
-        file.truncate(10 * 1024 * 1024 + 1)
+        file.truncate(512 * 1024 * 1024 + 1)
     os.mkfifo(folder / "fifo")
     os.mknod(folder / "socket", stat.S_IFSOCK | 0o600)
     links = {

@@ -1,5 +1,6 @@
 """Rosters: templates over columns, one contact a row, every mistake at its row and cell."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from manifest.project import Project
 
 from reconciler.core.rules import Rules
 from reconciler.core.text.slug import slug
+from reconciler.manifest.files import BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.sources import ManifestFile
+from reconciler.manifest.table import read_table
 from reconciler.manifest.template import Template, UnknownColumn, compiled
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import NAME
@@ -421,3 +424,51 @@ def test_rows_with_a_column_each_are_refused_before_they_are_written(project: Pr
     (problem,) = project.problems()
 
     assert "2,900 rows of 2,900 columns are more than 7,856,640 bytes" in problem.what
+
+
+def test_a_roster_with_more_rows_than_the_limit_says_so() -> None:
+    """Reading stops there: what is in the rest is not known."""
+    table = read_table(b"ID\n1\n2\n3\n4\n", "staff.csv", rows_max=3)
+
+    (problem,) = table.problems
+    assert problem.line == 5
+    assert problem.what == "the roster has more than 3 rows, which is the limit."
+
+
+def test_a_roster_may_be_larger_than_a_manifest(project: Project) -> None:
+    """Rows need no tree and no positions, so they may be fifty times as many bytes."""
+    rows = "".join(f"{number},{'x' * 1000},p{number}@example.com\n" for number in range(11_000))
+    _roster(project, HEADER + rows)
+    assert len(rows) > BYTES_MAX
+
+    assert len(project.documents()) == 11_000
+
+
+def test_a_file_beyond_the_limit_is_not_read(project: Project) -> None:
+    """It may be on a disk that has more than this machine has memory; a sparse one takes no room at all."""
+    _roster(project, "")
+    with (project.root / "manifests/staff.csv").open("r+b") as file:
+        file.truncate(ROSTER_BYTES_MAX + 1)
+    with (project.root / "manifests/large.yaml").open("wb") as file:
+        file.truncate(BYTES_MAX + 1)
+    tracemalloc.start()
+
+    large, roster = project.load().problems
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < BYTES_MAX
+    assert "the manifest has 10,485,761 bytes" in large.what
+    assert "a roster" in large.next
+    assert "has 536,870,913 bytes; the limit is 536,870,912." in roster.what
+
+
+@pytest.mark.parametrize("size", [1024 * 1024 - 1, 1024 * 1024, 2 * 1024 * 1024 + 1])
+def test_bytes_that_are_no_text_are_found_wherever_a_part_ends(size: int) -> None:
+    """A roster is decoded in parts: a letter of two bytes may stand across two; half of it may not."""
+    head = b"ID\n" + b"\n" * (size - 3)
+
+    assert read_table(head + "é\n".encode(), "staff.csv").problems == ()
+    (problem,) = read_table(head + b"\xc3\n", "staff.csv").problems
+    assert (problem.line, problem.what) == (size - 1, "the roster is not UTF-8.")
+    assert read_table(head + b"\xc3", "staff.csv").problems[0].what == "the roster is not UTF-8."

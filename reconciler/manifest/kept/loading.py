@@ -25,7 +25,7 @@ from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import rules_of
 from reconciler.errors import Problem
 from reconciler.logbook import steps, stopwatch
-from reconciler.manifest.files import FileId, Unreadable, digest_below, ids_of
+from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, digest_below, ids_of
 from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
 from reconciler.manifest.kept.folder import Folder
 from reconciler.manifest.kept.keys import key_of
@@ -157,7 +157,8 @@ class ManifestCache:
             return None
         for parts, digest in kept.rosters.items():
             try:
-                if digest_below(self._root, parts, private=private) != digest:
+                found = digest_below(self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=private)
+                if found != digest:
                     return None
             except (Unreadable, OSError):  # it is told where the manifest is read
                 return None

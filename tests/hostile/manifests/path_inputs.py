@@ -83,7 +83,7 @@ CASES: list[tuple[str, str]] = [
     ("fifo", "is not a regular file"),
     ("socket", "is not a regular file"),
     # Too much, too little.
-    ("huge.csv", "10,485,761 bytes; the limit is "),
+    ("huge.csv", "536,870,913 bytes; the limit is "),
     ("empty.csv", "the payload is empty"),
 ]
 
