@@ -71,7 +71,7 @@ def _forged(project: KeptProject, _chance: Random) -> None:
         entry = project.cache / project.kept()._name(f"manifests/{name}")
         kept = decoded(entry.read_bytes(), key=project.key.read_bytes(), made_for=made_for)
         assert kept is not None
-        entry.write_bytes(encoded(_another(kept), key=b"k" * 32, made_for=made_for))
+        entry.write_bytes(b"".join(encoded(_another(kept), key=b"k" * 32, made_for=made_for)))
 
 
 def _made_for(project: KeptProject, name: str) -> bytes:

@@ -1,14 +1,17 @@
 """An entry of the cache: what one manifest declares as bytes, and back. Pure.
 
-    magic, the HMAC-SHA256 of all that follows and of what it was made for, MessagePack
+    magic, the HMAC-SHA256 of what it was made for and of all that follows,
+    sections, each behind its length in 8 bytes: the manifest without entities, then 10,000 entities in each
 
 Entities that are alike in their keys stand together, column by column, and a column with few values holds
 each once: that is smaller, and quicker to make entities of. Nothing here decides what may be kept
 (loading.py).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from hmac import compare_digest, digest
+import hmac
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from hmac import compare_digest
 from itertools import islice
 
 import msgspec
@@ -25,6 +28,7 @@ MAGIC = b"reconciler cache 1\n"
 _CHUNK = 10_000  # entities that are made at once: what one takes besides them is gone before the next
 _FEW = 256  # different values of a column, so that one byte says which
 _SEAL = 32  # bytes
+_LENGTH = 8  # bytes
 
 _Removed = tuple[str, str, int, int]  # address, file, line, column
 
@@ -59,7 +63,6 @@ class _Entry(Struct, array_like=True):
     former: list[str]
     claims: list[str]
     rows: int
-    chunks: list[msgspec.Raw]
 
 
 class KeptPart(Struct, frozen=True):
@@ -69,8 +72,8 @@ class KeptPart(Struct, frozen=True):
     rosters: Mapping[tuple[str, ...], bytes]
 
 
-def encoded(kept: KeptPart, *, key: bytes, made_for: bytes) -> bytes:
-    """Return the entry of a part whose entities hold no content. `made_for` says what it follows from."""
+def encoded(kept: KeptPart, *, key: bytes, made_for: bytes) -> list[bytes]:
+    """Return the entry, in pieces, of a part without content. `made_for` says what it follows from."""
     part = kept.part
     entry = _Entry(
         list(kept.rosters.items()),
@@ -80,27 +83,28 @@ def encoded(kept: KeptPart, *, key: bytes, made_for: bytes) -> bytes:
         sorted(part.former),
         sorted(part.claims),
         part.rows,
-        [msgspec.Raw(_pack(chunk)) for chunk in _chunks(tuple(part.entities.values()))],
     )
-    body = _pack(entry)
-    return MAGIC + _seal(body, key, made_for) + body
+    sections = [_pack(entry), *map(_pack, _chunks(part.entities.values()))]
+    pieces = [piece for one in sections for piece in (len(one).to_bytes(_LENGTH), one)]
+    return [MAGIC, _seal(pieces, key, made_for), *pieces]
 
 
 def decoded(data: bytes, *, key: bytes, made_for: bytes) -> KeptPart | None:
     """Return what `encoded` made of this for the same key and the same purpose; None for anything else."""
     start = len(MAGIC) + _SEAL
     seal, body = data[len(MAGIC) : start], memoryview(data)[start:]
-    if not data.startswith(MAGIC) or not compare_digest(seal, _seal(body, key, made_for)):
+    if not data.startswith(MAGIC) or not compare_digest(seal, _seal([body], key, made_for)):
         return None
     try:
-        entry = msgspec.msgpack.decode(body, type=_Entry)
+        head, *chunks = _sections(body)
+        entry = msgspec.msgpack.decode(head, type=_Entry)
         entities = {
             entity.address: entity
-            for chunk in entry.chunks
+            for chunk in chunks
             for alike in msgspec.msgpack.decode(chunk, type=list[_Alike])
             for entity in _entities(alike)
         }
-    except (msgspec.MsgspecError, LookupError):  # sealed by us, and still not ours
+    except (msgspec.MsgspecError, LookupError, ValueError):  # sealed by us, and still not ours
         return None
     part = ManifestPart(
         entities,
@@ -114,15 +118,25 @@ def decoded(data: bytes, *, key: bytes, made_for: bytes) -> KeptPart | None:
     return KeptPart(part, dict(entry.rosters))
 
 
-def _seal(body: bytes | memoryview, key: bytes, made_for: bytes) -> bytes:
-    return digest(key, made_for + digest(key, body, "sha256"), "sha256")
+def _seal(pieces: Iterable[bytes | memoryview], key: bytes, made_for: bytes) -> bytes:
+    made = hmac.new(key, sha256(made_for).digest(), "sha256")
+    for piece in pieces:
+        made.update(piece)
+    return made.digest()
+
+
+def _sections(body: memoryview) -> Iterator[memoryview]:
+    while body:
+        end = _LENGTH + int.from_bytes(body[:_LENGTH])
+        yield body[_LENGTH:end]
+        body = body[end:]
 
 
 def _pack(value: object) -> bytes:
     return msgspec.msgpack.encode(value, enc_hook=str.__str__, order="deterministic")
 
 
-def _chunks(entities: Sequence[Entity]) -> Iterator[list[_Alike]]:
+def _chunks(entities: Iterable[Entity]) -> Iterator[list[_Alike]]:
     left = iter(entities)
     while some := list(islice(left, _CHUNK)):
         groups: dict[tuple[object, ...], list[Entity]] = {}

@@ -8,7 +8,7 @@ known here.
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -45,15 +45,15 @@ class Folder:
                     return file.read(bytes_max)
         return None
 
-    def write(self, name: str, data: bytes, *, once: bool = False) -> bool:
-        """Let a file hold exactly this, mode 0600; False where it cannot, and then it is as it was.
+    def write(self, name: str, pieces: Iterable[bytes], *, once: bool = False) -> bool:
+        """Let a file hold exactly these, mode 0600; False where it cannot, and then it is as it was.
 
         With `once`, what has that name already stays, whoever was first.
         """
         with suppress(OSError, ValueError), self._opened(make=True) as folder:
             temporary = f".{name}.{token_hex(8)}"
             try:
-                self._fill(os.open(temporary, _NEW, 0o600, dir_fd=folder), data)
+                self._fill(os.open(temporary, _NEW, 0o600, dir_fd=folder), pieces)
                 if once:
                     os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
                 else:
@@ -64,12 +64,13 @@ class Folder:
                     os.unlink(temporary, dir_fd=folder)
         return False
 
-    def _fill(self, handle: int, data: bytes) -> None:
+    def _fill(self, handle: int, pieces: Iterable[bytes]) -> None:
         try:
             os.fchmod(handle, 0o600)  # whatever the umask is
-            left = memoryview(data)
-            while left:
-                left = left[self._write(handle, left) :]
+            for piece in pieces:
+                left = memoryview(piece)
+                while left:
+                    left = left[self._write(handle, left) :]
         finally:
             os.close(handle)
 

@@ -30,7 +30,7 @@ def key_of(
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             return None
-        folder.write(NAME, chance(_BYTES), once=True)
+        folder.write(NAME, [chance(_BYTES)], once=True)
         found = folder.read(NAME, bytes_max=_BYTES)
     return found if found is not None and len(found) == _BYTES else None
 

@@ -29,7 +29,7 @@ from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, dige
 from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
 from reconciler.manifest.kept.folder import Folder
 from reconciler.manifest.kept.keys import key_of
-from reconciler.manifest.load import FileRead, Loaded, load
+from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.schema.schemas import read_text
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.manifest.table import ROWS_MAX
@@ -107,7 +107,7 @@ class ManifestCache:
     def keep(self, loaded: Loaded, found: Resolved) -> None:
         """Keep what was loaded, which has no mistake. It fails in silence: then it is read again."""
         if sum(one.size for one in loaded.read) >= self._least:
-            self._keep(loaded, tuple(self._parts_of(loaded, found)))
+            self._keep(loaded, self._parts_of(loaded, found))
 
     def _read(self, names: Iterable[str]) -> Mapping[str, ManifestPart] | None:
         """Return the parts of manifests that were not kept, and keep them; None where they have a mistake."""
@@ -127,8 +127,7 @@ class ManifestCache:
         return parts_of(loaded.manifests, found, self._rules, rows)
 
     def _keep(self, loaded: Loaded, parts: Iterable[ManifestPart]) -> None:
-        kept = [(one, part) for one, part in zip(loaded.read, parts, strict=True) if _may_be_kept(one, part)]
-        key = key_of(self._environ, make=True) if kept else None
+        key = key_of(self._environ, make=True) if any(one.plain for one in loaded.read) else None
         if key is None:
             return
         try:
@@ -136,7 +135,9 @@ class ManifestCache:
         except OSError:  # a project that cannot be written
             return
         written = 0
-        for one, part in kept:
+        for one, part in zip(loaded.read, parts, strict=True):  # each is gone before the next is made
+            if not one.plain or _holds_secret(part):
+                continue
             entry = encoded(
                 KeptPart(part, one.rosters), key=key, made_for=self._made_for(one.file, one.digest)
             )
@@ -192,10 +193,6 @@ def load_from(
         private=[Path(path) for path in settings.private_files],
         chosen=chosen,
     )
-
-
-def _may_be_kept(one: FileRead, part: ManifestPart) -> bool:
-    return one.plain and not _holds_secret(part)
 
 
 def _holds_secret(part: ManifestPart) -> bool:
