@@ -15,6 +15,7 @@ from msgspec import structs
 from reconciler import pipeline
 from reconciler.errors import Problem
 from reconciler.manifest.kept import loading
+from reconciler.model.address import Address
 
 HERE = Path(__file__).parent
 GOLDEN = sorted(path for path in (HERE.parent / "golden").iterdir() if path.is_dir())
@@ -159,7 +160,7 @@ def test_a_second_load_parses_nothing(tmp_path: Path) -> None:
     assert first is not None
     assert second is not None
     assert (first.anew, second.anew) == (0, 1)
-    assert second.desired.entities["contact/ops/juan-doe"].fields["jobTitle"] == "Nurse"  # type: ignore[index]
+    assert second.desired.entities[Address("contact/ops/juan-doe")].fields["jobTitle"] == "Nurse"
 
 
 def _person(name: str, email: str, more: str = "") -> str:
