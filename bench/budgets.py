@@ -31,6 +31,7 @@ BUDGETS = (
     Budget("plan, 100 edited elsewhere", 10_000, calls=8),
     Budget("plan, 100 edited elsewhere", 100_000, calls=8),
     Budget("validate", 100_000, cpu_s=3),
+    Budget("validate, unchanged files", 100_000, cpu_s=0.6),
     Budget("plan of a roster, nothing to do", 1_000_000, calls=3, cpu_s=15, peak_mib=1536),
     Budget("apply, creates", CREATES, calls=2 * CREATES + 2, wall_s=2.9),
     Budget("apply, creates", MANY_CREATES, grown_mib=60),

@@ -63,7 +63,8 @@ def plans(count: int, runs: int, *, with_peers: bool) -> Iterator[Case]:
         reconciler(folder, "apply", "--yes")
         steady: dict[str, Callable[[], Measured]] = {
             "plan, nothing to do": lambda: _plan(folder),
-            "validate": lambda: reconciler(folder, "validate"),
+            "validate": lambda: reconciler(folder, "validate", "--no-cache"),
+            "validate, unchanged files": lambda: reconciler(folder, "validate"),
             "ideal: start": lambda: _ideal("start"),
             "ideal: fetch": lambda: _ideal("fetch", base_url, count),
             "ideal: parse": lambda: _ideal("parse", folder / "manifests"),
@@ -85,7 +86,9 @@ def _edited(count: int, runs: int, folder: Path, *, with_peers: bool) -> Iterato
     FORMS["yaml"](folder / "manifests", count, edited=one_in_a_hundred(count))
     with tempfile.TemporaryDirectory() as zone:
         beside = {"peer: octoDNS": lambda: peers.octodns(Path(zone), count)} if with_peers else {}
-        yield from _in_turn(count, runs, {"plan, one in 100 edited": lambda: _plan(folder), **beside})
+        yield from _in_turn(
+            count, runs, {"plan, one in 100 edited": lambda: _plan(folder, "--no-cache"), **beside}
+        )
     FORMS["yaml"](folder / "manifests", count)
 
 
@@ -130,8 +133,8 @@ def _in_turn(count: int, runs: int, each: Runs) -> Iterator[Case]:
         yield Case(count, name, tuple(measured), _calls(measured[0]) if name.startswith("plan") else None)
 
 
-def _plan(folder: Path) -> Measured:
-    return reconciler(folder, "plan", "--format", "json")
+def _plan(folder: Path, *options: str) -> Measured:
+    return reconciler(folder, "plan", "--format", "json", *options)
 
 
 def _calls(planned: Measured) -> int:

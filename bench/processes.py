@@ -60,8 +60,12 @@ def measure(
 def reconciler(
     folder: Path, *arguments: str, allowed: Sequence[int] = (0,), sampled: bool = False
 ) -> Measured:
-    """Run one command of ours, with the credentials of the sandbox and without a lock in the service."""
-    ours = {**SECRETS, "RECONCILER_LOCK_IN_SERVICE": "never"}
+    """Run one command of ours, with the credentials of the sandbox and without a lock in the service.
+
+    The key of its cache lies in the project, so that nothing is written into anybody's home.
+    """
+    state = {"XDG_STATE_HOME": str(folder / ".state")}
+    ours = {**SECRETS, **state, "RECONCILER_LOCK_IN_SERVICE": "never"}
     command = [sys.executable, "-m", "reconciler", *arguments]
     return measure(command, cwd=folder, environ=ours, allowed=allowed, sampled=sampled)
 
