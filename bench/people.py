@@ -8,7 +8,7 @@ import csv
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from reconciler.sandbox.collections.people import invented
+from reconciler.sandbox.keeping.people import invented
 
 PLAIN = (
     "firstName",

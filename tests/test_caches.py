@@ -16,9 +16,9 @@ from world import BASE, World
 
 from reconciler.errors import Refused, ServiceError
 from reconciler.model.settings import Limits
-from reconciler.sandbox.collections.search import Question
+from reconciler.sandbox.cache import Caching
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.web.cache import Caching
+from reconciler.sandbox.keeping.search import Question
 
 SETTLE_S = 10.0
 NAMES = ("ada", "ben", "cleo", "dora")

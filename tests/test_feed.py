@@ -16,7 +16,7 @@ from reconciler.model.plan.changes import Delete
 from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.collections.people import invented
+from reconciler.sandbox.keeping.people import invented
 
 CONTACTS = Scope("contact", "default")
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")

@@ -29,7 +29,7 @@ from reconciler.report.lines import plain
 from reconciler.report.plan.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
 from reconciler.report.service.messages import report_json
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.collections.people import invented
+from reconciler.sandbox.keeping.people import invented
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
 EVERYTHING = Selection()

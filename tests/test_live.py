@@ -16,7 +16,7 @@ from reconciler.model.plan.plans import Options
 from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.collections.people import invented
+from reconciler.sandbox.keeping.people import invented
 from reconciler.service.found import Found
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")

@@ -19,14 +19,15 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from reconciler.sandbox.cache import Cache, stored_statuses
 from reconciler.sandbox.calls import Call, Headers, Incoming, Outgoing
 from reconciler.sandbox.collections.row import Collection
 from reconciler.sandbox.collections.table import PLAIN
-from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.control import routes as control
 from reconciler.sandbox.description import openapi
 from reconciler.sandbox.description.schemas import row_schemas
+from reconciler.sandbox.entities.wire import Writer
 from reconciler.sandbox.faults import Course
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.keeping.storage import DataFileError
@@ -34,7 +35,6 @@ from reconciler.sandbox.messaging import sending
 from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
 from reconciler.sandbox.routing import ROUTES, Place, Route, find_place, own_routes
 from reconciler.sandbox.web import auth, server
-from reconciler.sandbox.web.cache import Cache, stored_statuses
 from reconciler.sandbox.web.gateway import Gateway
 from reconciler.sandbox.web.guard import guarded
 from reconciler.sandbox.web.media import encoded, refusal_type, require_body_type, require_types

@@ -10,13 +10,13 @@ from typing import TypeVar
 
 import msgspec
 
-from reconciler.sandbox.collections.wire import Writer
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.entities.wire import Writer
 from reconciler.sandbox.faults import Course, straight
-from reconciler.sandbox.keeping.records import Body, Device, Kept
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.paging import Page, page_document, read_page
+from reconciler.sandbox.records import Body, Device, Kept
 from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.xml.forms import Form, read_xml
 

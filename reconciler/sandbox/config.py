@@ -11,8 +11,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from reconciler.sandbox.cache import Caching
 from reconciler.sandbox.faults import Rule
-from reconciler.sandbox.web.cache import Caching
 
 ten_mebibytes = 10_485_760  # bytes; the documented limit of a whole request, and of one decoded file
 device_limit_max = 10  # devices of one app on one contact, at most, whatever the app's own limit

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.records import Body
 
 Rewrite = Callable[[Body], Body]
 

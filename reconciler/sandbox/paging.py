@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 from urllib.parse import urlencode
 
-from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.reading import asked
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import malformed
 
 rows_max = 20  # rows of one page; more are given for limit=0 alone, and fewer only when asked for

@@ -6,7 +6,7 @@ Belongs here: the checks that every kind of document has, and their sentences. N
 from collections.abc import Container, Iterable, Mapping
 from typing import TypeVar
 
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import invalid, malformed
 
 Word = TypeVar("Word", bound=str)

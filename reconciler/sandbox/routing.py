@@ -11,9 +11,9 @@ from reconciler.sandbox.collections import endpoints, import_endpoints, rows, wo
 from reconciler.sandbox.collections.row import AnyRow, Collection
 from reconciler.sandbox.collections.rows import Endpoint
 from reconciler.sandbox.collections.table import CONTACTS, DEVICES, RESOURCES
-from reconciler.sandbox.keeping.records import SALTS
 from reconciler.sandbox.messaging import callback_endpoints, message_endpoints
 from reconciler.sandbox.messaging.callback_endpoints import CALLBACKS
+from reconciler.sandbox.records import SALTS
 from reconciler.sandbox.refusals import method_not_supported, not_found
 
 

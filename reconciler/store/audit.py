@@ -31,10 +31,10 @@ from reconciler.model.run.audit import AuditEntry, Event, Head
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import JournalEntry
 from reconciler.model.run.outcomes import Outcome
-from reconciler.store import sealed
+from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import AUDIT
+from reconciler.store.engines.sealed import Seal, Seals
 from reconciler.store.owner import Owner
-from reconciler.store.sealed import Seal, Seals
 
 # Rows fetched at a time: enough to be quick, and a history of any length fits into memory.
 _page_rows = 1_000

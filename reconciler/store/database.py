@@ -32,10 +32,10 @@ from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, journal, proofs, recorded, runs
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.engines.schema import ENTITIES, JOURNAL
+from reconciler.store.engines.sealed import Seals, writing
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
-from reconciler.store.sealed import Seals, writing
 
 if TYPE_CHECKING:
     from reconciler.store.pace import SharedPace

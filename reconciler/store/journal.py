@@ -13,11 +13,11 @@ from sqlalchemy import Connection, Row, Select, bindparam, select
 from reconciler.model.address import Address
 from reconciler.model.plan.changes import ACTIONS, Create
 from reconciler.model.run.journal import Ending, Intent, JournalEntry
-from reconciler.store import sealed
+from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import JOURNAL
+from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch, address_in, corrupt
-from reconciler.store.sealed import Seals
 
 _ROW = JOURNAL.c
 _OPEN = ""

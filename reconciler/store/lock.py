@@ -18,14 +18,14 @@ from sqlalchemy import Connection, Update, bindparam, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.run.running import Running
-from reconciler.store import sealed
 from reconciler.store.audit import operator
+from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import LOCKS
+from reconciler.store.engines.sealed import Seal, Seals, writing
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
 from reconciler.store.progress import progress
-from reconciler.store.sealed import Seal, Seals, writing
 
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call
 # with all its tries and waits, so that a working run never loses its lock by being slow.

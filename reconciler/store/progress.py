@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from reconciler.model.encoding import decode
 from reconciler.model.plan.changes import ACTIONS
 from reconciler.model.run.running import Running
-from reconciler.store import sealed
+from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import JOURNAL, RUNS
 from reconciler.store.owner import Owner
 

@@ -22,11 +22,11 @@ from reconciler.model.plan.explanations import LastWrite
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import RecordedEntity
-from reconciler.store import sealed
+from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES
+from reconciler.store.engines.sealed import Seals
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
-from reconciler.store.sealed import Seals
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 _rows_at_once = 500

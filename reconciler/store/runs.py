@@ -19,12 +19,13 @@ from reconciler.model.plan.plans import PLAN_VERSION, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import JournalEntry
 from reconciler.model.run.outcomes import Run
-from reconciler.store import journal, sealed
+from reconciler.store import journal
+from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import PLANS_USED, RUNS
+from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
 from reconciler.store.progress import PLANNED
 from reconciler.store.recorded import corrupt
-from reconciler.store.sealed import Seals
 
 _NOTHING_LEFT = {"plan": "", "consent": ""}
 _SEEN = "seen "  # how the words of `Run.seen` begin among the counts of a run

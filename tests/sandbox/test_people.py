@@ -9,8 +9,8 @@ from growth import RATIO_MAX, ratio
 from sandbox.asking import Sandbox
 
 from reconciler.sandbox.app import create_app
-from reconciler.sandbox.collections.people import invented
 from reconciler.sandbox.config import SandboxConfig, workspace_id
+from reconciler.sandbox.keeping.people import invented
 
 
 def test_the_same_people_stand_there_every_time() -> None:

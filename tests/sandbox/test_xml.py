@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, named, origin, resource_body, vendor_type
 
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.xml.forms import write_xml
 
 A = "{http://schemas.api.whispir.com}"

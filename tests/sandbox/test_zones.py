@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.sandbox.collections.zones import shown_zone
+from reconciler.sandbox.entities.zones import shown_zone
 
 
 @pytest.mark.parametrize(

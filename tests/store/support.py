@@ -15,8 +15,8 @@ from sqlalchemy import Connection, Table, create_engine, select
 from reconciler.model.address import Address, contact
 from reconciler.model.plan.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
-from reconciler.store import sealed
 from reconciler.store.database import Store
+from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES, JOURNAL, LOCKS, RUNS, SEALS
 from reconciler.store.owner import Owner
 

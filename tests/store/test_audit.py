@@ -32,9 +32,9 @@ from reconciler.model.run.outcomes import Outcome
 from reconciler.store import audit
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import AUDIT
+from reconciler.store.engines.sealed import writing
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
-from reconciler.store.sealed import writing
 
 TAMPERING = "audit tampering found"
 

@@ -13,8 +13,8 @@ from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model.address import contact
-from reconciler.store import sealed
 from reconciler.store.database import Store
+from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES, JOURNAL, METADATA, RUNS, SEALS
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from reconciler.sandbox.keeping.records import Body, Contact, Resource
+from reconciler.sandbox.records import Body, Contact, Resource
 from reconciler.sandbox.refusals import invalid
 
 Row = dict[str, str]

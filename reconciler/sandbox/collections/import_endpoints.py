@@ -6,9 +6,10 @@ Belongs here: fetch, apply the rules, keep, answer. Not here: the rules (bulk.py
 from collections.abc import Mapping
 
 from reconciler.sandbox.calls import Answer, Call
-from reconciler.sandbox.collections import bulk, contacts
+from reconciler.sandbox.collections import bulk
 from reconciler.sandbox.collections.table import new_contact, username_taken
-from reconciler.sandbox.keeping.records import Body, Contact
+from reconciler.sandbox.entities import contacts
+from reconciler.sandbox.records import Body, Contact
 
 
 def create_import(call: Call) -> Answer:

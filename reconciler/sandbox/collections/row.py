@@ -16,11 +16,11 @@ from typing import Any, Generic, Literal, TypeVar, cast
 import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
-from reconciler.sandbox.collections.search import NO_FILTERS
-from reconciler.sandbox.collections.wire import View
-from reconciler.sandbox.keeping.records import Body, Device, Kept, Record
+from reconciler.sandbox.entities.wire import View
+from reconciler.sandbox.keeping.search import NO_FILTERS
 from reconciler.sandbox.paging import read_order
 from reconciler.sandbox.reading import present
+from reconciler.sandbox.records import Body, Device, Kept, Record
 from reconciler.sandbox.refusals import invalid, not_found
 from reconciler.sandbox.xml.forms import LINKS, Form
 from reconciler.sandbox.xml.rules import Flag, Many, Node, Number, XmlRule

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
-from reconciler.sandbox.collections import contacts, devices, resources
 from reconciler.sandbox.collections.row import Collection, Row
-from reconciler.sandbox.collections.search import read_added, read_question, wants_custom
-from reconciler.sandbox.collections.wire import View
-from reconciler.sandbox.keeping.records import Body, Contact, Device, Resource, with_device, without_device
+from reconciler.sandbox.entities import contacts, devices, resources
+from reconciler.sandbox.entities.wire import View
+from reconciler.sandbox.keeping.search import read_added, read_question, wants_custom
+from reconciler.sandbox.records import Body, Contact, Device, Resource, with_device, without_device
 from reconciler.sandbox.refusals import Refusal, invalid
 
 

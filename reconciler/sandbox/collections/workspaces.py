@@ -7,9 +7,9 @@ Source: specification 8, rule 3; docs/service.md, workspaces.
 import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
-from reconciler.sandbox.keeping.records import Body, Workspace
 from reconciler.sandbox.paging import whole_document
 from reconciler.sandbox.reading import choice, present, require, text
+from reconciler.sandbox.records import Body, Workspace
 
 STATUSES = ("A", "D")
 

@@ -12,15 +12,15 @@ Belongs here: reading these requests and answering them. Not here: what they do 
 
 from math import isfinite
 
-from reconciler.sandbox.collections.wire import Writer
+from reconciler.sandbox.entities.wire import Writer
 from reconciler.sandbox.keeping.mail import Message
-from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.messaging import posting, replies, sending
 from reconciler.sandbox.messaging.mailwire import responder
 from reconciler.sandbox.messaging.message_endpoints import new_message
 from reconciler.sandbox.messaging.messages import read_message
 from reconciler.sandbox.reading import require, text
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import invalid, not_found
 
 advance_max_s = 366 * 86_400.0  # one move of the clock; more than a year is a slip

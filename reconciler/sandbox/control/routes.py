@@ -26,12 +26,12 @@ from dataclasses import dataclass
 import msgspec
 
 from reconciler.sandbox.calls import Outgoing
-from reconciler.sandbox.collections import contacts, devices
-from reconciler.sandbox.collections.contacts import whole_seconds
 from reconciler.sandbox.control import mailcontrol
+from reconciler.sandbox.entities import contacts, devices
+from reconciler.sandbox.entities.contacts import whole_seconds
 from reconciler.sandbox.faults import Faults, Rule
-from reconciler.sandbox.keeping.records import Body, Resource, device_of, with_device
 from reconciler.sandbox.keeping.state import State
+from reconciler.sandbox.records import Body, Resource, device_of, with_device
 from reconciler.sandbox.refusals import invalid, malformed, method_not_supported, not_found
 
 prefix = "/_sandbox/"

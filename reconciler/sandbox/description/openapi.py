@@ -14,17 +14,17 @@ from typing import Any
 import msgspec
 
 from reconciler.sandbox import routing
-from reconciler.sandbox.collections.fields import CONTACT_FIELDS
 from reconciler.sandbox.collections.row import AnyRow, Collection
 from reconciler.sandbox.collections.table import CONTACTS, DEVICES, PLAIN, RESOURCES
-from reconciler.sandbox.collections.wire import media_type, spellings
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.description.schemas import SCHEMAS, one_of, ref, row_schemas, text
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.entities.fields import CONTACT_FIELDS
+from reconciler.sandbox.entities.wire import media_type, spellings
 from reconciler.sandbox.messaging.callback_endpoints import CALLBACKS, attempted
 from reconciler.sandbox.messaging.messages import CRITERIA
 from reconciler.sandbox.messaging.replies import FILTERS
 from reconciler.sandbox.paging import rows_max
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.routing import Route
 from reconciler.sandbox.web.media import BOTH
 

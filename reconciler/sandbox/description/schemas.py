@@ -11,15 +11,15 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from reconciler.sandbox.collections.bulk import MAPPINGS, MODES
-from reconciler.sandbox.collections.devices import STATUSES as DEVICE_STATUSES
-from reconciler.sandbox.collections.fields import CONTACT_FIELDS, DEVICE_FIELDS, NEVER_SHOWN, RESOURCE_FIELDS
 from reconciler.sandbox.collections.row import Collection, Field
 from reconciler.sandbox.collections.workspaces import STATUSES as WORKSPACE_STATUSES
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.entities.devices import STATUSES as DEVICE_STATUSES
+from reconciler.sandbox.entities.fields import CONTACT_FIELDS, DEVICE_FIELDS, NEVER_SHOWN, RESOURCE_FIELDS
 from reconciler.sandbox.messaging.callbacks import AUTH_TYPES, email_max, key_max, name_max
 from reconciler.sandbox.messaging.messages import to_max
 from reconciler.sandbox.messaging.replies import CATEGORIES, STATES
 from reconciler.sandbox.paging import rows_max
+from reconciler.sandbox.records import Body
 
 text: Body = {"type": "string"}
 filled: Body = {"type": "string", "minLength": 1}

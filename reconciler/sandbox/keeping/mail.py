@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.sandbox.keeping.records import Body, Kept
+from reconciler.sandbox.records import Body, Kept
 
 AuthType = Literal["httpheader", "querystring", "queryparam", "basicauth", "bearertoken", ""]
 

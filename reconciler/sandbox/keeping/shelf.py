@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
-from reconciler.sandbox.collections.search import Question, column_text
-from reconciler.sandbox.keeping.records import Contact, Resource
+from reconciler.sandbox.keeping.search import Question, column_text
+from reconciler.sandbox.records import Contact, Resource
 
 views_max = 8  # answers of searches kept while nothing changes, so that walking their pages costs one search
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.sandbox.collections.people import invented
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.faults import Faults
 from reconciler.sandbox.keeping.mail import Callback, CallbackCall, Mail, Message
-from reconciler.sandbox.keeping.records import Contact, Kept, Record, Resource, Workspace, make_id
+from reconciler.sandbox.keeping.people import invented
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.storage import DataFileError, Row, Storage
+from reconciler.sandbox.records import Contact, Kept, Record, Resource, Workspace, make_id
 
 VALUES: dict[str, type[Kept]] = {"resource": Resource, "callback": Callback}
 """Of the rows whose records are no plain ones."""

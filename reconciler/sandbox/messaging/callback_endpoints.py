@@ -9,12 +9,12 @@ from urllib.parse import parse_qsl
 
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.collections.row import Row
-from reconciler.sandbox.collections.wire import View
+from reconciler.sandbox.entities.wire import View
 from reconciler.sandbox.keeping.mail import Callback
-from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging import mailwire, sending
 from reconciler.sandbox.messaging.callbacks import marked_failed, read_callback, require_free_name, settled
 from reconciler.sandbox.reading import choice
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import malformed, not_found
 
 attempted = ("SUCCESS", "FAILED")

@@ -14,10 +14,10 @@ import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.sandbox.keeping.mail import AuthType, Callback, CallbackCall, Message, Recipient, Reply
-from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.mailwire import responder, short_time
 from reconciler.sandbox.messaging.replies import category, shown_channel
 from reconciler.sandbox.reading import choice, present, require, text
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import invalid, malformed
 
 name_max, key_max, email_max = 50, 128, 64  # characters

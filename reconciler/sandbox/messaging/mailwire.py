@@ -8,9 +8,8 @@ Source: specification 2.4 and 2.5; docs/service.md, messages and callbacks.
 from collections.abc import Iterable
 from datetime import datetime
 
-from reconciler.sandbox.collections.wire import Writer, body_types, link
+from reconciler.sandbox.entities.wire import Writer, body_types, link
 from reconciler.sandbox.keeping.mail import Callback, CallbackCall, Message, Recipient, Reply
-from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.messaging.replies import (
     Category,
     category,
@@ -19,6 +18,7 @@ from reconciler.sandbox.messaging.replies import (
     delivery_word,
     shown_channel,
 )
+from reconciler.sandbox.records import Body
 
 CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status, in this order
 nothing = "N/A"  # what stands for the answer of somebody who gave none

@@ -6,9 +6,9 @@ replies.py, posting.py), shapes (mailwire.py).
 
 from reconciler.sandbox.calls import Answer, Call
 from reconciler.sandbox.collections import bulk
-from reconciler.sandbox.collections.search import Question
-from reconciler.sandbox.collections.wire import Writer
+from reconciler.sandbox.entities.wire import Writer
 from reconciler.sandbox.keeping.mail import Message
+from reconciler.sandbox.keeping.search import Question
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.messaging import mailwire, posting

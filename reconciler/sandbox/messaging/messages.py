@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from reconciler.sandbox.keeping.mail import Message, Recipient
-from reconciler.sandbox.keeping.records import Body, Contact
 from reconciler.sandbox.reading import present, require, require_texts, text
+from reconciler.sandbox.records import Body, Contact
 from reconciler.sandbox.refusals import Refusal, invalid, malformed
 
 to_max = 10_000  # characters of `to`, separators counted

@@ -7,9 +7,9 @@ Not here: the rules (messages.py, replies.py, callbacks.py), the network (sendin
 from datetime import datetime
 
 from reconciler.sandbox.keeping.mail import Callback, CallbackCall, Message, Recipient
-from reconciler.sandbox.keeping.records import Body
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.messaging import callbacks, messages, replies
+from reconciler.sandbox.records import Body
 
 
 def accept(state: State, message: Message) -> None:

@@ -12,9 +12,9 @@ from typing import Literal
 
 import msgspec
 
-from reconciler.sandbox.collections.wire import media_type, spellings
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.entities.wire import media_type, spellings
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import not_acceptable, wrong_media_type
 from reconciler.sandbox.xml.forms import NO_FORMS, Form, write_xml
 

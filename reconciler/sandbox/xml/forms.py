@@ -22,7 +22,7 @@ Source: docs/service.md, XML; the forms of custom fields, locations and devices 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.xml.rules import Flag, Links, Many, Moment, Node, Number, Pairs, XmlRule
 from reconciler.sandbox.xml.tree import Element, Prefixes, entities, frames, parse, serialize

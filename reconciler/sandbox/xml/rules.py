@@ -16,7 +16,7 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
-from reconciler.sandbox.keeping.records import Body
+from reconciler.sandbox.records import Body
 from reconciler.sandbox.refusals import malformed
 from reconciler.sandbox.xml.tree import Element, frames, is_name
 

@@ -32,8 +32,7 @@ from reconciler.core.comparing.normalize import SECRET
 from reconciler.core.comparing.taken import same
 from reconciler.core.hashing.stretch import stretched
 from reconciler.model.kind.kinds import KINDS
-from reconciler.store import sealed
-from reconciler.store.engines import schema
+from reconciler.store.engines import schema, sealed
 from reconciler.store.owner import Owner
 
 

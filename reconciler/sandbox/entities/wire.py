@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Literal
 
-from reconciler.sandbox.collections.devices import state
-from reconciler.sandbox.collections.fields import FOLLOWING, LEADING
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.keeping.records import Body, Contact, Device, Resource, Workspace
+from reconciler.sandbox.entities.devices import state
+from reconciler.sandbox.entities.fields import FOLLOWING, LEADING
+from reconciler.sandbox.records import Body, Contact, Device, Resource, Workspace
 
 server_zone = timezone(timedelta(hours=10))  # recorded: a created contact's time is written with +10:00
 

@@ -12,16 +12,16 @@ from math import inf, isfinite
 
 from msgspec import structs
 
-from reconciler.sandbox.collections.fields import (
+from reconciler.sandbox.entities.fields import (
     CONTACT_FIELDS,
     NEVER_SHOWN,
     REQUIRED_ON_CREATE,
     SERVER_OWNED,
     STRUCTURED,
 )
-from reconciler.sandbox.collections.zones import shown_zone
-from reconciler.sandbox.keeping.records import Body, Contact
+from reconciler.sandbox.entities.zones import shown_zone
 from reconciler.sandbox.reading import present, require_texts
+from reconciler.sandbox.records import Body, Contact
 from reconciler.sandbox.refusals import invalid
 
 

@@ -12,9 +12,9 @@ from datetime import datetime
 
 import msgspec
 
-from reconciler.sandbox.collections.fields import DEVICE_FIELDS, DEVICE_SERVER_OWNED
-from reconciler.sandbox.keeping.records import Body, Contact, Device
+from reconciler.sandbox.entities.fields import DEVICE_FIELDS, DEVICE_SERVER_OWNED
 from reconciler.sandbox.reading import present, require, require_texts
+from reconciler.sandbox.records import Body, Contact, Device
 from reconciler.sandbox.refusals import invalid
 
 active, disabled = "Active", "Disabled"

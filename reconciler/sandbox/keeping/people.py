@@ -6,8 +6,8 @@ Belongs here: making contacts in numbers, fast. Not here: the rules for contacts
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from reconciler.sandbox.collections.contacts import created, read_contact
-from reconciler.sandbox.keeping.records import Body, Contact, make_id
+from reconciler.sandbox.entities.contacts import created, read_contact
+from reconciler.sandbox.records import Body, Contact, make_id
 
 _FIRST_NAMES = """
 Ada Alan Amara Ana Anders Aroha Ben Bianca Callum Carmen Chen Chloe Daniel Daria David Edith Elena Emeka

@@ -8,10 +8,10 @@ Source: specification 4.2; docs/service.md, lists (contains, fields=, customFiel
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox.collections.fields import QUERY_NAMES, STRUCTURED
-from reconciler.sandbox.collections.wire import contact_value
-from reconciler.sandbox.keeping.records import Body, Contact
+from reconciler.sandbox.entities.fields import QUERY_NAMES, STRUCTURED
+from reconciler.sandbox.entities.wire import contact_value
 from reconciler.sandbox.paging import read_order
+from reconciler.sandbox.records import Body, Contact
 
 custom_prefix = "custom_"
 NO_FILTERS = frozenset({"apikey", "limit", "offset", "sortorder", "sortfields", "fields", "customfields"})

@@ -11,9 +11,9 @@ from xml.parsers import expat
 
 import msgspec
 
-from reconciler.sandbox.collections.fields import RESOURCE_FIELDS
-from reconciler.sandbox.keeping.records import Body, Resource
+from reconciler.sandbox.entities.fields import RESOURCE_FIELDS
 from reconciler.sandbox.reading import choice, require, require_texts
+from reconciler.sandbox.records import Body, Resource
 from reconciler.sandbox.refusals import invalid
 
 _line_breaks = {ord(character): None for character in "\r\n\t "}  # encoders break lines after 64 or 76 signs

@@ -1,0 +1,1 @@
+"""What a contact, a device and a resource are: fields, bodies that become one, and how one is shown."""
