@@ -10,9 +10,7 @@ store ----recorded----------------------> RECORDED --+          apply -> run
 What several verbs do alike is in work/.
 """
 
-import gc
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -47,6 +45,7 @@ from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.carrying import KeepUndo, Task, carry_out
+from reconciler.work.collecting import without_collector
 from reconciler.work.explaining import explained
 from reconciler.work.exporting import ExportResult, ExportWishes, exported
 from reconciler.work.held import Observer, reading, take_service_lock, writing
@@ -85,7 +84,7 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     """
     bring_kinds(settings.service.profile)
     kept = ManifestCache(settings, environ) if settings.caches else None
-    with _no_collector():
+    with without_collector():
         known = kept.declared() if kept is not None else None
     if known is not None:
         return known.desired
@@ -105,7 +104,7 @@ def resolved(
     """
     bring_kinds(settings.service.profile)
     took = stopwatch()
-    with _no_collector():
+    with without_collector():
         loaded = load_from(settings, environ)
         found = resolve(loaded.manifests, rules_of(settings))
     unset = () if all_values else loaded.unset
@@ -362,18 +361,3 @@ def workspace_mismatch(old: Plan, fresh: Plan) -> str:
     ids = {one.alias: one.id for one in old.target.workspaces}
     others = [one.alias for one in fresh.target.workspaces if ids.get(one.alias, one.id) != one.id]
     return f"workspace {others[0]} is another one now." if others else ""
-
-
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Load without the cyclic collector, which would walk every document again and again.
-
-    What is loaded is left to it afterwards: a program that plans many times must not keep all of it for ever.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()

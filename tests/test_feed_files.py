@@ -183,3 +183,15 @@ def test_a_plan_is_the_same_whatever_stands_in_the_place_of_the_file(tmp_path: P
     assert (read.how, found) == ("scan", scanned)
     assert read_of(world)[0] == scanned
     tally.count("feeds", "hostile states of a file")
+
+
+def test_what_a_killed_process_left_half_written_goes_with_the_next_list(tmp_path: Path) -> None:
+    """It has people's data in it, and nobody would ever read it again."""
+    world = crowd(tmp_path)
+    file = kept(world)
+    left = file.with_suffix(".1.part")
+    left.write_bytes(file.read_bytes()[:100])
+    edit(world, 3)
+
+    assert read_of(world)[1].how == "feed"
+    assert [*file.parent.iterdir()] == [file]

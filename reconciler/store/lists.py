@@ -52,6 +52,8 @@ class KeptLists:
             if data is None:
                 place.unlink(missing_ok=True)
             elif self._made():
+                for left in place.parent.glob(f"{place.stem}.*.part"):  # of a process that was killed
+                    left.unlink(missing_ok=True)
                 unfinished = place.with_suffix(f".{os.getpid()}.part")
                 try:
                     _put(unfinished, self._seal(name, data), data)

@@ -1,12 +1,14 @@
 """What the verbs of pipeline.py do alike. Wiring only: every decision is in core/.
 
-    targets    which service, and which of its workspaces
-    planning   a plan made afresh: read, compare, judge
-    held       what a run holds, let go of on every way out; who looks on
-    settling   what earlier runs left in doubt is looked for
-    undoing    a saved undo, and what of it may be carried out now
-    ending     the report of a run that has ended
-    carrying   show a plan, check it, ask, carry it out
+    collecting   loading without the cyclic collector
+    remembering  what lists showed, from one run to the next
+    targets      which service, and which of its workspaces
+    planning     a plan made afresh: read, compare, judge
+    held         what a run holds, let go of on every way out; who looks on
+    settling     what earlier runs left in doubt is looked for
+    undoing      a saved undo, and what of it may be carried out now
+    ending       the report of a run that has ended
+    carrying     show a plan, check it, ask, carry it out
 
 Each knows those above it. Effects are in service/, store/ and apply/.
 """

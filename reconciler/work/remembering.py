@@ -24,6 +24,7 @@ from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
 from reconciler.service.profile import load_profile
 from reconciler.store.lists import KeptLists
+from reconciler.work.collecting import without_collector
 
 _form = "1"  # of what is kept; another one is not read
 _Kept = tuple[tuple[str, ...], Remembered]
@@ -68,7 +69,8 @@ class RememberedLists:
         if data is None:
             return None
         try:
-            told, known = msgspec.msgpack.decode(data, type=_Kept)
+            with without_collector():
+                told, known = msgspec.msgpack.decode(data, type=_Kept)
         except msgspec.MsgspecError:  # of a version that did not say so
             return None
         return known if told == self._told(asked) else None
