@@ -5,12 +5,14 @@ its path, so that no stage calls missing what only could not be read. No mistake
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.manifest.entries import Steps, kind_at
-from reconciler.manifest.schema.explain import Mistake
 from reconciler.parsing.build import pack
 from reconciler.parsing.tree import Tree
+
+if TYPE_CHECKING:  # it loads jsonschema, which only a refused file pays for (schema/check.py)
+    from reconciler.manifest.schema.explain import Mistake
 
 ANY = "*"  # as the last step of an unread path: a key whose name is not known
 NO_WORKSPACE = "?"  # stands for a workspace that could not be read; no alias can have this form
@@ -26,7 +28,7 @@ class Readable(NamedTuple):
     renamed: frozenset[Steps]
 
 
-def readable(tree: Tree, found: Collection[Mistake]) -> Readable:
+def readable(tree: Tree, found: Collection["Mistake"]) -> Readable:
     """Return `tree` without the values that `found` names, and without what the reader refused.
 
     An unknown key that holds a section and is a slip of a known one is taken for that one.
@@ -37,7 +39,7 @@ def readable(tree: Tree, found: Collection[Mistake]) -> Readable:
 
 
 class _Cut:
-    def __init__(self, tree: Tree, found: Collection[Mistake]) -> None:
+    def __init__(self, tree: Tree, found: Collection["Mistake"]) -> None:
         self._tree = tree
         self._wrong: Mapping[Steps, Mistake] = {
             one.path: one for one in found if not one.name and (one.path or not one.lacking)
