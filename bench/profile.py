@@ -1,0 +1,106 @@
+"""Where the time of a command goes, layer by layer: one command in this process, sampled every millisecond.
+
+    .venv/bin/python bench/profile.py 10000                  the first plan, of nobody recorded
+    .venv/bin/python bench/profile.py 10000 again            a plan with nothing to do, as users run it
+    .venv/bin/python bench/profile.py 10000 again --refresh full --no-cache
+    .venv/bin/python bench/profile.py 1000 apply             creates, 16 at once, 20 ms for each answer
+
+A sample counts for the innermost package of ours that it stands in, and so do the libraries that are called
+from there; what is imported counts as start. Processor seconds: who waits is not sampled.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from cases import AT_ONCE, LATENCY_MS, project
+from processes import SECRETS, reconciler
+from service import sandbox
+
+_EACH_S = 0.001
+_OURS = f"{Path(__file__).parent.parent / 'reconciler'}{os.sep}"
+# The first that fits counts; a path is that of a package of ours.
+_LAYERS = (
+    ("manifests", ("manifest", "parsing")),
+    ("check of what is declared", ("core/declared", "core/values")),
+    ("HTTP and decoding", ("service",)),
+    ("reading lists", ("live",)),
+    ("planning", ("core", "model")),
+    ("store", ("store",)),
+    ("applying", ("apply",)),
+    ("event loop, and waiting threads", ("cli/running", "aside", "work", "pipeline")),
+    ("command and report", ("",)),
+)
+
+
+def main(count: int, case: str, *options: str) -> None:
+    """Prepare what the case needs, run its command here, and print seconds by layer."""
+    applies = case == "apply"
+    latency = ("--latency-ms", str(LATENCY_MS)) if applies else ()
+    with (
+        sandbox(0 if applies else count, *latency) as base_url,
+        project(count, "yaml", base_url, at_once=AT_ONCE) as folder,
+    ):
+        if case == "again":
+            reconciler(folder, "apply", "--yes")
+            reconciler(folder, "plan")
+        os.environ.update(SECRETS, RECONCILER_LOCK_IN_SERVICE="never")
+        os.chdir(folder)
+        seconds = _sampled([*(("apply", "--yes") if applies else ("plan",)), *options])
+        os.chdir("/")
+    total = sum(seconds.values())
+    for layer, spent in seconds.most_common():
+        sys.stderr.write(f"{spent:7.2f} s  {spent / total:4.0%}  {layer}\n")
+    sys.stderr.write(f"{total:7.2f} s        {case}, {count:,} people\n")
+
+
+def _sampled(arguments: list[str]) -> Counter[str]:
+    """Run one command of ours and return its processor seconds by layer."""
+    seen: Counter[str] = Counter()
+    signal.signal(signal.SIGPROF, lambda _number, frame: seen.update((_layer(_busy(frame)),)))
+    # The library asks for the handler in words that show all that the command returns, where it is Python's.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    began = sum(os.times()[:2])
+    signal.setitimer(signal.ITIMER_PROF, _EACH_S, _EACH_S)
+    from reconciler.cli.main import run  # noqa: PLC0415 - its start is a part of what is sampled
+
+    run(arguments)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    spent = sum(os.times()[:2]) - began
+    # By shares: a system with a slow timer takes fewer samples.
+    return Counter({layer: spent * number / seen.total() for layer, number in seen.items()})
+
+
+def _busy(frame: FrameType | None) -> FrameType | None:
+    """Return the frame of the thread beside the event loop, where the loop itself is in none of ours."""
+    if frame is None or not frame.f_code.co_filename.endswith("asyncio/runners.py"):
+        return frame
+    beside = next((one.ident for one in threading.enumerate() if one.name == "aside"), None)
+    return sys._current_frames().get(beside, frame) if beside else frame  # noqa: SLF001 - the documented way
+
+
+def _layer(frame: FrameType | None) -> str:
+    packages = []
+    for path in _files(frame):
+        if "importlib._bootstrap" in path:
+            return "start"
+        if path.startswith(_OURS):
+            packages.append(path.removeprefix(_OURS))
+    inner = packages[0] if packages else ""
+    return next(layer for layer, parts in _LAYERS if any(inner.startswith(part) for part in parts))
+
+
+def _files(frame: FrameType | None) -> Iterator[str]:
+    while frame is not None:
+        yield frame.f_code.co_filename
+        frame = frame.f_back
+
+
+if __name__ == "__main__":
+    size, *more = sys.argv[1:]
+    main(int(size), *(more or ["first"]))
