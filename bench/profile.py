@@ -27,7 +27,7 @@ _OURS = f"{Path(__file__).parent.parent / 'reconciler'}{os.sep}"
 # The first that fits counts; a path is that of a package of ours.
 _LAYERS = (
     ("manifests", ("manifest", "parsing")),
-    ("check of what is declared", ("core/declared", "core/values")),
+    ("check of what is declared", ("core/declared",)),
     ("HTTP and decoding", ("service",)),
     ("reading lists", ("live",)),
     ("planning", ("core", "model")),
