@@ -1,10 +1,10 @@
 """Work that waits for the store, beside the event loop, and never longer than so long."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from reconciler.errors import StoreError
+from reconciler.timelimit import time_limit
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ async def within(
     `give_up` hears of that: whoever has waited once does not wait again for the same store.
     """
     try:
-        async with asyncio.timeout(seconds):
+        async with time_limit(seconds):
             return await offload(work)
     except TimeoutError:
         silent = StoreError(

@@ -24,6 +24,7 @@ from reconciler.core.calls import pace as paces
 from reconciler.errors import StoreError
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import PACES
+from reconciler.timelimit import time_limit
 
 # Of the ceiling. Between this row and the service's door lie the delays of several machines: with 5 % kept
 # back, requests that arrive up to 50 ms late never pass the ceiling together (see service/http/limiter.py).
@@ -97,7 +98,7 @@ class SharedPace:
     ) -> tuple[float, float]:
         """Change the row, and return what `change` returns beside the new pace."""
         try:
-            async with asyncio.timeout(answer_max_s), self._turn:
+            async with time_limit(answer_max_s), self._turn:
                 done: _Done = await self._offload(lambda: self._changed(change))
         except TimeoutError:
             raise StoreError(

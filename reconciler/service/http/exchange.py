@@ -8,7 +8,6 @@ The library's errors end here. They carry the request, and with it the key; so n
 a cause, only its kind and the system's own words for it.
 """
 
-import asyncio
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from reconciler.core.calls.retry import Failure
 from reconciler.model.settings import Proxy
 from reconciler.service.answers import Answer, Broken
 from reconciler.service.http.way import NEVER_SENT, Unconnected, Way
+from reconciler.timelimit import time_limit
 
 body_max = 16 * 1024 * 1024  # bytes, packed and decoded; a page of 20 rows has some 20 thousand
 
@@ -55,7 +55,7 @@ async def exchange(
     try:
         with way:
             # The library's own timeouts count from byte to byte: a slow drip would pass them for ever.
-            async with asyncio.timeout(timeout_s):
+            async with time_limit(timeout_s):
                 response = await transport.handle_async_request(request)
                 head = _head(response)
                 return await _answer(response, head)

@@ -38,6 +38,7 @@ from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.http.requests import Requests
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.told import tell
+from reconciler.timelimit import time_limit
 
 __all__ = ["Call", "Timing", "Transport"]
 
@@ -299,7 +300,7 @@ class Transport:
         if len(answer.body) <= beside_bytes:
             return self._meaning(call, answer, read)
         try:
-            async with asyncio.timeout_at(ends_at):
+            async with time_limit(ends_at - asyncio.get_running_loop().time()):
                 return await aside(lambda: self._meaning(call, answer, read))
         except TimeoutError:
             if decided_by_body(answer.status):
