@@ -37,9 +37,10 @@ REQUIRED: dict[str, float] = {
 LEAST: dict[str, dict[str, float]] = {
     "feeds": {"histories": 2_000, "services that lie": 500, "hostile states of a file": 150},
     "faults injected": {
-        "simulation: no effect": 20,
-        "simulation: done later": 13,
-        "simulation: field ignored": 8,
+        # Some twenty of each are drawn: their number varies by a third with every change of what is called.
+        "simulation: no effect": 10,
+        "simulation: done later": 10,
+        "simulation: field ignored": 5,
         "simulation: swapped answers": 38,
         "simulation: names another": 45,
         "simulation: cached answer": 138,

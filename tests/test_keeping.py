@@ -89,10 +89,11 @@ def test_every_kind_of_record_counts_once(tmp_path: Path) -> None:
     assert (world.plan().plan.to_keep, told(world)[0]) == (0, 0)
 
 
-def test_a_time_of_change_is_refreshed_and_is_no_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("meta", [{}, {"ignore": ["jobTitle"]}], ids=["at a glance", "field by field"])
+def test_a_time_of_change_is_refreshed_and_is_no_work(tmp_path: Path, meta: dict[str, Any]) -> None:
     """Or the first plan after every apply would be work: a time of change is relied upon when it has aged."""
     world = World(tmp_path)
-    write(world, jane=JANE)
+    write(world, jane={**JANE, "meta": meta})
     world.apply()
     world.clock.pass_s(60)
 
