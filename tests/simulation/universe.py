@@ -126,6 +126,7 @@ class Universe:
         self._over: dict[Process, Any] = {}
         self._tasks: dict[Process, asyncio.Task[End]] = {}
         self._stops: dict[Process, StopFlag] = {}
+        self._cancelled: set[Process] = set()  # those that somebody cancelled
         self._numbers = itertools.count(1)
         self._stack = ExitStack()
         self._stack.enter_context(disk.hooked(self))
@@ -179,7 +180,7 @@ class Universe:
         task.add_done_callback(lambda _: None if over.done() else over.set_result(None))
         await over
         self.running -= 1
-        end = self._ended(task) if process.alive else End("killed")
+        end = self._ended(process, task) if process.alive else End("killed")
         end.writes = self.oracle.writes - before
         end.effects, end.steps = process.effects, process.steps
         process.alive = False  # whatever it may have left running ends with it
@@ -187,8 +188,10 @@ class Universe:
         self.ends.append(end)
         return end
 
-    def _ended(self, task: "asyncio.Task[End]") -> End:
+    def _ended(self, process: Process, task: "asyncio.Task[End]") -> End:
         if task.cancelled():
+            if process not in self._cancelled:
+                self.oracle.broken("a run ended as cancelled, and nobody had cancelled it")
             return End("cancelled")
         error = task.exception()
         if error is None:
@@ -350,6 +353,7 @@ class Universe:
         self.faults.count("signal")
         self.signalled_at = self.loop.time()
         if cancels:
+            self._cancelled.add(process)
             self._tasks[process].cancel()
         else:
             self._stops[process].signal()
