@@ -107,9 +107,8 @@ def _position(event: Any) -> Position:
 def _events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
     parser = loader(text)
     try:
-        yield from iter(
-            parser.get_event, None
-        )  # it has none after the last; `yaml.parse` asks twice for each
+        # After the last there is none. `yaml.parse` would ask twice for each.
+        yield from iter(parser.get_event, None)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = (mark.line + 1, mark.column + 1) if mark else (1, 1)

@@ -29,34 +29,14 @@ def finished(
     target: Target,
     moment: Moment,
 ) -> Plan:
-    """Return the plan that these parts are, in its order, with its fingerprint. Raises ManifestError (M4)."""
+    """Return the plan that these parts are, in any order (laws 3 and 10). Raises ManifestError (M4)."""
     # One live entity behind two names: each would undo what is written for the other, in every run.
     if total.contested:
         raise _declared_twice(total, desired)
-    plan = _in_order(across, total, desired, live, recorded, target=target, moment=moment)
-    # Made last, over everything else (rule A1).
-    return structs.replace(plan, fingerprint=fingerprint(plan))
-
-
-def _in_order(
-    across: Shared,
-    total: ScopePlan,
-    desired: Desired,
-    live: Live,
-    recorded: Recorded,
-    *,
-    target: Target,
-    moment: Moment,
-) -> Plan:
-    """Return the plan without its fingerprint, sorted here and nowhere before.
-
-    Parts come in any order (law 10), and the bytes of the plan must not show which (law 3).
-    """
     left = postponed(total) if across.options.adopt else {}
-    if across.options.adopt:
-        total = only_adoptions(total)
+    total = only_adoptions(total) if across.options.adopt else total
     changes = ordered(total.changes)
-    return Plan(
+    plan = Plan(
         target=target,
         options=across.options,
         manifest_digest=manifest_digest(desired, moment.salt),
@@ -78,6 +58,7 @@ def _in_order(
         created_at=moment.now,
         expires_at=moment.expires,
     )
+    return structs.replace(plan, fingerprint=fingerprint(plan))  # made last, over everything else (rule A1)
 
 
 def _declared_twice(total: ScopePlan, desired: Desired) -> ManifestError:
