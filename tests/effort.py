@@ -13,7 +13,8 @@
     quick   small counts, and samples: what `script/test` does when it runs everything
     (none)  small counts, and every case: what `script/test tests/crash` does
     full    full counts, and every case
-    proofs  the same, of the modules alone that count something: they import this module or tally.py
+    proofs  the same, of the tests alone that count something, here or by tally.py (counting.py), or try
+            generated examples beside one that does: script/test has proved the rest, and it is not done twice
 """
 
 import re
@@ -21,6 +22,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from counting import counting
 
 LEVELS = ("quick", "full", "proofs")
 _level = [""]
@@ -52,15 +54,22 @@ def chosen(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     every = list(items)
     if _level[0] == "proofs":
         # The lies of a proxy take real time and little work: begun first, they are over before the rest is.
-        return sorted(every, key=lambda item: "lies" not in item.path.parts)
+        return sorted(filter(_is_proof, every), key=lambda item: "lies" not in item.path.parts)
     if _level[0] == "quick":
         left_out = _beyond_the_samples(every)
         return [item for item in every if item not in left_out]
     return every
 
 
+def _is_proof(item: pytest.Item) -> bool:
+    """Whether a test does more at full effort, or is counted."""
+    name = item.nodeid.split("::")[1].partition("[")[0]
+    generates = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return generates or name in counting(item.path)
+
+
 def counts(module: Path) -> bool:
-    """Whether a test module has a place among the proofs: it imports what it counts with."""
+    """Whether a test module may have a place among the proofs: it imports what it counts with."""
     return bool(_imports.search(module.read_text("utf-8")))
 
 

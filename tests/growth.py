@@ -14,7 +14,9 @@ T = TypeVar("T")
 
 FACTOR = 8  # how much larger the large input is
 RATIO_MAX = 24.0  # quadratic work would give 64
-_TRIES = 6  # a measure can be too long by chance, never too short: the least of them is the nearest
+# A measure can be too long by chance, never too short: the least of them is the nearest. Seven were too few: on
+# a machine that is shared, what disturbs one lasts for a second. Only work that seems to grow pays for them.
+_TRIES = 30
 _HOPELESS_S = 2.0  # no large input here takes so long, and no measure would be forty times too long
 _FLOOR_S = 0.0005  # less than this is not measured well; a small input costs at least so much here
 

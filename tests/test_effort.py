@@ -14,12 +14,28 @@ def test_seed(seed):
     assert TRIED == EXPECTED
 def test_once():
     pass
+def deep():
+    return TRIED
+@pytest.fixture
+def given():
+    return deep()
+def test_by_a_fixture(given):
+    assert given == EXPECTED
 @effort.proofs_only()
 def test_long():
     pass
 """
 # Plugins that are installed and not needed take longer to load than these tests to run.
 _QUICKLY = ("--disable-plugin-autoload", "-p", "xdist.plugin")
+HELPER = "import tally\ndef counted():\n    tally.count('rows', 'any')\ndef plain():\n    pass\n"
+BY_A_HELPER = """
+import tally
+from helper import counted, plain
+def test_counted():
+    counted()
+def test_plain():
+    plain()
+"""
 OTHER = "def test_other():\n    pass\n"
 
 
@@ -34,9 +50,11 @@ def output(folder: Path, expected: int, *arguments: str) -> list[str]:
     """Run a small suite under our conftest, and return the lines that are printed."""
     tests = folder / "tests"
     tests.mkdir()
-    for name in ("conftest.py", "effort.py", "tally.py"):
+    for name in ("conftest.py", "counting.py", "effort.py", "tally.py"):
         (tests / name).write_text((ROOT / "tests" / name).read_text())
     (tests / "test_counting.py").write_text(COUNTING.replace("EXPECTED", str(expected)))
+    (tests / "helper.py").write_text(HELPER)
+    (tests / "test_helped.py").write_text(BY_A_HELPER)
     (tests / "test_other.py").write_text(OTHER)
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     done = subprocess.run(
@@ -51,27 +69,47 @@ def output(folder: Path, expected: int, *arguments: str) -> list[str]:
 
 
 SEEDS = [f"test_seed[{number}]" for number in range(9)]
+QUICK = [
+    "test_seed[0]",
+    "test_seed[4]",
+    "test_once",
+    "test_by_a_fixture",
+    "test_counted",
+    "test_plain",
+    "test_other",
+]
 
 
 def test_everything_at_once_is_quick_and_leaves_out_what_is_for_the_proofs_only(tmp_path: Path) -> None:
-    assert ran(tmp_path, 3) == ["test_seed[0]", "test_seed[4]", "test_once", "test_other"]
+    assert ran(tmp_path, 3) == QUICK
 
 
 def test_workers_take_the_same_cases_as_one_process(tmp_path: Path) -> None:
     """A worker parses the command line itself, where nothing is said of what everything at once means."""
     lines = output(tmp_path, 3, "-n", "2")
 
-    assert "2 workers [4 items]" in lines, lines
-    assert " 4 passed in " in lines[-1]
+    assert "2 workers [7 items]" in lines, lines
+    assert " 7 passed in " in lines[-1]
 
 
 def test_who_names_tests_gets_every_case(tmp_path: Path) -> None:
-    assert ran(tmp_path, 3, "tests/test_counting.py") == [*SEEDS, "test_once", "test_long"]
+    assert ran(tmp_path, 3, "tests/test_counting.py") == [
+        *SEEDS,
+        "test_once",
+        "test_by_a_fixture",
+        "test_long",
+    ]
 
 
 def test_the_proofs_have_full_counts_of_what_counts(tmp_path: Path) -> None:
-    """The rest is proved by script/test already. Too little was counted here, so the run fails."""
-    assert ran(tmp_path, 1000, "--effort", "proofs") == [*SEEDS, "test_once", "test_long"]
+    """The rest is proved by script/test already, also where it stands in the same module.
+
+    A test counts by a constant, a fixture, or what it has imported. Too little was counted here, so the run
+    fails.
+    """
+    found = ran(tmp_path, 1000, "--effort", "proofs")
+
+    assert found == [*SEEDS, "test_by_a_fixture", "test_long", "test_counted"]
     assert (tmp_path / "reliability.json").exists()
 
 
@@ -85,5 +123,5 @@ def test_a_shuffled_run_holds_the_same_tests(tmp_path: Path) -> None:
     """The order is drawn from the seed alone, so that every worker has the same."""
     found = ran(tmp_path, 3, "--shuffle", "7")
 
-    assert sorted(found) == sorted(["test_seed[0]", "test_seed[4]", "test_once", "test_other"])
-    assert found != ["test_seed[0]", "test_seed[4]", "test_once", "test_other"]
+    assert sorted(found) == sorted(QUICK)
+    assert found != QUICK
