@@ -14,9 +14,10 @@ T = TypeVar("T")
 
 FACTOR = 8  # how much larger the large input is
 RATIO_MAX = 24.0  # quadratic work would give 64
-# A measure can be too long by chance, never too short: the least of them is the nearest. Seven were too few: on
-# a machine that is shared, what disturbs one lasts for a second. Only work that seems to grow pays for them.
-_TRIES = 30
+_TRIES = 6  # a measure can be too long by chance, never too short: the least of them is the nearest
+# On a machine that is shared, what disturbs one measure lasts for a second and disturbs seven. What linear
+# work may then seem to be is measured further; what is beyond that does grow.
+_DOUBTFUL, _TRIES_IN_DOUBT = 32.0, 30
 _HOPELESS_S = 2.0  # no large input here takes so long, and no measure would be forty times too long
 _FLOOR_S = 0.0005  # less than this is not measured well; a small input costs at least so much here
 
@@ -26,9 +27,10 @@ def ratio(work: Callable[[T], object], make: Callable[[int], T], size: int) -> f
     small, large = make(size), make(FACTOR * size)
     work(small)
     shortest, longest = _seconds(work, small), _seconds(work, large)
-    for _ in range(_TRIES):
+    for tried in range(_TRIES_IN_DOUBT):
         shortest = min(shortest, _seconds(work, small))
-        if longest / max(shortest, _FLOOR_S) <= RATIO_MAX or longest > _HOPELESS_S:
+        found = longest / max(shortest, _FLOOR_S)
+        if found <= RATIO_MAX or longest > _HOPELESS_S or (tried >= _TRIES and found > _DOUBTFUL):
             break
         longest = min(longest, _seconds(work, large))
     return longest / max(shortest, _FLOOR_S)

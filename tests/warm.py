@@ -17,6 +17,7 @@ import fcntl
 import gc
 import importlib
 import json
+import logging
 import os
 import pkgutil
 import random
@@ -29,6 +30,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from functools import cache
@@ -253,8 +255,33 @@ def _forkable(env: Mapping[str, str]) -> bool:
     )
 
 
-@cache
+_here: list[socket.socket] = []  # the way to a server that is a fork of this process
+
+
+def serve_here() -> None:
+    """Let the commands from now on be forks of this process as it is now: with the code that it has.
+
+    It has one thread, and has called `load`.
+    """
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if not os.fork():
+        try:
+            ours.close()
+            logging.root.handlers.clear()  # those of pytest
+            warnings.simplefilter("default")
+            _serve(its)
+        finally:
+            os._exit(0)
+    its.close()
+    _here[:] = [ours]
+
+
 def _server() -> socket.socket:
+    return _here[0] if _here else _started()
+
+
+@cache
+def _started() -> socket.socket:
     """Start the server of this process. It ends with it."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environ = {name: text for name, text in os.environ.items() if not name.startswith(("COV_", "PYTEST_"))}
@@ -279,7 +306,6 @@ def _server() -> socket.socket:
 
 def _serve(asks: socket.socket) -> None:
     """Fork a command for each request, and write its process id and then its code to its last descriptor."""
-    _load()
     assert threading.active_count() == 1, "a fork takes one thread along: something was started by an import"
     reads, wakes = os.pipe()
     os.set_blocking(wakes, False)
@@ -325,7 +351,7 @@ def _tell(answers: dict[int, int]) -> None:
         os.close(descriptor)
 
 
-def _load() -> None:
+def load() -> None:
     """Import what any command may import, and what libraries import when they are first used."""
     import reconciler  # noqa: PLC0415 - the server alone pays for it
 
@@ -388,4 +414,5 @@ def _become(asked: dict[str, Any], descriptors: list[int]) -> NoReturn:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as socket_of_the_tests:
+        load()
         _serve(socket_of_the_tests)

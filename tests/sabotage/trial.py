@@ -12,6 +12,7 @@ specification/mutants.py), and the copy for tests that start the project as a co
 """
 
 import gc
+import importlib
 import os
 import signal
 import sys
@@ -28,6 +29,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Literal, NamedTuple
 
 import pytest
+import warm
 from _pytest.runner import runtestprotocol  # pytest has no public name for it
 from hypothesis import Phase, settings
 from sabotage.inplace import functions_below, put_in_place
@@ -146,6 +148,7 @@ class _Server:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Answer jobs until nobody asks any more."""
+        warm.load()
         collected, functions = _by_name(session.items), functions_below(ROOT / "reconciler")
         gc.collect()
         gc.freeze()  # or the first collection in every child copies all that was imported
@@ -208,7 +211,7 @@ def _tried_in_place(items: Sequence[pytest.Item], functions: Sequence[FunctionTy
     sys.meta_path.insert(0, _Changed(job.sources))  # for modules that only a test imports
     if not put_in_place(job.sources, functions):
         return Result("none", "more than the inside of functions has changed")
-    return _ran(items, job)
+    return _ran(items, job, warm)
 
 
 def _tried_anew(session: pytest.Session, job: Job) -> Result:
@@ -223,12 +226,13 @@ def _tried_anew(session: pytest.Session, job: Job) -> Result:
     unread = job.sources.keys() - sys.modules.keys()
     if unread:
         return Result("none", f"no test imports {', '.join(sorted(unread))}")
-    return _ran(items, job)
+    return _ran(items, job, importlib.import_module(warm.__name__))
 
 
-def _ran(items: Sequence[pytest.Item], job: Job) -> Result:
-    """Run the tests until the first that fails, or all."""
+def _ran(items: Sequence[pytest.Item], job: Job, commands: ModuleType) -> Result:
+    """Run the tests until the first that fails, or all; what they start has the changed code as well."""
     red: set[str] = set()
+    commands.serve_here()
     for item in items:
         signal.alarm(hang_s)
         test = f"{item.path.relative_to(TESTS).as_posix()}::{item.name.partition('[')[0]}"
