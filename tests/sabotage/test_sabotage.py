@@ -28,7 +28,6 @@ COMMANDS = (
     "tests/examples/",
 )
 IN_MEMORY = bool(effort.count(small=0, full=1))
-parts = 6  # in which the tests run without a defect, so that all workers of a run share them
 
 
 def is_inside(tests: Sequence[str]) -> bool:
@@ -81,19 +80,6 @@ def test_the_copy_is_what_is_tested(workshop: Workshop) -> None:
     assert workshop.module_file().is_relative_to(workshop.folder)
 
 
-@effort.proofs_only()
-@pytest.mark.parametrize("part", range(parts))
-def test_without_a_defect_the_tests_are_green(workshop: Workshop, process: Trials | None, part: int) -> None:
-    """A test that is red anyway catches nothing. Their full counts are among the proofs already."""
-    chosen = CHOSEN[part::parts]
-
-    result = workshop.run([test for test in chosen if not is_inside([test])])
-    if process is not None:
-        inside = process.run([test.removeprefix("tests/") for test in chosen if is_inside([test])], {})
-        assert inside.verdict == "green", inside
-    assert result.returncode == 0, result.stdout[-3000:]
-
-
 @effort.sample(4)
 @pytest.mark.parametrize("defect", ROWS, ids=[defect.name.replace(" ", "-") for defect in ROWS])
 def test_a_planted_defect_is_caught(
@@ -113,7 +99,8 @@ def is_caught_inside(process: Trials | None, package: Package, defect: Defect) -
     if process is None or defect.file or not is_inside(defect.tests):
         return False
     tests = [test.removeprefix("tests/") for test in defect.tests]
-    return process.run(tests, defect.planted(package, ROOT)).verdict == "red"
+    result = process.run(tests, defect.planted(package, ROOT))
+    return result.verdict == "red" and is_green(process, result.case)
 
 
 def is_caught_outside(workshop: Workshop, beside: Trials, defect: Defect) -> bool:
@@ -121,7 +108,11 @@ def is_caught_outside(workshop: Workshop, beside: Trials, defect: Defect) -> boo
     with workshop.planted(defect):
         result = beside.run(tests, {})
     assert result.verdict != "none", result
-    red = result.verdict != "green"
-    # Those of the other kind are known to be green here; these are tried for the first time.
-    assert not (red and is_inside(defect.tests)) or beside.run(tests, {}).verdict == "green"
-    return red
+    return result.verdict != "green" and is_green(beside, result.case)
+
+
+def is_green(process: Trials, case: str) -> bool:
+    """Claim that what turned red does so for the defect: a test that is red anyway catches nothing."""
+    unchanged = process.run_unchanged(case)
+    assert unchanged.verdict == "green", f"{case}, without any defect: {unchanged}"
+    return True

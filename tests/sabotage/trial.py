@@ -36,9 +36,8 @@ from sabotage.inplace import functions_below, put_in_place
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
-# Real seconds until a trial is given up, counted anew for each of its tests: a trial may be one test, or all
-# of a part. One takes less than 2 on a machine that does nothing else; a part took more than 120 where six
-# workers had two slow cores.
+# Real seconds until a trial is given up, counted anew for each of its tests. One takes less than 2 on a
+# machine that does nothing else.
 hang_s = 120
 _SERVING = "import sys; from sabotage.trial import serve; serve(int(sys.argv[1]), sys.argv[2], sys.argv[3:])"
 _KEPT = frozenset(
@@ -56,24 +55,28 @@ class Result(NamedTuple):
 
     `verdict`: all tests passed; or one failed; or a fixture did, or the sandbox; or there was none: no test
     was found, a module could not be imported, or the time was over. `told`: the reason why. `red`: the tests
-    that failed, named as they were asked for. `cpu_s`: processor seconds of the trial.
+    that failed, named as they were asked for. `case`: the first of their cases that did, or whose fixture
+    did. `cpu_s`: processor seconds of the trial.
     """
 
     verdict: Verdict
     told: str = ""
     red: frozenset[str] = frozenset()
+    case: str = ""
     cpu_s: float = 0
 
 
 class Job(NamedTuple):
     """Tests as pytest names them, and the changed sources by the names of their modules.
 
-    `all_red`: go on behind a test that fails, to tell all of them.
+    `all_red`: go on behind a test that fails, to tell all of them. `on_disk`: what is imported may no longer
+    be what stands on the disk.
     """
 
     tests: tuple[str, ...]
     sources: dict[str, str]
     all_red: bool
+    on_disk: bool
 
 
 class Trials:
@@ -82,6 +85,7 @@ class Trials:
     def __init__(self, ours: Connection, folder: Path) -> None:
         self._ours = ours
         self._folder = folder
+        self._unchanged: dict[str, Result] = {}
 
     def run(self, tests: Sequence[str], planted: Mapping[str, str], *, all_red: bool = False) -> Result:
         """Run these tests (paths below tests/) with these texts in place of the project's files.
@@ -90,11 +94,18 @@ class Trials:
         """
         sources = {path.removesuffix(".py").replace("/", "."): text for path, text in planted.items()}
         try:
-            self._ours.send(Job(tuple(f"{self._folder}/{one}" for one in tests), sources, all_red))
+            named = tuple(f"{self._folder}/{one}" for one in tests)
+            self._ours.send(Job(named, sources, all_red, on_disk=self._folder != TESTS))
             result: Result = self._ours.recv()
         except (EOFError, OSError) as error:
             return Result("none", f"the process of the trials has ended: {error!r}")
         return result
+
+    def run_unchanged(self, case: str) -> Result:
+        """Run this case with nothing planted; once, however often it is asked for."""
+        if case not in self._unchanged:
+            self._unchanged[case] = self.run([case], {})
+        return self._unchanged[case]
 
 
 @contextmanager
@@ -168,10 +179,10 @@ def _result(
 ) -> Result:
     """Try it in place; and anew where that is not to be, or where nothing turned red."""
     items = [item for test in job.tests for item in collected.get(test, ())]
-    # A folder or a file was not asked for by the name of a test; and without sources the disk has changed.
-    if job.sources and all(test in collected for test in job.tests):
+    # A folder or a file was not asked for by the name of a test.
+    if not job.on_disk and all(test in collected for test in job.tests):
         result = _forked(lambda: _tried_in_place(items, functions, job))
-        if result.verdict == "red":
+        if result.verdict == "red" or not job.sources:
             return result
     return _forked(lambda: _tried_anew(session, job))
 
@@ -231,19 +242,21 @@ def _tried_anew(session: pytest.Session, job: Job) -> Result:
 
 def _ran(items: Sequence[pytest.Item], job: Job, commands: ModuleType) -> Result:
     """Run the tests until the first that fails, or all; what they start has the changed code as well."""
-    red: set[str] = set()
+    red: dict[str, str] = {}  # tests, and the case of each that failed
     commands.serve_here()
     for item in items:
         signal.alarm(hang_s)
-        test = f"{item.path.relative_to(TESTS).as_posix()}::{item.name.partition('[')[0]}"
+        file = item.path.relative_to(TESTS).as_posix()
+        case = f"{file}::{item.nodeid.partition('::')[2]}"
+        test = f"{file}::{item.name.partition('[')[0]}"
         for report in runtestprotocol(item, log=False, nextitem=None) if test not in red else ():
             if report.failed and (report.when != "call" or _crashed(report)):
-                return Result("error", f"{report.nodeid}: {report.longreprtext[-500:]}")
+                return Result("error", f"{report.nodeid}: {report.longreprtext[-500:]}", case=case)
             if report.failed:
-                red.add(test)
+                red[test] = case
         if red and not job.all_red:
             break
-    return Result("red" if red else "green", red=frozenset(red))
+    return Result("red" if red else "green", red=frozenset(red), case=next(iter(red.values()), ""))
 
 
 def _crashed(report: pytest.TestReport) -> bool:

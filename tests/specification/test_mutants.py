@@ -86,6 +86,8 @@ def test_a_trial_tells_red_from_green_and_both_from_no_verdict(process: Trials) 
 
     found = {name: process.run(test, {path: change}).verdict for name, change in changes.items()}
     assert found == {"green": "green", "red": "red", "crashed": "error", "no module": "none"}
+    assert process.run(test, {path: changes["red"]}).case == test[0]
+    assert process.run_unchanged(test[0]).verdict == "green"
     assert process.run([f"{test[0]}_any_more"], {path: text}).verdict == "none"
     assert process.run(test, {"reconciler/cli/main.py": ""}).verdict == "none"
 
