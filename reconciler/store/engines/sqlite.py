@@ -261,6 +261,7 @@ class _Held(sqlite3.Connection):
     """
 
     path = Path()
+    log_path = Path()  # where the links of `path` led when it was opened: SQLite does not follow them again
     file: tuple[int, int] | None = None
     log: tuple[int, int] | None = None
     # Of the transaction under way: the rows changed before it, its generation, whether it accepts the file.
@@ -270,14 +271,14 @@ class _Held(sqlite3.Connection):
 
     def hold(self, path: Path, before: tuple[int, int] | None) -> None:
         """Remember what was opened, which was `before` when it began. Raises StoreError where it moved."""
-        self.path = path
+        self.path, self.log_path = path, _log_of(path)
         self.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, where there is one
-        self.file, self.log = before, _identity(_log_of(path))
+        self.file, self.log = before, _identity(self.log_path)
         self.check()
 
     def check(self) -> None:
         """Return where the files at the path are those that are open. Raises StoreError."""
-        if _identity(self.path) != self.file or (self.log and _identity(_log_of(self.path)) != self.log):
+        if _identity(self.path) != self.file or (self.log and _identity(self.log_path) != self.log):
             raise replaced(str(self.path))
 
 
