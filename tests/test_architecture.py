@@ -1,7 +1,8 @@
-"""The lists of docs/architecture.md that say what calls what, held against the code."""
+"""What docs/architecture.md says of the code, held against it: where to look, and what calls what."""
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 
 _LINE = re.compile(r"(?P<number>[0-9]+)\. `(?P<file>[a-z_/]+\.py)`: `(?P<name>\w+)` - \S.*")
+_PATH = re.compile(r"`([\w.-]*/[\w/.-]*|\w+\.py)`")
+_NAMED = re.compile(r"`([\w.]+)` in `([\w/]+\.py)`")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -66,3 +69,60 @@ def test_every_listed_function_is_there_and_calls_the_next_one(command: str) -> 
         for at, hop in enumerate(listed)
         if at and hop.name not in set().union(*calls[max(0, at - 3) : at])
     ] == []
+
+
+@cache
+def rows() -> tuple[tuple[str, str], ...]:
+    """Return the questions of the page, each with its answer."""
+    _, _, after = PAGE.read_text(encoding="utf-8").partition("\n## Where to look\n")
+    lines = [line for line in after.partition("\n## ")[0].splitlines() if line.startswith("| ")]
+    found = [line.removeprefix("| ").removesuffix(" |").partition(" | ") for line in lines]
+    return tuple((question, answer) for question, _, answer in found if question != "question")
+
+
+def paths(answer: str) -> list[str]:
+    """Return the paths that an answer names; a bare file is in the folder that was named before it."""
+    found, folder = [], ""
+    for path in _PATH.findall(answer):
+        folder = path if path.endswith("/") else folder
+        found.append(path if "/" in path else folder + path)
+    return found
+
+
+def is_there(path: str) -> bool:
+    """Whether a path of the page is one of the package, or of the whole project."""
+    return (ROOT / "reconciler" / path).exists() or (ROOT / path).exists()
+
+
+def defined(file: str) -> set[str]:
+    """Return the names of all classes and functions of a file; methods also behind that of their class."""
+    nodes = list(ast.walk(ast.parse((ROOT / "reconciler" / file).read_text(encoding="utf-8"))))
+    plain = {node.name for node in nodes if isinstance(node, ast.ClassDef | _Function)}
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    return plain | {
+        f"{one.name}.{node.name}" for one in classes for node in one.body if isinstance(node, _Function)
+    }
+
+
+def test_every_question_stands_once_on_the_page() -> None:
+    """Of two rows for one question, a reader finds the shorter one and stops."""
+    counts = Counter(question for question, _ in rows())
+
+    assert len(counts) > 50
+    assert [question for question, count in counts.items() if count > 1] == []
+
+
+def test_every_answer_names_paths_that_are_there() -> None:
+    """A file that was moved would send whoever looks for it to nothing."""
+    assert [
+        (question, path) for question, answer in rows() for path in paths(answer) if not is_there(path)
+    ] == []
+    assert [question for question, answer in rows() if not paths(answer) and "grep" not in answer] == []
+
+
+def test_every_function_that_an_answer_names_is_in_its_file() -> None:
+    """A long file is named with the function in it, which may be renamed."""
+    named = [pair for _, answer in rows() for pair in _NAMED.findall(answer)]
+
+    assert len(named) > 5
+    assert [(name, file) for name, file in named if name not in defined(file)] == []
