@@ -4,11 +4,14 @@
     remembering  what lists showed, from one run to the next
     targets      which service, and which of its workspaces
     planning     a plan made afresh: read, compare, judge
+    exporting    live scopes as entries of manifests
     held         what a run holds, let go of on every way out; who looks on
+    reaching     who the contacts of a message are at the service
+    explaining   what has to be read for an explanation of an address
     settling     what earlier runs left in doubt is looked for
     undoing      a saved undo, and what of it may be carried out now
     ending       the report of a run that has ended
     carrying     show a plan, check it, ask, carry it out
 
-Each knows those above it. Effects are in service/, store/ and apply/.
+Each knows only those above it. Effects are in service/, store/ and apply/.
 """

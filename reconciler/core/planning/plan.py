@@ -172,7 +172,7 @@ def _in_doubt(across: Shared, address: Address) -> Skip | None:
 
 
 def _found(across: Shared, at: Matched, entity: Entity, hit: Recognized) -> ScopePlan:
-    """Compare a declared entity with the live one that it is (rules D1 to D6)."""
+    """Compare a declared entity with the live one that it is (rules D1 to D5)."""
     address, row = entity.address, hit.live
     record = at.group.records.get(hit.record) if hit.record else None
     reactivate = str(address) in across.options.reactivate

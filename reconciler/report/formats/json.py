@@ -1,4 +1,4 @@
-"""The report for programs: what `--format json` prints (schemas/plan-report, drift, run)."""
+"""The report for programs: what `--format json` prints (schemas/output/, schemas/run.schema.json)."""
 
 from reconciler.report.inert import json_without_orders
 from reconciler.report.json import drift_json, plan_json, run_json
