@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from reconciler import __version__
-from reconciler.cli.tree import Checkout, read_checkout
+from reconciler.cli.checkout import Checkout, read_checkout
 from reconciler.model.run.context import Context
 
 # As in schemas/common.schema.json (a test holds the two together).

@@ -15,8 +15,8 @@ import warm
 import yaml
 from cli.hands import PLAIN, Service
 
+from reconciler.cli.checkout import read_remotes
 from reconciler.cli.files import whole
-from reconciler.cli.tree import read_remotes
 from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
 from reconciler.errors import FileError
 from reconciler.manifest.schema.check import check

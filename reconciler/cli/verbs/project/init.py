@@ -8,12 +8,12 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.cli.checkout import read_remotes
 from reconciler.cli.files.examples import example
 from reconciler.cli.files.whole import check_place, make_folder, read_file, write_new
 from reconciler.cli.settings import trust
 from reconciler.cli.settings.reading import working_folder
 from reconciler.cli.settings.variables import present, variable
-from reconciler.cli.tree import read_remotes
 from reconciler.cli.verbs.calling import show
 from reconciler.core.start import (
     HOOKS,
