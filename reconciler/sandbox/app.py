@@ -31,7 +31,7 @@ from reconciler.sandbox.entities.wire import Writer
 from reconciler.sandbox.faults import Course
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.keeping.storage import DataFileError
-from reconciler.sandbox.messaging import sending
+from reconciler.sandbox.messaging import callback_calls
 from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
 from reconciler.sandbox.routing import ROUTES, Place, Route, find_place, own_routes
 from reconciler.sandbox.web import auth, server
@@ -60,7 +60,7 @@ def create_app(config: SandboxConfig, *, collections: Sequence[Collection] = ())
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with sending.delivering(state):
+        async with callback_calls.delivering(state):
             yield
         state.close()
 

@@ -7,7 +7,8 @@
     POST /_sandbox/messages/{mid}/fail    {"to"?, "reason"?}                 a delivery fails
     POST /_sandbox/callbacks/deliver      {}                                 calls that are due are made
 
-Belongs here: reading these requests and answering them. Not here: what they do (posting.py, sending.py).
+Belongs here: reading these requests and answering them. Not here: what they do (posting.py,
+callback_calls.py).
 """
 
 from math import isfinite
@@ -15,7 +16,7 @@ from math import isfinite
 from reconciler.sandbox.entities.wire import Writer
 from reconciler.sandbox.keeping.mail import Message
 from reconciler.sandbox.keeping.state import State
-from reconciler.sandbox.messaging import posting, replies, sending
+from reconciler.sandbox.messaging import callback_calls, posting, replies
 from reconciler.sandbox.messaging.mailwire import responder
 from reconciler.sandbox.messaging.message_endpoints import new_message
 from reconciler.sandbox.messaging.messages import read_message
@@ -109,9 +110,9 @@ async def deliver(state: State) -> Body:
 
     Those that were under way by themselves have ended too when this answers; they are not counted.
     """
-    await sending.under_way_ended(state)
-    done = await sending.deliver_due(state)
-    await sending.under_way_ended(state)
+    await callback_calls.under_way_ended(state)
+    done = await callback_calls.deliver_due(state)
+    await callback_calls.under_way_ended(state)
     return {"success": done.success, "failed": done.failed, "waiting": len(state.mail.waiting)}
 
 

@@ -1,7 +1,7 @@
 """Messages, the replies to them, callbacks and calls: the values, and where they stand in memory.
 
 Belongs here: what is remembered of the service's other half. Not here: the rules by which it changes
-(messages.py, replies.py, callbacks.py), the disk (state.py), the network (sending.py).
+(messages.py, replies.py, callbacks.py), the disk (state.py), the network (callback_calls.py).
 """
 
 import asyncio

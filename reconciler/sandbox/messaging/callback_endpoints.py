@@ -1,7 +1,7 @@
 """What the addresses of callbacks do: the row of their configuration, and the calls that were made.
 
 Belongs here: fetch, apply the rules, keep, answer; a few lines each. Not here: the rules (callbacks.py),
-shapes (mailwire.py), the network (sending.py).
+shapes (mailwire.py), the network (callback_calls.py).
 """
 
 from http import HTTPStatus
@@ -11,7 +11,7 @@ from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.collections.row import Row
 from reconciler.sandbox.entities.wire import View
 from reconciler.sandbox.keeping.mail import Callback
-from reconciler.sandbox.messaging import mailwire, sending
+from reconciler.sandbox.messaging import callback_calls, mailwire
 from reconciler.sandbox.messaging.callbacks import marked_failed, read_callback, require_free_name, settled
 from reconciler.sandbox.reading import choice
 from reconciler.sandbox.records import Body
@@ -34,7 +34,7 @@ class Callbacks(Row[Callback]):
         """A new one must have answered 200 to a GET, if so configured; refuses (400) any other."""
         if not call.config.callback_check:
             return
-        outcome = await sending.ask(call.config, record.url)
+        outcome = await callback_calls.ask(call.config, record.url)
         if outcome.code != HTTPStatus.OK:
             raise malformed(f"url must answer 200 to a GET, and did not: {outcome.code} {outcome.reason}")
         require_free_name(record.name, record.id, self.records(call).values())  # others came meanwhile

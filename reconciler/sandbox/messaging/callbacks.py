@@ -1,7 +1,7 @@
 """Callbacks: how a body becomes one, and what is sent to it when somebody replies or a delivery fails.
 
 Belongs here: the rules of their configuration, payloads, the next attempt; pure functions.
-Not here: the network (sending.py), documents about them (mailwire.py).
+Not here: the network (callback_calls.py), documents about them (mailwire.py).
 Source: specification 2.6 and 6; docs/service.md, callbacks.
 """
 

@@ -1,7 +1,7 @@
 """What happens to messages as time goes by: taken from the queue, answered, not delivered.
 
 Belongs here: each event as one change of the state, with the calls that it is a reason for.
-Not here: the rules (messages.py, replies.py, callbacks.py), the network (sending.py).
+Not here: the rules (messages.py, replies.py, callbacks.py), the network (callback_calls.py).
 """
 
 from datetime import datetime
