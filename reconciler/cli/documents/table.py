@@ -26,7 +26,7 @@ from reconciler.core.review.drifts import Drift
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.findings import CheckResult
+from reconciler.model.check_results import CheckResult
 from reconciler.model.messaging.callback_edits import FieldEdit
 from reconciler.model.messaging.messages import (
     CallbackCall,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from reconciler.model.findings import CheckResult, State
+from reconciler.model.check_results import CheckResult, State
 from reconciler.report.inert import inert
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
 from reconciler.report.service.messages import report_json

@@ -23,7 +23,7 @@ from reconciler.cli.settings.values import REFERENCES, SECRETS, refused
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.verbs.project.validate import declared
 from reconciler.errors import Problem, SettingsError
-from reconciler.model.findings import CheckResult
+from reconciler.model.check_results import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 

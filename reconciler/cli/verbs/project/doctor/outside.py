@@ -29,7 +29,7 @@ from reconciler.errors import (
     Throttled,
     Unauthorized,
 )
-from reconciler.model.findings import CheckResult, State
+from reconciler.model.check_results import CheckResult, State
 from reconciler.model.plan.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count

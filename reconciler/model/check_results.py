@@ -1,4 +1,4 @@
-"""Finding: what one look at the surroundings has shown.
+"""What one look of `doctor` at the surroundings has shown.
 
 The value only; looking is cli/verbs/project/doctor/checks.py.
 """
