@@ -17,7 +17,7 @@ from itertools import islice
 import msgspec
 from msgspec import Struct
 
-from reconciler.core.apart import ManifestPart
+from reconciler.core.declared.apart import ManifestPart
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place, Scalar
 from reconciler.model.entities import Entity

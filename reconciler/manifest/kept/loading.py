@@ -1,8 +1,8 @@
 """Manifests from what was kept of them, and keeping them. What comes of it is what `load` and `resolve` say.
 
-A manifest is kept by itself, as the part that it resolves to (core/apart.py). What an entry was made for is
-in its seal: the bytes of the manifest, the settings, and everything that reads them. The digests of its
-rosters are in the entry, for nobody knows before which they are. An entry of anything else is no entry.
+A manifest is kept by itself, as the part that it resolves to (core/declared/apart.py). What an entry was made
+for is in its seal: the bytes of the manifest, the settings, and everything that reads them. The digests of
+its rosters are in the entry, for nobody knows before which they are. An entry of anything else is no entry.
 
 Only what has no mistake is kept, and nothing that takes a value from the environment, has a payload, or holds
 a secret: such a manifest is read each time, the others are not. Wherever joined parts might contradict each
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.core.apart import ManifestPart, joined, parts_of
+from reconciler.core.declared.apart import ManifestPart, joined, parts_of
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import rules_of
 from reconciler.errors import Problem
