@@ -23,7 +23,7 @@ from reconciler.apply.stop import StopFlag
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.select import Selection
 from reconciler.core.review.guard import Consent
-from reconciler.core.review.seal import expired, outdated
+from reconciler.core.review.stale import expired, why_stale
 from reconciler.core.rules import rules_of
 from reconciler.core.runs.recover import Unfinished, remaining_changes
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
@@ -63,12 +63,12 @@ __all__ = [
     "explain",
     "export",
     "list_entities",
-    "outdated",
     "plan",
     "resolved",
     "resume",
     "undo",
     "validate",
+    "why_stale",
     "workspace_mismatch",
 ]
 
@@ -217,7 +217,7 @@ async def apply(
         # Planned once more where the lock was taken just now: another run may have written in between.
         if not sure and writes and await take_service_lock(context, observer):
             planned = await plan_afresh(context, options, consent, salt=planned.plan.salt)
-        if saved and (why := outdated(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
+        if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
         task = Task(options.verb, planned, consent, unfinished, saved=saved, keep_undo=keep_undo)

@@ -117,8 +117,10 @@ def test_a_plan_for_another_place_is_stale(tmp_path: Path) -> None:
         plan, target=structs.replace(plan.target, origin="https://api.example.com:443")
     )
 
-    assert pipeline.outdated(plan, plan, world.clock()) == ""
-    assert "stale" in pipeline.outdated(structs.replace(elsewhere, fingerprint="0" * 64), plan, world.clock())
+    assert pipeline.why_stale(plan, plan, world.clock()) == ""
+    assert "stale" in pipeline.why_stale(
+        structs.replace(elsewhere, fingerprint="0" * 64), plan, world.clock()
+    )
 
 
 def test_what_left_the_manifest_and_the_service_is_forgotten(tmp_path: Path) -> None:

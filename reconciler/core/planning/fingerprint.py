@@ -36,7 +36,7 @@ def fingerprint(plan: Plan) -> str:
     """Return the digest of what the plan would do, and to what, before-values included (rule A1)."""
     changes = tuple(placeless(change) for change in plan.changes)
     # Only what is done. What a plan tells beside it (notices, skips, counts) is compared with a saved plan
-    # too, but after this and by itself (`seal.outdated`): the refusal then says which of the two it was.
+    # too, but after this and by itself (`why_stale`): the refusal then says which of the two it was.
     return _digest(
         (
             plan.version,

@@ -1,21 +1,26 @@
-"""Which changes of a saved plan are others now, and the verdict of a report that says so.
+"""Why a saved plan may not be carried out, which of its changes are others now, and the verdict of a report.
 
-Belongs here: changes as plain values, which of them differ, in words without a value. Not here: whether a
-plan is stale (core/review/seal.py), nor the difference in full, which a terminal shows
+Belongs here: what makes a plan stale, and which changes differ, in words without a value. Not here: the form
+that is compared (core/review/seal.py), nor the difference in full, which a terminal shows
 (report/plan/difference.py).
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.normalize import SECRET
+from reconciler.core.comparing.normalize import SECRET, instant
+from reconciler.core.review.seal import shown_by
 from reconciler.model.address import Address
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
 from reconciler.model.plan.plans import Plan, Reason, Verdict
 
 RULE = "A1"  # docs/planning.md
+
+# How far the clocks of two machines may be apart. Seconds; more, and a plan from the future is refused.
+skew_s = 300.0
 
 Form = Mapping[str, Any]  # a change as nested plain values, fields by path, without its place
 
@@ -28,6 +33,39 @@ class ChangedBetween(Struct, frozen=True):
     old: Mapping[Address, Form]
     new: Mapping[Address, Form]
     addresses: tuple[Address, ...]
+
+
+def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -> str:
+    """Return why `saved` may not be carried out any more, or "" (planning rule A1).
+
+    `hours` is how long a plan may live by the settings. Also a plan that would do the same and that
+    shows something else (a place, a count, something left alone) is refused.
+    """
+    if late := expired(saved, now, hours=hours):
+        return late
+    # That something else would be done is worse than that something else is shown, so it is reported first.
+    if saved.fingerprint != fresh.fingerprint:
+        return "the plan is stale: what would be done now is not what it says."
+    if shown_by(saved) != shown_by(fresh):
+        return "the plan is stale: it would do the same, and what it shows is not what is found now."
+    return ""
+
+
+def expired(saved: Plan, now: datetime, *, hours: float) -> str:
+    """Return why a saved plan is out of its time, or "".
+
+    The file's own end counts, and so does the age that the settings allow: a later end that somebody
+    writes into the file prolongs nothing.
+    """
+    made, until = instant(saved.created_at), instant(saved.expires_at)
+    if made is None or until is None:
+        return "the plan does not say when it was made and until when it holds."
+    # A date proves nothing (docs/security.md): only what no honest clock could have written is refused.
+    if made > now + timedelta(seconds=skew_s):
+        return f"the plan says that it was made at {_text(made)}, which is still to come."
+    # The shorter of the two: a later end that somebody writes into the file prolongs nothing.
+    end = min(until, made + timedelta(hours=hours))
+    return f"the plan expired at {_text(end)}." if end <= now else ""
 
 
 def changed_between(before: Plan, after: Plan) -> ChangedBetween:
@@ -90,3 +128,7 @@ def _unmasked(form: Any) -> Any:
     if isinstance(form, dict):
         return {key: _unmasked(value) for key, value in form.items()}
     return _hidden if isinstance(form, str) and form.startswith(SECRET) else form
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
