@@ -21,9 +21,9 @@ from reconciler.model.address import Address
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Create, Delete, Update
 from reconciler.model.plan.explanations import ExplainedField, Explanation, FieldSource
+from reconciler.report.envelope import report_json
 from reconciler.report.lines import plain
 from reconciler.report.plan.explain import WHY, explain_lines, explain_values
-from reconciler.report.service.messages import report_json
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile
 

@@ -25,9 +25,9 @@ from reconciler.model.kind.kinds import KINDS, Kind
 from reconciler.model.plan.plans import Options
 from reconciler.model.run.outcomes import REPORT_VERSION
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
+from reconciler.report.envelope import report_json
 from reconciler.report.lines import plain
 from reconciler.report.plan.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
-from reconciler.report.service.messages import report_json
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.keeping.people import invented
 

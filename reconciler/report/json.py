@@ -1,23 +1,20 @@
 """Results as JSON text for other programs: the same bytes for the same value, never a secret.
 
-Every document carries its `version`, `outcome` (the word) and `exit_code` (its number)
-as docs/planning.md pairs them. Characters that act on a terminal stand as escapes, so that
-looking at a report is as safe as reading it with a program. Not here: the plan file, which is
-`encode(plan, indent=2)` of model/encoding.py.
+Every document has the head of envelope.py, and its escapes, so that looking at a report is as safe as reading
+it with a program. Not here: the plan file, which is `encode(plan, indent=2)` of model/encoding.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import structs
 
 from reconciler.core.review.drifts import drifts
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import Problem
-from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
 from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.outcomes import REPORT_VERSION, WORDS, Run
-from reconciler.report.inert import is_hidden
+from reconciler.model.run.outcomes import REPORT_VERSION, Run
+from reconciler.report.envelope import json_text, report_json
 from reconciler.report.plan.hints import lookalike_values
 from reconciler.report.runs.unfinished import standing_json
 
@@ -40,16 +37,14 @@ def plan_json(
     against guesses, and reports travel further than plan files do.
     """
     shown = {name: value for name, value in structs.asdict(plan).items() if name not in NOT_SHOWN}
-    return _document(
-        exit_code,
-        {
-            "plan": shown,
-            "counts": counts(plan),
-            "lookalikes": lookalike_values(plan),
-            "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
-            **(standing_json(standing) if standing else {}),
-        },
-    )
+    about = {
+        "plan": shown,
+        "counts": counts(plan),
+        "lookalikes": lookalike_values(plan),
+        "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
+        **(standing_json(standing) if standing else {}),
+    }
+    return report_json(about, exit_code)
 
 
 def counts(plan: Plan) -> dict[str, int]:
@@ -86,27 +81,10 @@ def drift_json(plan: Plan) -> str:
         "notices": plan.notices,
         "outside": plan.outside,
     }
-    return _document(2 if found else 0, about)
+    return report_json(about, 2 if found else 0)
 
 
 def problems_json(problems: Sequence[Problem], exit_code: int = 3, *, notices: Sequence[Notice] = ()) -> str:
     """Return every problem of the input with its place, and the notices; exit code 0 without problems."""
     about = {"problems": tuple(problems), "notices": tuple(notices)}
-    return _document(exit_code if problems else 0, about)
-
-
-def _document(exit_code: int, about: Mapping[str, object]) -> str:
-    head = {"version": REPORT_VERSION, "outcome": WORDS[exit_code], "exit_code": exit_code}
-    return json_text({**head, **about})
-
-
-def json_text(value: object) -> str:
-    """Return any value as indented JSON, in which a character that acts on a terminal is an escape."""
-    text = encode(value, indent=2).decode()
-    return "".join(_escape(char) if char != "\n" and is_hidden(char) else char for char in text)
-
-
-def _escape(char: str) -> str:
-    """JSON knows only escapes of 16 bits: a character beyond them takes two."""
-    units = char.encode("utf-16-be").hex()
-    return "".join("\\u" + units[at : at + 4] for at in range(0, len(units), 4))
+    return report_json(about, exit_code if problems else 0)

@@ -21,8 +21,9 @@ from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.model.plan.changes import Create
 from reconciler.model.plan.plans import Plan
 from reconciler.pipeline import validate
+from reconciler.report.envelope import report_json
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
-from reconciler.report.service.messages import reply_json, report_json
+from reconciler.report.service.messages import reply_json
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"
 ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{}}}}\n"

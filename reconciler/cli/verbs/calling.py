@@ -12,8 +12,8 @@ from reconciler.cli.running import Signals, finish, settings_of
 from reconciler.core.workspaces import meant
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings
+from reconciler.report.envelope import report_json
 from reconciler.report.lines import Line
-from reconciler.report.service.messages import report_json
 from reconciler.service.client import Reader, ServiceClient, Timing, open_client, open_reader
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ Source: GitLab, lib/gitlab/ci/parsers/terraform/tfplan.rb, and the documentation
 
 from collections.abc import Sequence
 
+from reconciler.report.envelope import json_text
 from reconciler.report.formats.remarks import Level, Remark
 from reconciler.report.inert import inert, json_without_orders
-from reconciler.report.json import json_text
 from reconciler.report.plan.review import Review
 
 _ACTIONS = ("create", "update", "delete")  # in this order: old versions compare the list of keys

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from reconciler.model.codes.code import Code
 from reconciler.model.codes.table import CODES
+from reconciler.report.envelope import json_text
 from reconciler.report.formats.remarks import RULES, Remark, remarks
 from reconciler.report.inert import inert, json_without_orders
-from reconciler.report.json import json_text
 from reconciler.report.lines import plain
 from reconciler.report.plan.review import Review
 from reconciler.report.project.codes import code_lines

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from reconciler.model.check_results import CheckResult, State
+from reconciler.report.envelope import report_json
 from reconciler.report.inert import inert
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
-from reconciler.report.service.messages import report_json
 
 _STATES: Mapping[State, tuple[str, Style]] = {
     "ok": ("ok", "create"),

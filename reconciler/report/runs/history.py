@@ -15,8 +15,8 @@ from msgspec import structs
 from reconciler.model.address import Address
 from reconciler.model.run.audit import AuditEntry, Head
 from reconciler.model.run.running import Running
+from reconciler.report.envelope import report_json
 from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
-from reconciler.report.service.messages import report_json
 from reconciler.report.values import short_fingerprint
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from msgspec import structs
 
 from reconciler.core.runs.ticket import Ticket
+from reconciler.report.envelope import report_json
 from reconciler.report.lines import Line, line, pad
-from reconciler.report.service.messages import report_json
 
 _columns = 8
 

@@ -4,7 +4,7 @@ Recipients and replies are people's data: shown whole to whoever asked for them,
 a callback is never shown. Not here: what is asked of the service, exit codes (cli/).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from reconciler.model.encoding import encode
 from reconciler.model.messaging.messages import (
@@ -21,16 +21,11 @@ from reconciler.model.messaging.messages import (
     StatusCount,
 )
 from reconciler.model.plan.plans import Workspace
-from reconciler.model.run.outcomes import REPORT_VERSION, WORDS
-from reconciler.report.inert import inert, is_hidden
+from reconciler.model.run.outcomes import REPORT_VERSION
+from reconciler.report.envelope import json_text
+from reconciler.report.inert import inert
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
 from reconciler.report.tables import table
-
-
-def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
-    """Return `about` as JSON behind `version`, `outcome` and `exit_code`. It holds no Secret: see below."""
-    head = {"version": REPORT_VERSION, "outcome": WORDS[exit_code], "exit_code": exit_code}
-    return _inert_json(encode({**head, **about}, indent=2).decode())
 
 
 def reply_json(reply: Reply, received_at: str, reply_id: str) -> str:
@@ -49,7 +44,7 @@ def reply_json(reply: Reply, received_at: str, reply_id: str) -> str:
         "undeliverable": reply.undeliverable,
         "parameters": reply.parameters,
     }
-    return _inert_json(encode(event).decode())
+    return json_text(event, indent=0)
 
 
 def reply_lines(reply: Reply, received_at: str) -> tuple[Line, ...]:
@@ -244,12 +239,3 @@ def _number(number: int) -> str:
 
 def _percent(percent: float) -> str:
     return f"{percent:.1f}".removesuffix(".0") + " %"
-
-
-def _inert_json(text: str) -> str:
-    return "".join(_escape(char) if char != "\n" and is_hidden(char) else char for char in text)
-
-
-def _escape(char: str) -> str:
-    units = char.encode("utf-16-be").hex()
-    return "".join("\\u" + units[at : at + 4] for at in range(0, len(units), 4))

@@ -23,8 +23,8 @@ from reconciler.manifest.written.rosters import rostered
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
+from reconciler.report.envelope import report_json
 from reconciler.report.project.export import Summary, export_lines, export_values
-from reconciler.report.service.messages import report_json
 from reconciler.work.exporting import ExportResult, ExportWishes
 
 Grown = dict[str, tuple[bytes, bytes]]

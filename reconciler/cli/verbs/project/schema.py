@@ -7,7 +7,7 @@ from reconciler.cli.console import output
 from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.errors import InputError
 from reconciler.manifest.schema import schemas
-from reconciler.report.service.messages import report_json
+from reconciler.report.envelope import report_json
 
 
 def schema(*, name: str | None, config: str | None, as_json: bool) -> int:

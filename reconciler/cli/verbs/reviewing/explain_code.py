@@ -8,9 +8,9 @@ from reconciler.cli.console import output
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes.code import Code
 from reconciler.model.codes.table import CODES, near
+from reconciler.report.envelope import report_json
 from reconciler.report.lines import BLANK
 from reconciler.report.project.codes import code_lines, code_value
-from reconciler.report.service.messages import report_json
 
 _CODE = re.compile(r"\[?([A-Za-z][0-9]{1,3})\]?")  # as it is printed, brackets too
 

@@ -29,12 +29,12 @@ from reconciler.model.kind.kinds import CALLBACK
 from reconciler.model.messaging.messages import Message, Schedule, Sent
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate
+from reconciler.report.envelope import report_json
 from reconciler.report.lines import count
 from reconciler.report.service.messages import (
     draft_lines,
     followed_lines,
     followed_values,
-    report_json,
     sent_lines,
 )
 from reconciler.service.client import Reader, ServiceClient
