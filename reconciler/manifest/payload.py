@@ -50,14 +50,18 @@ def rendered(rows: list[Any]) -> str:
     table = _from_mappings(rows) if all(isinstance(row, dict) for row in rows) else rows
     if not all(isinstance(row, list) for row in table):
         raise Unreadable("some rows are lists and some are mappings.", "write all of them in one form")
+    _require_one_width(table)
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(table)
+    return text.getvalue()
+
+
+def _require_one_width(table: list[list[str]]) -> None:
     width = len(table[0])
     for number, row in enumerate(table, start=1):
         if len(row) != width:
             what = f"row {number} has {len(row)} cells; the first one has {width}."
             raise Unreadable(what, 'write "" for an empty cell')
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(table)
-    return text.getvalue()
 
 
 def _from_mappings(rows: list[dict[str, str]]) -> list[list[str]]:

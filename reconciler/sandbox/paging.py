@@ -5,7 +5,7 @@ Source: specification 8; docs/service.md, lists (recorded).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 from urllib.parse import urlencode
@@ -83,21 +83,22 @@ def whole_document(key: str, rows: list[Body]) -> Body:
 
 def _links(page: Page, total: int, address: str, query: Mapping[str, str], prev_rel: str) -> list[Body]:
     others = {name: value for name, value in query.items() if name not in ("offset", "limit")}
-    targets = []
-    if not page.limit:
-        return []
-    if page.offset + page.limit < total:
-        targets.append(("next", page.offset + page.limit))
-    if page.offset > 0:
-        targets.append((prev_rel, max(0, page.offset - page.limit)))
     return [
         {
             "uri": f"{address}?{urlencode({'offset': offset, 'limit': page.limit, **others})}",
             "rel": rel,
             "method": "GET",
         }
-        for rel, offset in targets
+        for rel, offset in _beside(page, total, prev_rel)
     ]
+
+
+def _beside(page: Page, total: int, prev_rel: str) -> Iterator[tuple[str, int]]:
+    """The pages that a page has links to, by the relation and the offset of each."""
+    if page.limit and page.offset + page.limit < total:
+        yield "next", page.offset + page.limit
+    if page.limit and page.offset > 0:
+        yield prev_rel, max(0, page.offset - page.limit)
 
 
 def _number(query: Mapping[str, str], name: str, default: int) -> int:

@@ -133,10 +133,8 @@ _LINE = (AUDIT.c.number, _Stored(AUDIT.c.body).label("body"), _Stored(AUDIT.c.ha
 
 
 def append(seals: Seals, entries: Iterable[AuditEntry]) -> None:
-    """Add the entries at the end of the chain, in their order; their numbers and hashes are made here.
-
-    Only one transaction writes at a time, so nobody else ties an entry to the same end.
-    """
+    """Add the entries at the end of the chain, in their order; their numbers and hashes are made here."""
+    # Only one transaction writes at a time, so nobody else ties an entry to the same end.
     entries = tuple(entries)
     if not entries:
         return

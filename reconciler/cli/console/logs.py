@@ -123,12 +123,14 @@ def _opened(path: str) -> int:
         handle = os.open(path, flags, _mode)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise FileError(
-                f"{path}: the log cannot be written: it is not a regular file.", next="name a file"
-            )
+            raise _unwritable(path, "it is not a regular file", "name a file")
         if stat.S_IMODE(os.fstat(handle).st_mode) != _mode:
             Path(path).chmod(_mode)  # it stood there before, and others could read it
     except (OSError, ValueError) as error:
         why = (getattr(error, "strerror", "") or "it is no path").lower()
-        raise FileError(f"{path}: the log cannot be written: {why}.", next="name another file") from error
+        raise _unwritable(path, why, "name another file") from error
     return handle
+
+
+def _unwritable(path: str, why: str, hint: str) -> FileError:
+    return FileError(f"{path}: the log cannot be written: {why}.", next=hint)

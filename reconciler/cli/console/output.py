@@ -121,10 +121,8 @@ def confirm(question: str) -> bool:
 
 @contextmanager
 def _interruptible() -> Iterator[int]:
-    """Let signals end a wait for a person: an event loop's own handlers run only when it runs.
-
-    What is yielded can be read from as soon as there was a signal.
-    """
+    """Let signals end a wait for a person: what is yielded can be read from as soon as there was one."""
+    # An event loop's own handlers run only when it runs.
     numbers = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
     readable, filled = os.pipe()
     os.set_blocking(filled, False)

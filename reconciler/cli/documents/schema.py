@@ -226,10 +226,9 @@ def _kind(
     theirs = {key: kind is not None and issubclass(kind, base) for base, keys in more for key in keys}
     closed = {key: False for key, has in theirs.items() if not has}
     required = [key for key, has in theirs.items() if has and key != "running"]
-    ended = _ended(exit_code)["properties"]
     return {
         "properties": {
-            **ended,
+            **_ended(exit_code)["properties"],
             "code": {"const": code},
             "error": {"properties": {"kind": {"const": name}, **closed}, "required": required},
         }

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.model.address import Address, parse
-from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
+from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
 from reconciler.model.plan.plans import Plan
 
 DriftCause = Literal["drifted", "both", "gone", "taken over", "duplicate", "ambiguous"]
@@ -41,13 +41,7 @@ def drifts(plan: Plan) -> tuple[Drift, ...]:
 
 def _drifts(plan: Plan) -> Iterator[Drift]:
     for change in plan.changes:
-        if isinstance(change, Create) and change.cause == "gone":
-            yield Drift(change.address, "gone", what="it was recorded, and no longer exists")
-        if isinstance(change, Update):
-            yield from _fields(change)
-        if isinstance(change, Delete) and change.cause == "duplicate":
-            what = f"{change.remote_id} is live beside {change.keeps}; made by us, and deleted by an apply"
-            yield Drift(change.address, "duplicate", what=what)
+        yield from _of_change(change)
     for notice in plan.notices:
         if notice.kind == "duplicate" and (address := parse(notice.subject)):
             yield Drift(address, "duplicate", what=f"{notice.what}  next: {notice.next}")
@@ -56,6 +50,16 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
     for skip in plan.skips:
         if skip.reason in {"taken over", "ambiguous"}:
             yield Drift(skip.address, skip.reason, what=skip.what)
+
+
+def _of_change(change: Change) -> Iterator[Drift]:
+    if isinstance(change, Create) and change.cause == "gone":
+        yield Drift(change.address, "gone", what="it was recorded, and no longer exists")
+    if isinstance(change, Update):
+        yield from _fields(change)
+    if isinstance(change, Delete) and change.cause == "duplicate":
+        what = f"{change.remote_id} is live beside {change.keeps}; made by us, and deleted by an apply"
+        yield Drift(change.address, "duplicate", what=what)
 
 
 # What is said beside the fields. What we left stands in the plan only where the manifest still says it.

@@ -119,9 +119,7 @@ def remaining_changes(old: Plan, fresh: Plan) -> Remaining:
     held = {change.address: placeless(change) for change in old.changes}
     outside = {change.address for change in fresh.changes if held.get(change.address) != placeless(change)}
     # What belongs to one of these would be sent below an id that there is not.
-    homeless = {
-        change.address for change in fresh.changes if isinstance(change, Create) and change.address in outside
-    }
+    homeless = {one.address for one in fresh.changes if isinstance(one, Create) and one.address in outside}
     outside |= {change.address for change in fresh.changes if change.address.above in homeless}
     plan = structs.replace(fresh, changes=tuple(one for one in fresh.changes if one.address not in outside))
     beyond = tuple(change for change in fresh.changes if change.address in outside)

@@ -42,16 +42,14 @@ def tell(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float) -
     """Tell of one try, if anybody listens."""
     if not calls.isEnabledFor(logging.DEBUG):
         return
-    broken = answer.failure.value if isinstance(answer, Broken) else ""
-    received = 0 if isinstance(answer, Broken) else len(answer.body)
     told = TriedCall(
         method=call.method,
         path=call.template,
         status=answer.status,
         ms=round(seconds * 1000),
         sent=len(call.body or b""),
-        received=received,
+        received=0 if isinstance(answer, Broken) else len(answer.body),
         attempt=attempt,
-        broken=broken,
+        broken=answer.failure.value if isinstance(answer, Broken) else "",
     )
     calls.debug("%s", told)

@@ -10,7 +10,7 @@ finished path is read back against its template.
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -158,14 +158,18 @@ def query(pairs: tuple[tuple[str, str], ...], number: int = 0) -> str:
     # The values alone would not do: `limit=20&offset=0`, the list of the tickets of the lock in the service,
     # would have 8 addresses, and a cache would soon answer with a list from before.
     left = number % (1 << spelled_max)
-    values, names = [], []
-    for _, value in pairs:
-        spelled, left = _spelled(quote(value, safe=","), left)
-        values.append(spelled)
-    for name, _ in pairs:
-        spelled, left = _spelled(quote(name, safe=""), left)
-        names.append(spelled)
+    values, left = _all_spelled((quote(value, safe=",") for _, value in pairs), left)
+    names, _ = _all_spelled((quote(name, safe="") for name, _ in pairs), left)
     return "&".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+
+def _all_spelled(texts: Iterable[str], number: int) -> tuple[list[str], int]:
+    """Return the texts as the bits of a number spell them, in turn, and the bits that are left."""
+    found, left = [], number
+    for text in texts:
+        spelled, left = _spelled(text, left)
+        found.append(spelled)
+    return found, left
 
 
 def varied(pairs: tuple[tuple[str, str], ...], name: str, number: int) -> tuple[tuple[str, str], ...]:

@@ -130,14 +130,18 @@ def _body(callback: Callback) -> dict[str, object]:
         *((("auth key", callback.auth.key.reveal(), 1, key_max),) if callback.auth else ()),
     )
     for what, text, least, most in checks:
-        if not least <= len(text) <= most or not text.isprintable() or text != text.strip():
-            raise InputError(
-                f"the callback's {what} is too short, too long, or holds a control character.",
-                next=f"give {least} to {most} printable characters.",
-            )
+        _require_fit(what, text, least, most)
     if not callback.url.startswith(("https://", "http://")):
         raise InputError("the callback's url is no http address.", next="begin it with https://.")
     return callback_shapes.body_of(callback)
+
+
+def _require_fit(what: str, text: str, least: int, most: int) -> None:
+    if not least <= len(text) <= most or not text.isprintable() or text != text.strip():
+        raise InputError(
+            f"the callback's {what} is too short, too long, or holds a control character.",
+            next=f"give {least} to {most} printable characters.",
+        )
 
 
 @contextmanager

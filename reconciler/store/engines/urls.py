@@ -120,21 +120,22 @@ def has_password(url: str) -> bool:
 def _options(text: str) -> dict[str, str]:
     found = dict(parse_qsl(text, keep_blank_values=True))
     for name, value in found.items():
-        if name not in OPTIONS:
-            # Only what is a plain word is shown: a password with a question mark ends up here too.
-            what = (
-                f"has an option {name}"
-                if name in ("password", "user", "options")
-                else "has an unknown option"
-            )
-            raise _refused(f"{what}, which is not one of ours", f"use one of {', '.join(OPTIONS)}")
-        if not value:
-            raise _refused(f"has an empty {name}", f"give {name} a value, or leave it out")
+        _require_option(name, value)
     if found.get("sslmode", _SSLMODES[0]) not in _SSLMODES:
         raise _refused("has an unknown sslmode", f"use one of {', '.join(_SSLMODES)}")
     if not re.fullmatch("[1-9][0-9]{0,3}", found.get("connect_timeout", "1"), re.ASCII):
         raise _refused("has a connect_timeout that is no number from 1 to 9999", "write it in seconds")
     return found
+
+
+def _require_option(name: str, value: str) -> None:
+    if name not in OPTIONS:
+        # Only what is a plain word is shown: a password with a question mark ends up here too.
+        known = name in ("password", "user", "options")
+        what = f"has an option {name}" if known else "has an unknown option"
+        raise _refused(f"{what}, which is not one of ours", f"use one of {', '.join(OPTIONS)}")
+    if not value:
+        raise _refused(f"has an empty {name}", f"give {name} a value, or leave it out")
 
 
 def _refused(what: str, hint: str) -> SettingsError:

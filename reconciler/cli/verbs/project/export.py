@@ -103,11 +103,7 @@ def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
     """Return the kinds and workspaces to export. Raises UsageError for a selector that names nothing."""
     # `default` is known without the settings; who names others and not this one does not mean it.
     workspaces = sorted(settings.workspaces) or ["default"]
-    every = [
-        Scope(kind.name, workspace)
-        for kind in sections().values()
-        for workspace in (["default"] if kind.company else workspaces)
-    ]
+    every = _every_scope(workspaces)
     chosen: set[Scope] = set()
     for text in only:
         wanted = _selected(text, every)
@@ -117,6 +113,15 @@ def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
             raise click.UsageError(f"--only: {text[:60]!a} selects nothing; {hint}.")
         chosen.update(wanted)
     return [one for one in every if one in chosen or not chosen]
+
+
+def _every_scope(workspaces: list[str]) -> list[Scope]:
+    """Return each kind in each workspace; those of the company in the default one alone."""
+    return [
+        Scope(kind.name, workspace)
+        for kind in sections().values()
+        for workspace in (["default"] if kind.company else workspaces)
+    ]
 
 
 def _selected(text: str, every: Iterable[Scope]) -> list[Scope]:

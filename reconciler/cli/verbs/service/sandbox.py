@@ -57,7 +57,17 @@ def _path_of(profile: str) -> str:
 def _fault(line: str) -> Rule:
     """Return the rule that `NAME[,OPTION=VALUE]...` writes. Raises BadParameter."""
     name, *options = line.split(",")
-    pairs = [option.partition("=") for option in options]
+    values = _options(line, options)
+    try:
+        return msgspec.convert({**values, "fault": name}, Rule, strict=False)
+    except msgspec.ValidationError as error:
+        _, _, option = str(error).rstrip("`").partition("`$.")
+        why = f"{option} cannot be {values[option]!r}" if option in values else str(error)
+        raise _bad_fault(line, f": {why}.") from error
+
+
+def _options(line: str, written: list[str]) -> dict[str, str | None]:
+    pairs = [option.partition("=") for option in written]
     if any(not equals for _, equals, _ in pairs):
         raise _bad_fault(line, " is not NAME[,OPTION=VALUE]...")
     values = {key: None if value == "null" else value for key, _, value in pairs}
@@ -65,12 +75,7 @@ def _fault(line: str) -> Rule:
     unknown = [key for key in values if key not in known]
     if unknown:
         raise _bad_fault(line, f": a fault has no option {unknown[0]!r}; it has {', '.join(known)}.")
-    try:
-        return msgspec.convert({**values, "fault": name}, Rule, strict=False)
-    except msgspec.ValidationError as error:
-        _, _, option = str(error).rstrip("`").partition("`$.")
-        why = f"{option} cannot be {values[option]!r}" if option in values else str(error)
-        raise _bad_fault(line, f": {why}.") from error
+    return values
 
 
 def _bad_fault(line: str, what: str) -> click.BadParameter:

@@ -96,11 +96,10 @@ def update(*, callback_id: str, dry_run: bool, yes: bool, as_json: bool, **given
     def agree(found: Edited) -> None:
         _shown_and_agreed(edit_lines(*found), ask=ask, show=not as_json, what=f"update {callback_id}")
 
-    callback, edits = (
-        editing.preview(given, callback_id, edit)
-        if dry_run
-        else editing.update(given, callback_id, edit, agree)
-    )
+    if dry_run:
+        callback, edits = editing.preview(given, callback_id, edit)
+    else:
+        callback, edits = editing.update(given, callback_id, edit, agree)
     written = bool(edits) and not dry_run
     about = {"callback": callback_values(callback), "changes": edits, "written": written}
     done = (line(f"updated: callback {callback_id}"),)

@@ -84,18 +84,20 @@ async def _replace(client: ServiceClient, shown: Callback, edit: CallbackEdit) -
     for _ in range(looks_max):
         try:
             async with client.at_once(1):
-                found = await client.callbacks.get(shown.callback_id)
-                if differences(shown, found):
-                    raise StalePlan(
-                        "the callback was changed after it was shown; nothing was written.",
-                        next="run it again",
-                    )
-                await client.callbacks.replace(edited(found, edit))
+                await _replace_as_shown(client, shown, edit)
                 return
         except LookAgain as error:
             late = error
     assert late is not None  # noqa: S101 - each look was too old
     raise late
+
+
+async def _replace_as_shown(client: ServiceClient, shown: Callback, edit: CallbackEdit) -> None:
+    found = await client.callbacks.get(shown.callback_id)
+    if differences(shown, found):
+        what = "the callback was changed after it was shown; nothing was written."
+        raise StalePlan(what, next="run it again")
+    await client.callbacks.replace(edited(found, edit))
 
 
 def mark(

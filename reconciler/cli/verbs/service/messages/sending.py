@@ -296,13 +296,10 @@ def _send(
         if not as_json:
             _accepted(sent, ready)
         show, stop = not as_json, signals.stop
-        return (
-            ready,
-            sent,
-            await follow(
-                client.messages, sent.message_id, workspace=where, limit_s=wait_s, stop=stop, show=show
-            ),
+        followed = await follow(
+            client.messages, sent.message_id, workspace=where, limit_s=wait_s, stop=stop, show=show
         )
+        return ready, sent, followed
 
     return _report(*writing(given, send_it), as_json=as_json)
 
