@@ -23,6 +23,7 @@ function_lines_max = 40  # a screen
 short_lines = 16  # of nine functions in ten, docstrings aside
 file_lines_max = 400  # beyond it a module does two things
 folder_files_max = 20  # Python files; beyond it a folder is a list, and nobody guesses where a thing is
+listed_min = 3  # modules that a docstring names: fewer are examples, and no list
 
 # Never ours, and present when there is no git to ask: a tarball on a machine without it.
 _NOT_OURS = {"__pycache__", "dist", "node_modules"}
@@ -545,6 +546,24 @@ def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) ->
 def test_modules_and_public_names_say_what_they_are() -> None:
     """The contract is read before the code."""
     assert [each for path in modules() for each in undocumented(path)] == []
+
+
+def unlisted(package: Path) -> Iterator[str]:
+    """Yield what a package's docstring leaves out, where it names several of its modules."""
+    said = ast.get_docstring(tree(package)) or ""
+    inside = {path.stem for path in modules(name(package.parent)) if path.parent == package.parent}
+    inside -= {"__init__"}
+    named = re.findall(r"(?m)^ +([a-z_]+) {2}|\b([a-z_]+)\.py\b", said)
+    listed = inside.intersection(word for pair in named for word in pair)
+    if len(listed) >= listed_min:
+        yield from (f"{name(package)}: {module}" for module in sorted(inside - listed))
+
+
+def test_a_package_that_lists_its_modules_lists_all_of_them() -> None:
+    """A reader of the list takes it for the whole, and never opens the module that is not in it."""
+    packages = [path for path in modules() if path.name == "__init__.py"]
+
+    assert [each for package in packages for each in unlisted(package)] == []
 
 
 def test_the_changelog_has_a_place_for_what_comes_next() -> None:

@@ -1,1 +1,1 @@
-"""Files that hold people's data: plans and undos."""
+"""Files that commands write, whole or not at all: plans, undos, reports, manifests. And the examples."""

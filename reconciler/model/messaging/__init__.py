@@ -1,1 +1,1 @@
-"""The nouns of messages, replies and callbacks. Nothing here is planned."""
+"""The nouns of messages, replies and callbacks, and of a search for contacts. Nothing here is planned."""
