@@ -138,17 +138,7 @@ async def _in_service(
     settings: Settings, outside: Outside, stop: StopFlag, *, run: str = "", over: frozenset[str] = frozenset()
 ) -> AsyncIterator[TicketLock]:
     """Yield the lock, and remove its ticket by a client of its own: the run's may be out of time by then."""
-    service, window_s = settings.service, settings.service.limits.settle_s
-    terms = Terms(
-        stack=settings.stack,
-        run=run,
-        holder=operator(),
-        # Longer than the store's lease: the ticket may be listed a window late, and be read a window late.
-        lease_s=lease_s + 2 * window_s,
-        window_s=window_s,
-        patience_s=settings.lock.timeout_s,
-        over=over,
-    )
+    service, terms = settings.service, _terms(settings, run, over)
     deadline_s = service.limits.deadline_s + terms.patience_s + terms.lease_s
     patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
     given = outside.connections
@@ -164,3 +154,17 @@ async def _in_service(
     finally:
         if given is None:
             await watched.aclose()
+
+
+def _terms(settings: Settings, run: str, over: frozenset[str]) -> Terms:
+    window_s = settings.service.limits.settle_s
+    return Terms(
+        stack=settings.stack,
+        run=run,
+        holder=operator(),
+        # Longer than the store's lease: the ticket may be listed a window late, and be read a window late.
+        lease_s=lease_s + 2 * window_s,
+        window_s=window_s,
+        patience_s=settings.lock.timeout_s,
+        over=over,
+    )

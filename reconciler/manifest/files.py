@@ -10,7 +10,7 @@ No parsing here.
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -61,18 +61,11 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
     if wrong:
         raise Unreadable(f"{shown(written)!r} {wrong}.", "write a path relative to this file, with /")
     try:
-        parts = list(folder.relative_to(root).parts)
+        start = folder.relative_to(root).parts
     except ValueError:
         hint = "move the manifest below the folder of reconciler.yaml"
         raise Unreadable("a manifest outside the project root may not name files.", hint) from None
-    for part in written.split("/"):
-        if part == "..":
-            if not parts:
-                hint = "copy the file into the project, so that reviews see it"
-                raise Unreadable(f"{shown(written)!r} leads out of the project root.", hint)
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
+    parts = _followed(start, written)
     if not parts:
         raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file")
     hidden = next((part for part in parts if part.startswith(".")), "")
@@ -82,6 +75,20 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
         what = f"{name} may not be named: {shown(hidden)} begins with a dot, as private files do."
         raise Unreadable(what, hint)
     return tuple(parts)
+
+
+def _followed(start: Sequence[str], written: str) -> list[str]:
+    """Return the components that a path leads to from `start`. Raises Unreadable where it leads out."""
+    parts = list(start)
+    for part in written.split("/"):
+        if part == "..":
+            if not parts:
+                hint = "copy the file into the project, so that reviews see it"
+                raise Unreadable(f"{shown(written)!r} leads out of the project root.", hint)
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return parts
 
 
 def ids_of(paths: Iterable[Path]) -> frozenset[FileId]:

@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.sandbox.cache import Cache, stored_statuses
-from reconciler.sandbox.calls import Call, Headers, Incoming, Outgoing
+from reconciler.sandbox.calls import Answer, Call, Headers, Incoming, Outgoing
 from reconciler.sandbox.collections.row import Collection
 from reconciler.sandbox.collections.table import PLAIN
 from reconciler.sandbox.config import SandboxConfig
@@ -37,7 +37,7 @@ from reconciler.sandbox.routing import ROUTES, Place, Route, find_place, own_rou
 from reconciler.sandbox.web import auth, server
 from reconciler.sandbox.web.gateway import Gateway
 from reconciler.sandbox.web.guard import guarded
-from reconciler.sandbox.web.media import encoded, refusal_type, require_body_type, require_types
+from reconciler.sandbox.web.media import Shown, encoded, refusal_type, require_body_type, require_types
 
 __all__ = ["SandboxConfig", "create_app", "running", "serve"]
 
@@ -231,16 +231,24 @@ class Service:
         own = self._added.forms
         call = Call(self._state, shelf, place.ids, incoming, writer, hidden, kind, form, own)
         answer = await _settled(endpoint(call))
+        self._delay_in_lists(incoming, answer)
+        return self._shown(incoming, answer, kind, shown)
+
+    def _delay_in_lists(self, incoming: Incoming, answer: Answer) -> None:
+        """Keep what was made out of lists for a while, where a fault says so."""
         if incoming.course.lag_s and answer.location:
             self._state.faults.hide(
                 answer.location.rpartition("/")[2],
-                until=config.clock() + timedelta(seconds=incoming.course.lag_s),
+                until=self._config.clock() + timedelta(seconds=incoming.course.lag_s),
             )
+
+    def _shown(self, incoming: Incoming, answer: Answer, kind: str, shown: Shown) -> Outgoing:
         headers: Headers = (("location", answer.location),) if answer.location else ()
         if answer.text is not None:
             content = answer.text.encode()
         elif answer.document is not None:
-            content = encoded(incoming.course.show(answer.document), kind, shown, config, own)
+            document = incoming.course.show(answer.document)
+            content = encoded(document, kind, shown, self._config, self._added.forms)
         else:
             return Outgoing(answer.status)
         return Outgoing(answer.status, content, shown.type, headers)

@@ -137,14 +137,27 @@ def _environ(source: SecretSource, environ: Mapping[str, str]) -> dict[str, str]
 
 def _from_command(source: SecretSource, root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
     """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
+    program = source.arguments[0]
+    _check_program(program, root)
+    with _started(source, root, environ) as process:
+        printed = _printed(process, timeout_s)
+    if printed is None:
+        raise SecretRefused(f"the command {program} gave no answer within {timeout_s:g} s", _BY_HAND)
+    if process.returncode != 0:
+        raise SecretRefused(f"the command {program} ended with {process.returncode}", _BY_HAND)
+    return printed
+
+
+_BY_HAND = (
+    "run the command by hand to see what it prints; from here it gets PATH, HOME, LANG, LC_* and the "
+    "`variables` that the settings name for it"
+)
+
+
+def _started(source: SecretSource, root: Path, environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     words = source.arguments
-    by_hand = (
-        "run the command by hand to see what it prints; from here it gets PATH, HOME, LANG, LC_* and the "
-        "`variables` that the settings name for it"
-    )
-    _check_program(words[0], root)
     try:
-        process = subprocess.Popen(  # noqa: S603 - the author of the settings names the program; no shell reads it
+        return subprocess.Popen(  # noqa: S603 - the author of the settings names the program; no shell reads it
             words,
             cwd=root,
             env=_environ(source, environ),
@@ -154,14 +167,8 @@ def _from_command(source: SecretSource, root: Path, environ: Mapping[str, str], 
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the words are unusable"
-        raise SecretRefused(f"the command {words[0]} cannot be started: {reason.lower()}", by_hand) from error
-    with process:
-        printed = _printed(process, timeout_s)
-    if printed is None:
-        raise SecretRefused(f"the command {words[0]} gave no answer within {timeout_s:g} s", by_hand)
-    if process.returncode != 0:
-        raise SecretRefused(f"the command {words[0]} ended with {process.returncode}", by_hand)
-    return printed
+        what = f"the command {words[0]} cannot be started: {reason.lower()}"
+        raise SecretRefused(what, _BY_HAND) from error
 
 
 def _printed(process: "subprocess.Popen[bytes]", timeout_s: float) -> bytes | None:

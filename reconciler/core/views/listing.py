@@ -181,6 +181,13 @@ def _rows(desired: Desired, live: Live, recorded: Recorded, plan: Plan, rules: R
             yield from _of_group(make, matched(across, below), rules, twice, ())
     for one in twice.values():
         yield make.row(one.address, one.remote_id, _headline(one.address.kind, one.before), owned=True)
+    yield from _undeclared(make, desired, live, recorded, plan)
+
+
+def _undeclared(
+    make: _Rows, desired: Desired, live: Live, recorded: Recorded, plan: Plan
+) -> Iterator[Listed]:
+    """Yield what is recorded and no longer declared."""
     by_id = {(scope, row.remote_id): row for scope, rows in live.entities.items() for row in rows}
     read = {read.scope for read in live.reads}
     for recorded_as, record in recorded.entities.items():

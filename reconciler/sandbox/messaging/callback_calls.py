@@ -118,29 +118,34 @@ def _due(state: State) -> list[CallbackCall]:
 
 async def _deliver(state: State, callback_id: str, calls: list[CallbackCall]) -> list[int]:
     """The codes of the attempts. What was dropped or settled meanwhile is left alone."""
-    mail, config = state.mail, state.config
+    mail = state.mail
     codes = []
     try:
         for call in calls:
             callback = mail.callbacks.get(callback_id)
             if callback is None or call.id not in mail.waiting:
                 continue
-            outcome = await _post(config, callback, call)
+            outcome = await _post(state.config, callback, call)
             codes.append(outcome.code)
-            if call.id in mail.waiting:
-                after = after_attempt(
-                    mail.waiting[call.id],
-                    callback,
-                    code=outcome.code,
-                    reason=outcome.reason,
-                    now=config.clock(),
-                    retry_s=config.callback_retry_s,
-                )
-                state.put_calls([after])
+            _noted(state, callback, call, outcome)
     finally:
         mail.busy.discard(callback_id)
         mail.ends.pop(callback_id).set_result(None)
     return codes
+
+
+def _noted(state: State, callback: Callback, call: CallbackCall, outcome: Outcome) -> None:
+    waiting = state.mail.waiting.get(call.id)
+    if waiting is not None:
+        after = after_attempt(
+            waiting,
+            callback,
+            code=outcome.code,
+            reason=outcome.reason,
+            now=state.config.clock(),
+            retry_s=state.config.callback_retry_s,
+        )
+        state.put_calls([after])
 
 
 async def _post(config: SandboxConfig, callback: Callback, call: CallbackCall) -> Outcome:
@@ -148,6 +153,12 @@ async def _post(config: SandboxConfig, callback: Callback, call: CallbackCall) -
         body = write_xml("deliveryResponse", call.payload)
     else:
         body = msgspec.json.encode(call.payload)
+    url, headers = _with_key(config, callback)
+    return await _request(config, "POST", url, headers, body)
+
+
+def _with_key(config: SandboxConfig, callback: Callback) -> tuple[str, dict[str, str]]:
+    """Return the address and the headers of a call, the key in whichever of them it belongs into."""
     headers = {"Content-Type": TYPES[callback.content_type]}
     url = callback.url
     match callback.auth_type:
@@ -164,7 +175,7 @@ async def _post(config: SandboxConfig, callback: Callback, call: CallbackCall) -
             page, hash_sign, fragment = url.partition("#")
             joint = "&" if urlsplit(page).query else "?"
             url = f"{page.rstrip('?')}{joint}auth={quote(callback.key, safe='')}{hash_sign}{fragment}"
-    return await _request(config, "POST", url, headers, body)
+    return url, headers
 
 
 async def _request(

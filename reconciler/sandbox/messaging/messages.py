@@ -177,14 +177,19 @@ def _keys(contact: Contact) -> Iterable[str]:
     return (_key(value) for value in (contact.mri, *named) if isinstance(value, str) and value)
 
 
+def _stranger(address: str, *, by_number: bool) -> Recipient:
+    """Somebody who is no contact, and is told by the address alone, if it is one."""
+    if by_number:
+        return Recipient(address, "sms", address, address, mobile=address)
+    if re.fullmatch(r"[^@\s]+@[^@\s]+", address) and "@contact." not in address.casefold():
+        return Recipient(address, "email", address, address, email=address)
+    return Recipient(address, "", "", address)
+
+
 def _recipient(address: str, contact: Contact | None) -> Recipient:
     by_number = bool(_NUMBER.fullmatch(re.sub(r"[\s().-]", "", address)))
     if contact is None:
-        if by_number:
-            return Recipient(address, "sms", address, address, mobile=address)
-        if re.fullmatch(r"[^@\s]+@[^@\s]+", address) and "@contact." not in address.casefold():
-            return Recipient(address, "email", address, address, email=address)
-        return Recipient(address, "", "", address)
+        return _stranger(address, by_number=by_number)
     mobile, mail = _first(contact, PHONE_FIELDS), _first(contact, MAIL_FIELDS)
     by_mri = address.casefold() == contact.mri.casefold()
     destination = (mobile or mail) if by_mri else address

@@ -180,12 +180,8 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words."""
     # A gateway may repeat the key that it refuses, in a header as well as in the body.
     code = shown(conceal(error_code(answer)).upper())
-    sense = next(row.sense for row in TABLE if row.fits(answer.status, code))
     told = media.told(answer.body)
-    if sense is _ABSENT and answer.body.strip() and not told.is_document:
-        # Empty, a JSON object, or its error in XML: that is the service (facts 8 and 9). The page of a proxy
-        # or of another web server must not make an entity look deleted.
-        sense = _FOREIGN_404
+    sense = _sense(answer, code, is_document=told.is_document)
     words = shown(conceal(told.words))
     said = f': "{words}"' if words else ""
     hint = (_listed(call) if sense is _ABSENT else "") or sense.next
@@ -199,6 +195,14 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     # Without Retry-After the code still says how long: the second that is too full.
     error.wait_s = asked_s or (over_qps_wait_s if "OVER_QPS" in code else 0.0)
     return Seen(sense.failure, error, error.wait_s)
+
+
+def _sense(answer: Answer, code: str, *, is_document: bool) -> Sense:
+    sense = next(row.sense for row in TABLE if row.fits(answer.status, code))
+    # Empty, a JSON object, or its error in XML: that is the service (facts 8 and 9). The page of a proxy
+    # or of another web server must not make an entity look deleted.
+    foreign = sense is _ABSENT and answer.body.strip() and not is_document
+    return _FOREIGN_404 if foreign else sense
 
 
 def _listed(call: Call) -> str:

@@ -5,12 +5,12 @@ sending (messages.py), the shapes of answers (message_shapes.py).
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconciler.errors import InputError
-from reconciler.model.messaging.messages import Message
+from reconciler.model.messaging.messages import BulkResource, Message
 from reconciler.service.http import urls
 from reconciler.service.messaging import schedules
 
@@ -72,17 +72,21 @@ def _recipients(message: Message) -> dict[str, Any]:
     }
 
 
+def _check_bulk(bulk: BulkResource, recipients: Sequence[str]) -> None:
+    if recipients or not (bulk.sms or bulk.email or bulk.voice):
+        raise InputError(
+            "a message to a resource has recipients of its own, or no column that addresses somebody.",
+            next="leave `to` empty, and name at least one of the columns sms, email and voice.",
+        )
+    urls.checked(bulk.resource_id)
+
+
 def _check_recipients(message: Message) -> None:
     """Raise InputError for recipients that the service would refuse, or read as others."""
     # A message costs money and wakes people: what is in doubt is refused before anything is sent.
-    recipients, bulk = message.to, message.resource
-    if bulk is not None:
-        if recipients or not (bulk.sms or bulk.email or bulk.voice):
-            raise InputError(
-                "a message to a resource has recipients of its own, or no column that addresses somebody.",
-                next="leave `to` empty, and name at least one of the columns sms, email and voice.",
-            )
-        urls.checked(bulk.resource_id)
+    recipients = message.to
+    if message.resource is not None:
+        _check_bulk(message.resource, recipients)
         return
     if not recipients:
         raise InputError("the message has no recipient.", next="name at least one number, address or MRI.")

@@ -33,6 +33,19 @@ def fields(schedule: Schedule, now: datetime) -> dict[str, str]:
 def _local(schedule: Schedule, now: datetime) -> datetime:
     """The moment in the zone in which the service reads it."""
     at = schedule.at
+    _require_ahead(at, now)
+    local = at.astimezone(_zone(schedule.zone))
+    # PEP 495: `fold` tells apart the two moments of one reading, when clocks are put back.
+    if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
+        raise InputError(
+            f"{local:%d/%m/%Y %H:%M} occurs twice in {schedule.zone}, when its clocks are put back; "
+            "the service could not tell which one is meant.",
+            next="choose a time outside of that hour.",
+        )
+    return local
+
+
+def _require_ahead(at: datetime, now: datetime) -> None:
     if at.tzinfo is None or at.second or at.microsecond:
         raise InputError(
             "the time of a scheduled message needs a zone and whole minutes.",
@@ -44,15 +57,6 @@ def _local(schedule: Schedule, now: datetime) -> datetime:
             f"the time of the scheduled message, {at.isoformat(timespec='minutes')}, {what}.",
             next="check date and zone; nothing was sent.",
         )
-    local = at.astimezone(_zone(schedule.zone))
-    # PEP 495: `fold` tells apart the two moments of one reading, when clocks are put back.
-    if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
-        raise InputError(
-            f"{local:%d/%m/%Y %H:%M} occurs twice in {schedule.zone}, when its clocks are put back; "
-            "the service could not tell which one is meant.",
-            next="choose a time outside of that hour.",
-        )
-    return local
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -1,7 +1,7 @@
 """`reconciler export` at work: what is live is read, and written as manifests."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -22,7 +22,7 @@ from reconciler.manifest.written.merging import appended
 from reconciler.manifest.written.rosters import rostered
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import Desired, Scope
 from reconciler.report.envelope import report_json
 from reconciler.report.project.export import Summary, export_lines, export_values
 from reconciler.work.exporting import ExportResult, ExportWishes
@@ -50,14 +50,7 @@ def export(
     sources = dict.fromkeys((*settings.manifests, *([str(folder)] if there else [])))
     declared = pipeline.declared_so_far(structs.replace(settings, manifests=tuple(sources)), os.environ)
     scopes = scopes_of(settings, only)
-    wishes = ExportWishes(timezone, look)
-    with output.progress() as bars:
-        bars.advance("reading the service", 0, None)
-        found = finish(
-            lambda _signals: pipeline.export(
-                settings, declared, outside(settings), scopes=scopes, wishes=wishes
-            )
-        )
+    found = _read(settings, declared, scopes, ExportWishes(timezone, look))
     new, grown = files(folder, there, found)
     if new or grown:
         write_manifests(folder, new, grown)
@@ -67,6 +60,18 @@ def export(
     else:
         output.lines(export_lines(summary, full=full))
     return 0
+
+
+def _read(
+    settings: Settings, declared: Desired, scopes: Sequence[Scope], wishes: ExportWishes
+) -> ExportResult:
+    with output.progress() as bars:
+        bars.advance("reading the service", 0, None)
+        return finish(
+            lambda _signals: pipeline.export(
+                settings, declared, outside(settings), scopes=scopes, wishes=wishes
+            )
+        )
 
 
 def _summary(

@@ -27,13 +27,7 @@ T = TypeVar("T")
 def lock(*, in_service: bool, as_json: bool, **given: Any) -> int:
     """Show who holds the lock of the store, or with `in_service` the one in the service."""
     if in_service:
-        settings, tickets = _asked(given, lambda held: held.standing())
-        found = tuple(sorted(tickets.values(), key=lambda one: one.order))
-        if as_json:
-            output.json(tickets_json(found, settings.stack))
-        else:
-            output.lines(tickets_lines(found, settings.stack))
-        return 0
+        return _tickets(given, as_json=as_json)
     with opened(given) as (store, settings):
         holder = store.holder()
         running = store.running()
@@ -45,6 +39,16 @@ def lock(*, in_service: bool, as_json: bool, **given: Any) -> int:
     return 0
 
 
+def _tickets(given: Mapping[str, Any], *, as_json: bool) -> int:
+    settings, tickets = _asked(given, lambda held: held.standing())
+    found = tuple(sorted(tickets.values(), key=lambda one: one.order))
+    if as_json:
+        output.json(tickets_json(found, settings.stack))
+    else:
+        output.lines(tickets_lines(found, settings.stack))
+    return 0
+
+
 def unlock(*, lock_id: str | None, in_service: bool, as_json: bool, **given: Any) -> int:
     """Take the lock from the holder with this id, and from no other. Raises UsageError, LockHeld."""
     if lock_id is None:
@@ -53,12 +57,7 @@ def unlock(*, lock_id: str | None, in_service: bool, as_json: bool, **given: Any
             "`reconciler lock`; if that run has died, give its id: --force ID."
         )
     if in_service:
-        settings, was_there = _asked(given, lambda held: held.force(lock_id))
-        if as_json:
-            output.json(freed_json(lock_id, settings.stack, was_there=was_there))
-        else:
-            output.lines(freed_lines(lock_id, settings.stack, was_there=was_there))
-        return 0
+        return _free(given, lock_id, as_json=as_json)
     taken, settings = _taken(given, lock_id)
     if as_json:
         output.json(unlocked_json(taken, settings.stack))
@@ -66,6 +65,15 @@ def unlock(*, lock_id: str | None, in_service: bool, as_json: bool, **given: Any
         output.lines(unlocked_lines(taken, settings.stack))
     else:
         output.lines(lock_lines(None, settings.stack, now()))
+    return 0
+
+
+def _free(given: Mapping[str, Any], lock_id: str, *, as_json: bool) -> int:
+    settings, was_there = _asked(given, lambda held: held.force(lock_id))
+    if as_json:
+        output.json(freed_json(lock_id, settings.stack, was_there=was_there))
+    else:
+        output.lines(freed_lines(lock_id, settings.stack, was_there=was_there))
     return 0
 
 

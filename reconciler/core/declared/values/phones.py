@@ -149,22 +149,11 @@ def _unreadable(error: NumberParseException, *, national: bool) -> Finding:
 def _dialled(
     number: PhoneNumber, whole: str, *, national: bool, region: str, region_from: str
 ) -> Finding | None:
-    reasons = phonenumbers.ValidationResult
-    reason = phonenumbers.is_possible_number_with_reason(number)
-    written = _written(number)
     by = f" (from {region_from})" if national and region else ""
-    guess = f"it is understood as {written}{by}"
+    guess = f"it is understood as {_written(number)}{by}"
     country = _country(number, region if national else "")
-    # Dialled from elsewhere it reaches nobody, or somebody else.
-    if reason == reasons.IS_POSSIBLE_LOCAL_ONLY:
-        return Finding("has no area code, so it can be dialled from nearby only", _FORM, guess=guess)
-    if reason == reasons.INVALID_COUNTRY_CODE:
-        return Finding("begins with no country code that there is", _FORM, impossible=True)
-    if reason != reasons.IS_POSSIBLE:
-        size = {reasons.TOO_SHORT: "too short", reasons.TOO_LONG: "too long"}.get(
-            reason, "of the wrong length"
-        )
-        return Finding(f"is {size} for a number of {country}", _FORM, impossible=True, guess=guess)
+    if wrong := _length(number, country, guess):
+        return wrong
     plain = f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
     # A warning and no mistake: plans grow, and a range that the library does not know yet may ring.
     if not phonenumbers.is_valid_number(number) and not _FICTION.fullmatch(plain):
@@ -175,6 +164,22 @@ def _dialled(
     if national and _lost_zero(number, whole):
         what = "lacks the 0 at its start, which spreadsheets take away"
         return Finding(what, "put it back, or " + _FORM, guess=guess)
+    return None
+
+
+def _length(number: PhoneNumber, country: str, guess: str) -> Finding | None:
+    """Return why a number cannot be one of its country, by its digits alone."""
+    reasons = phonenumbers.ValidationResult
+    reason = phonenumbers.is_possible_number_with_reason(number)
+    # Dialled from elsewhere it reaches nobody, or somebody else.
+    if reason == reasons.IS_POSSIBLE_LOCAL_ONLY:
+        return Finding("has no area code, so it can be dialled from nearby only", _FORM, guess=guess)
+    if reason == reasons.INVALID_COUNTRY_CODE:
+        return Finding("begins with no country code that there is", _FORM, impossible=True)
+    if reason != reasons.IS_POSSIBLE:
+        sizes = {reasons.TOO_SHORT: "too short", reasons.TOO_LONG: "too long"}
+        size = sizes.get(reason, "of the wrong length")
+        return Finding(f"is {size} for a number of {country}", _FORM, impossible=True, guess=guess)
     return None
 
 

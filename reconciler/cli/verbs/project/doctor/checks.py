@@ -106,22 +106,14 @@ def limits(around: Surroundings) -> tuple[CheckResult, ...]:
     if around.read is None:
         return (unchecked("limits", "the settings"),)
     now = around.read.settings.service.limits
-    rate = (
-        f"{now.requests_per_second:g} calls a second"
-        if now.requests_per_second
-        else "no limit on calls a second"
-    )
-    what = (
-        f"{rate}, {now.concurrency} at once, {now.timeout_s:g} s a call, {now.deadline_s:,.0f} s a run, "
+    others = (
+        f"{now.concurrency} at once, {now.timeout_s:g} s a call, {now.deadline_s:,.0f} s a run, "
         f"{now.settle_s:g} s to settle"
     )
     if now.requests_per_second:
-        return (CheckResult("limits", "ok", what),)
-    return (
-        CheckResult(
-            "limits", "warn", what, "set service.limits.requests_per_second to what the service allows"
-        ),
-    )
+        return (CheckResult("limits", "ok", f"{now.requests_per_second:g} calls a second, {others}"),)
+    hint = "set service.limits.requests_per_second to what the service allows"
+    return (CheckResult("limits", "warn", f"no limit on calls a second, {others}", hint),)
 
 
 def files(around: Surroundings) -> tuple[CheckResult, ...]:
