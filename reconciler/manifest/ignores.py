@@ -24,22 +24,20 @@ _HINT = "name a field as messages do, for example jobTitle or custom.employeeId"
 def known_fields(extras: Extras) -> Known:
     """Return every path that a field may have, by kind; custom fields by their prefix alone."""
     definitions = read_schema("manifest", extras)["$defs"]
+    return {kind.name: frozenset(_paths(kind, definitions)) for kind in KINDS.values()}
+
+
+def _paths(kind: Kind, definitions: Mapping[str, Any]) -> set[str]:
+    below = {one.plural for one in children(kind.name)}
+    paths = {*definitions[definition_of(kind)]["properties"]} - {"meta"} - below
+    paths |= {one.name for parts in kind.groups.values() for one in parts}
     options = definitions["messagingOptions"]["properties"]
     channel = definitions["channel"]["properties"]
-    known = {}
-    for kind in KINDS.values():
-        paths = (
-            {*definitions[definition_of(kind)]["properties"]}
-            - {"meta"}
-            - {one.plural for one in children(kind.name)}
-        )
-        paths |= {one.name for parts in kind.groups.values() for one in parts}
-        for field in kind.declarable:
-            if field.type == "channels":
-                paths |= {f"{field.name}.{one}" for one in options}
-                paths |= {f"{field.name}.{one}.{key}" for one in options for key in channel}
-        known[kind.name] = frozenset(paths)
-    return known
+    for field in kind.declarable:
+        if field.type == "channels":
+            paths |= {f"{field.name}.{one}" for one in options}
+            paths |= {f"{field.name}.{one}.{key}" for one in options for key in channel}
+    return paths
 
 
 def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:

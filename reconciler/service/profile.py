@@ -20,7 +20,7 @@ from reconciler.model.kind.kinds import KINDS
 from reconciler.model.kind.own_kinds import FieldRow, KindRow, contradictions, own_kinds
 from reconciler.model.profile import Capabilities, Profile, ProfileLimits, Retention
 from reconciler.parsing.paths import Path as Steps
-from reconciler.parsing.tree import read_tree
+from reconciler.parsing.tree import Tree, read_tree
 
 file_bytes_max = 64 * 1024  # the shipped ones have less than two thousand
 
@@ -66,16 +66,7 @@ def parse_profile(content: bytes, shown: str) -> Profile:
     tree = read_tree(content, shown, typed=True)
     if tree.problems:
         raise _unusable(unquoting(tree.problems[0]))
-    written: dict[str, Any] = dict(tree.value)
-    if isinstance(base := written.pop("base", None), str):
-        if base not in _known():
-            what = f"its base {base[:40]!a} is none of {', '.join(_known())}"
-            raise _unusable(tree.problem(("base",), what))
-        below = msgspec.to_builtins(load_profile(base))
-        written = {
-            key: {**below.get(key, {}), **value} if key in _JOINED and isinstance(value, dict) else value
-            for key, value in {**below, **written}.items()
-        }
+    written = _with_base(tree)
     try:
         profile = msgspec.convert(written, Profile)
     except msgspec.ValidationError as error:
@@ -83,6 +74,22 @@ def parse_profile(content: bytes, shown: str) -> Profile:
     for path, what, _ in contradictions(profile.kinds):
         raise _unusable(tree.problem(("kinds", *path), f"kinds.{'.'.join(path)}: {what}"))
     return profile
+
+
+def _with_base(tree: Tree) -> dict[str, Any]:
+    """Return what a file says, above what the profile says that it names as its base."""
+    written: dict[str, Any] = dict(tree.value)
+    base = written.pop("base", None)
+    if not isinstance(base, str):
+        return written
+    if base not in _known():
+        what = f"its base {base[:40]!a} is none of {', '.join(_known())}"
+        raise _unusable(tree.problem(("base",), what))
+    below = msgspec.to_builtins(load_profile(base))
+    return {
+        key: {**below.get(key, {}), **value} if key in _JOINED and isinstance(value, dict) else value
+        for key, value in {**below, **written}.items()
+    }
 
 
 _JOINED = ("capabilities", "limits", "retention")  # key by key; lists and maps of names are replaced whole

@@ -62,17 +62,26 @@ def export_lines(about: Summary, *, full: bool) -> list[Line]:
         lines.append(
             line(f"{count(about.declared, 'entity', 'entities')} declared already: left as they are.")
         )
+    left, untold = _left_lines(about, full=full), _untold_lines(about)
+    variables, marks = _variable_lines(about, full=full), _mark_lines(about)
+    return [*lines, *left, *untold, *variables, *marks, *_end_lines(about)]
+
+
+def _left_lines(about: Summary, *, full: bool) -> Iterator[Line]:
     for reason, (says, next_step) in REASONS.items():
         found = [one for one in about.left if one.reason == reason]
         if found:
             step = _identity_step(about.advice, next_step) if reason == "identity" else next_step
-            lines += _reason_lines(found, f"{count(len(found), *_noun(reason))}: {says}.", step, full=full)
+            what = f"{count(len(found), *_noun(reason))}: {says}."
+            yield from _reason_lines(found, what, step, full=full)
+
+
+def _untold_lines(about: Summary) -> Iterator[Line]:
     for scope, number in about.untold:
         below = " and ".join(child.plural for child in children(scope.kind))
         whose = count(number, scope.kind, KINDS[scope.kind].plural)
-        lines.append(line(("! ", "warn"), f"{below} of {whose} in {scope.workspace} were not looked for."))
-        lines.append(line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}"))
-    return [*lines, *_variable_lines(about, full=full), *_mark_lines(about), *_end_lines(about)]
+        yield line(("! ", "warn"), f"{below} of {whose} in {scope.workspace} were not looked for.")
+        yield line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}")
 
 
 def _identity_step(advice: Sequence[Advice], otherwise: str) -> str:

@@ -100,8 +100,13 @@ def parse(text: str, source: str, *, scheme: str = "") -> Proxy:
     kind = found["scheme"].lower()
     if kind not in _PORTS:
         raise Unusable(f"proxies of the kind {kind[:20]} are not supported, only http and https.", _WRITE)
+    host, port = _host_and_port(found["host"])
+    return Proxy(f"{kind}://{host.lower()}:{port or _PORTS[kind]}", source, _login(found["login"]))
+
+
+def _host_and_port(text: str) -> tuple[str, int | None]:
     try:
-        parts = urlsplit(f"//{found['host']}")
+        parts = urlsplit(f"//{text}")
         host, port = parts.netloc, parts.port
     except ValueError:
         raise Unusable("the host or port of the proxy cannot be read.", _WRITE) from None
@@ -109,7 +114,7 @@ def parse(text: str, source: str, *, scheme: str = "") -> Proxy:
         host = host.rpartition(":")[0]
     if not HOST.fullmatch(host) or port == 0:
         raise Unusable("the host or port of the proxy cannot be read.", _WRITE)
-    return Proxy(f"{kind}://{host.lower()}:{port or _PORTS[kind]}", source, _login(found["login"]))
+    return host, port
 
 
 def shown(text: str) -> str:

@@ -9,6 +9,7 @@ from reconciler.cli.files.reports import with_reports
 from reconciler.cli.running import finish, outside, patient, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Resuming, report
+from reconciler.report.envelope import report_json
 
 
 def resume(*, fail_fast: bool, lock_timeout: float | None, full: bool, as_json: bool, **given: Any) -> int:
@@ -33,5 +34,5 @@ def resume(*, fail_fast: bool, lock_timeout: float | None, full: bool, as_json: 
     whole = reviews.write_nothing(settings)
     output.note("nothing to resume: every run of this stack has finished.")
     if as_json:
-        output.json('{"version": 1, "outcome": "done", "exit_code": 0}')
+        output.json(report_json({}))
     return with_reports(0, whole=whole)
