@@ -39,7 +39,8 @@ class KeptLists:
                 about = os.fstat(file.fileno())
                 if not stat.S_ISREG(about.st_mode) or not _seal_octets < about.st_size <= octets_max:
                     return None
-                seal, data = file.read(_seal_octets), file.read(octets_max)
+                # As much is set aside at once, so not the limit itself; what is added meanwhile is not ours.
+                seal, data = file.read(_seal_octets), file.read(about.st_size - _seal_octets)
         except OSError:
             return None
         return data if hmac.compare_digest(seal, self._seal(name, data)) else None

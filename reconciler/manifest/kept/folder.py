@@ -42,7 +42,7 @@ class Folder:
                 about = os.fstat(handle)
                 ours = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
                 if ours and not about.st_mode & _OTHERS and about.st_size <= bytes_max:
-                    return file.read(bytes_max)
+                    return file.read(about.st_size)  # as much is set aside at once, so not the limit itself
         return None
 
     def write(self, name: str, pieces: Iterable[bytes], *, once: bool = False) -> bool:
