@@ -113,7 +113,8 @@ cache_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_caches,
-    help="Read every manifest anew, and keep nothing of them below .reconciler/cache.",
+    help="Read every manifest anew, and keep nothing of them below .reconciler/cache. Lists that are kept "
+    "there are not affected.",
 )
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
 settings_options = together(

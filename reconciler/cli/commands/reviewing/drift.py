@@ -22,7 +22,7 @@ def command() -> None:
     declared or recorded one is drift, whoever created it.
 
     Reads settings, manifests, the store and the service; writes nothing, but FILE of --report,
-    and what it keeps of large manifests below .reconciler/cache.
+    and what it keeps of large manifests and of lists below .reconciler/cache.
 
     Exit codes: 0 no drift, 1 failed, 2 drift found, 3 input invalid.
 

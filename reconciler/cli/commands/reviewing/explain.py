@@ -27,8 +27,8 @@ def command() -> None:
 
     A code, as it stands behind a mistake or a refusal, is explained with an example; nothing is read for it.
 
-    Reads settings, manifests, the store and the service; writes nothing. With --offline it asks no service,
-    and cannot say what is live.
+    Reads settings, manifests, the store and the service; writes nothing, but what it keeps of lists
+    below .reconciler/cache. With --offline it asks no service, and cannot say what is live.
 
     Exit codes: 0 explained; 1 failed; 3 input invalid, or an address is not known; 64 usage;
     130 interrupted.

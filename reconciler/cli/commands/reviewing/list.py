@@ -29,7 +29,7 @@ def command() -> None:
     as well: '+61491570156. Control characters stand as escapes, such as \\n.
 
     Reads settings, manifests, the store and the service; writes nothing, but what it keeps
-    of large manifests below .reconciler/cache.
+    of large manifests and of lists below .reconciler/cache.
 
     Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid.
 

@@ -29,7 +29,7 @@ def command() -> None:
     the settings, only those people can read FILE.
 
     Reads settings, manifests, the store and the service; writes FILE with -o and --report, and what
-    it keeps of large manifests below .reconciler/cache.
+    it keeps of large manifests and of lists below .reconciler/cache.
 
     Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
     3 input invalid, 5 planned, but an entity is ambiguous, 7 refused by a guard.

@@ -23,7 +23,8 @@ def command() -> None:
     not written: the next plan shows it as an update. Creates, updates and deletes are left for apply.
     An address is adopted with what is declared below it, such as the devices of a contact.
 
-    Reads settings, manifests, the store and the service; writes the store, and nothing at the service.
+    Reads settings, manifests, the store and the service; writes the store, what it keeps of
+    large manifests and of lists below .reconciler/cache, and nothing at the service.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, or an address is not declared, 4 lock held,
     5 ambiguous entity, 7 refused by you, 64 usage, 130 interrupted.

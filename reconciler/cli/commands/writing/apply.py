@@ -47,8 +47,8 @@ def command() -> None:
     The commit is recorded with the run, with +dirty if tracked files differ from it. In CI (the variable
     CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
 
-    Reads settings, manifests, FILE, the store and the service; writes the service and the store, and FILE
-    of --undo and --report.
+    Reads settings, manifests, FILE, the store and the service; writes the service and the store, FILE of
+    --undo and --report, and what it keeps of large manifests and of lists below .reconciler/cache.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan, conflict
     or ambiguous entity,

@@ -25,7 +25,8 @@ def command() -> None:
     to the service but to take off the ownership mark, if you use one. To say the same in git, name the
     entry under `removed:` of a manifest.
 
-    Reads settings, manifests, the store and the service; writes the store, and the mark at the service.
+    Reads settings, manifests, the store and the service; writes the store, the mark at the service,
+    and what it keeps of large manifests and of lists below .reconciler/cache.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, or an address is declared or not known, 4 lock held,
     5 conflict or ambiguous entity, 6 applied in part, 7 refused by a guard or by you, 8 in doubt,

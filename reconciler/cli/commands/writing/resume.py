@@ -22,8 +22,8 @@ def command() -> None:
     Then the remaining changes of the old plan are applied as they are in it, with the consent that was
     given then, without a question. Further changes are listed, and left to a new plan.
 
-    Reads settings, manifests, the store and the service; writes the service and the store, and
-    FILE of --report.
+    Reads settings, manifests, the store and the service; writes the service and the store, FILE of
+    --report, and what it keeps of large manifests and of lists below .reconciler/cache.
 
     Exit codes: 0 done, or nothing to resume, 1 failed, 3 input invalid, 4 lock held,
     5 the old plan expired, conflict
