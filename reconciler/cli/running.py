@@ -56,7 +56,7 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     _tell(read)
     streams.project_is(settings.root)
     if service:
-        streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_anywhere)
+        streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_pieces)
     return settings
 
 

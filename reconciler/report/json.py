@@ -1,10 +1,11 @@
 """Results as JSON text for other programs: the same bytes for the same value, never a secret.
 
-Every document has the head of envelope.py, and its escapes, so that looking at a report is as safe as reading
-it with a program. Not here: the plan file, which is `encode(plan, indent=2)` of model/encoding.py.
+What may be long comes in pieces too, each of whole lines, so that nobody has to hold all of it. Every
+document has the head of envelope.py, and its escapes, so that looking at a report is as safe as reading it
+with a program. Not here: the plan file, which is `encode(plan, indent=2)` of model/encoding.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import structs
 
@@ -14,7 +15,7 @@ from reconciler.errors import Problem
 from reconciler.model.notices import Notice
 from reconciler.model.plan.plans import Plan, Verdict
 from reconciler.model.run.outcomes import REPORT_VERSION, Run
-from reconciler.report.envelope import json_text, report_json
+from reconciler.report.envelope import json_pieces, report_json, report_pieces
 from reconciler.report.plan.hints import lookalike_values
 from reconciler.report.runs.unfinished import standing_json
 
@@ -28,7 +29,17 @@ def plan_json(
     exit_code: int,
     standing: Standing | None = None,
 ) -> str:
-    """Return the plan, its counts, the guard's verdict, and what looks like a rename.
+    """Return the plan, its counts, the guard's verdict, and what looks like a rename."""
+    return "".join(plan_pieces(plan, verdict, exit_code, standing))
+
+
+def plan_pieces(
+    plan: Plan,
+    verdict: Verdict,
+    exit_code: int,
+    standing: Standing | None = None,
+) -> Iterator[str]:
+    """Yield the same.
 
     With `standing` also who writes right now, or null, and the runs that did not finish: `running` and
     `unfinished`. A plan from a file says nothing of that.
@@ -44,7 +55,7 @@ def plan_json(
         "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
         **(standing_json(standing) if standing else {}),
     }
-    return report_json(about, exit_code)
+    return report_pieces(about, exit_code)
 
 
 def counts(plan: Plan) -> dict[str, int]:
@@ -68,11 +79,21 @@ def counts(plan: Plan) -> dict[str, int]:
 
 def run_json(run: Run) -> str:
     """Return the run as schemas/run.schema.json describes it; `decode(..., Run)` reads it back."""
-    return json_text({"version": REPORT_VERSION, **structs.asdict(run)})
+    return "".join(run_pieces(run))
+
+
+def run_pieces(run: Run) -> Iterator[str]:
+    """Yield the same."""
+    return json_pieces({"version": REPORT_VERSION, **structs.asdict(run)})
 
 
 def drift_json(plan: Plan) -> str:
     """Return what others changed. The exit code is 2 where there is drift, else 0."""
+    return "".join(drift_pieces(plan))
+
+
+def drift_pieces(plan: Plan) -> Iterator[str]:
+    """Yield the same."""
     found = drifts(plan)
     about = {
         "target": plan.target,
@@ -81,7 +102,7 @@ def drift_json(plan: Plan) -> str:
         "notices": plan.notices,
         "outside": plan.outside,
     }
-    return report_json(about, 2 if found else 0)
+    return report_pieces(about, 2 if found else 0)
 
 
 def problems_json(problems: Sequence[Problem], exit_code: int = 3, *, notices: Sequence[Notice] = ()) -> str:

@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pyrage
@@ -13,7 +15,7 @@ from msgspec import structs
 from pyrage import passphrase, x25519
 from report import cases
 
-from reconciler.cli.files.encryption import check_recipients, read_identities, read_recipients
+from reconciler.cli.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
 from reconciler.cli.files.planfile import read_plan, write_plan
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
@@ -46,6 +48,21 @@ def told(error: ReconcilerError) -> str:
     assert error.next
     assert str(OURS)[18:40] not in f"{error}{error.next}"
     return f"{error} {error.next}"
+
+
+def test_a_full_disk_and_a_mistake_of_ours_are_told_as_they_are(tmp_path: Path) -> None:
+    """The library would tell both in words of its own, and a command says what to do about the first."""
+
+    def broken() -> Iterator[bytes]:
+        yield b"a" * 100_000
+        raise KeyError("a mistake of ours")
+
+    with pytest.raises(KeyError, match="a mistake of ours"):
+        encrypt_to(BytesIO(), broken(), [PUBLIC])
+    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
+        encrypt_to(full, iter([b"a" * 100_000]), [PUBLIC])
+    with pytest.raises(InputError):
+        encrypt_to(BytesIO(), iter([b"a"]), ["age1"])
 
 
 def test_a_recipient_reads_what_was_written(tmp_path: Path) -> None:

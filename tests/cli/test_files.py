@@ -4,13 +4,14 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypedDict
+from typing import BinaryIO, TypedDict
 
 import pytest
 
 from reconciler.cli.files import whole
 from reconciler.cli.files.whole import (
     check_place,
+    fill_private,
     make_folder,
     read_file,
     write_folder,
@@ -139,6 +140,26 @@ def test_a_full_disk_leaves_what_was_there(number: int, way: Way, tmp_path: Path
 
     assert str(caught.value) == f"{path}: cannot be written: {os.strerror(number).lower()}."
     assert caught.value.next
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["plan.json"]
+
+
+@WAYS
+@pytest.mark.parametrize("error", [KeyError("a mistake of ours"), KeyboardInterrupt(), MemoryError()])
+def test_a_text_that_ends_half_way_leaves_what_was_there(
+    error: BaseException, way: Way, tmp_path: Path
+) -> None:
+    """A report is written while it is made, and what makes it may fail."""
+    path = tmp_path / "plan.json"
+    path.write_text("old")
+
+    def fill(file: BinaryIO) -> None:
+        file.write(b"new" * 100_000)
+        raise error
+
+    with pytest.raises(type(error)):
+        fill_private(path, fill, **way)
+
     assert path.read_text() == "old"
     assert names(tmp_path) == ["plan.json"]
 

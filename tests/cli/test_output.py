@@ -176,7 +176,7 @@ def test_what_is_shown_in_place_hides_our_secrets_too() -> None:
     """Answers to a message that is followed are shown so, and anybody may have written them."""
     program = (
         "from reconciler.cli.console import streams\n"
-        "streams.conceal(lambda text: text.replace('canary', '(secret)'))\n"
+        "streams.conceal(lambda pieces: [''.join(pieces).replace('canary', '(secret)')])\n"
         "with output.live() as screen: screen.update([line('jane wrote: ', ('my canary', 'dim'))])"
     )
 
@@ -202,6 +202,45 @@ raise SystemExit(2)
         said = process.stderr.read()
 
     assert (process.returncode, said) == (2, "")
+
+
+def test_a_reader_who_left_half_way_ends_a_text_in_pieces() -> None:
+    """`reconciler plan --format json | head -1`: nothing more of it is made, and nothing is said."""
+    program = """
+from reconciler.cli.console import output
+made = []
+def pieces():
+    for number in range(9999):
+        made.append(number)
+        yield "x" * 9999 + chr(10)
+read = output.json_pieces(pieces())
+raise SystemExit(2 if not read and len(made) < 9999 else 3)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+
+    assert (process.returncode, said) == (2, "")
+
+
+def test_json_in_pieces_is_printed_as_the_whole_is() -> None:
+    """What acts on a terminal, what orders a runner, what is secret: wherever a piece ends."""
+    program = """
+from reconciler.cli.console import output, streams
+from reconciler.model.settings import Auth, Secret
+from reconciler.service.http.auth import Credentials
+streams.conceal(Credentials(Auth(Secret("u"), Secret("two words"), Secret("a-key-of-ours"))).conceal_pieces)
+lines = ['{', ' "##[group]\\u202e": "a-key-of-ours",', ' "b": "two', 'words"', '}']
+"""
+    in_pieces = printed(f"{program}output.json_pieces(one + chr(10) for one in lines)")
+
+    assert in_pieces == printed(f"{program}output.json(chr(10).join(lines))")
+    assert in_pieces.count("(secret)") == 2
 
 
 def test_a_full_disk_under_stdout_is_an_error() -> None:

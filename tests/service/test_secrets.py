@@ -4,11 +4,14 @@ import asyncio
 import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import get_args
 from urllib.parse import quote, quote_plus
 
 import httpx2
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from logged import everything_logged
 from service.socket_server import free_port
 from service.support import (
@@ -280,18 +283,58 @@ def test_credentials_that_cannot_be_carried_are_refused_before_anything_is_sent(
     assert key not in str(raised.value) or key == "key"
 
 
+_CUT = "long sécret/1"
+_PARTS = (_CUT, "long", "sécret/1", "long\n   ", "another-key", "another", "-key", "x", "\n", " ")
+# In JSON, cut short, and broken at its space, as output does it.
+_SPELT = (json.dumps(_CUT)[1:-1], "long s\u2026", "long\n    sécret/1", "long \x1b[2m\n", "YW5vdGhlci1rZXk=")
+
+
+@given(
+    st.lists(st.sampled_from((*_PARTS, *_SPELT)), max_size=30).map("".join),
+    st.lists(st.integers(min_value=0, max_value=200), max_size=12),
+    st.sampled_from((_CUT, "longsécret/1", "two words more")),
+)
+@example("a\nlong\n    sécret/1", [7], _CUT)
+@example("a\nsome longsécret/1", [13], "longsécret/1")
+def test_what_comes_in_pieces_is_concealed_as_a_whole(text: str, cuts: list[int], password: str) -> None:
+    """A report is printed while it is made, and a secret may stand where two pieces meet."""
+    credentials = Credentials(Auth(Secret("u"), Secret(password), Secret("another-key")))
+    ends = [0, *sorted(min(one, len(text)) for one in cuts), len(text)]
+    pieces = [text[start:end] for start, end in pairwise(ends)]
+
+    assert "".join(credentials.conceal_pieces(pieces)) == credentials.conceal_anywhere(text)
+
+
+def test_what_comes_in_pieces_leaves_in_pieces() -> None:
+    """No more is held back than a secret may be long."""
+    credentials = Credentials(Auth(Secret("u"), Secret("two words"), Secret("another-key")))
+    seen: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for number in range(1_000):
+            seen.append(f"line {number}\n")
+            yield seen[-1]
+
+    told = ""
+    for piece in credentials.conceal_pieces(lines()):
+        told += piece
+        assert sum(map(len, seen[:-2])) <= len(told)
+
+    assert told == "".join(seen)
+
+
 def test_a_proxys_password_is_hidden_as_our_own_secrets_are() -> None:
     """A page of the way may quote it; the login travels in base64, and a token has no password."""
     proxy = Proxy("http://proxy.example.com:3128", "HTTPS_PROXY", Secret("me:canary-of-the-proxy"))
     token = Proxy("http://proxy.example.com:3128", "HTTPS_PROXY", Secret("canary-as-a-token:"))
     auth = service().auth
 
-    for given, text in (
+    for login, text in (
         (proxy, "canary-of-the-proxy"),
         (proxy, base64.b64encode(b"me:canary-of-the-proxy").decode()),
         (token, "canary-as-a-token"),
         (token, base64.b64encode(b"canary-as-a-token:").decode()),
     ):
-        known = Credentials(auth, given)
+        known = Credentials(auth, login)
         assert text not in known.conceal(f"seen: {text}!")
         assert text not in known.conceal_anywhere(f"seen: {text}!")

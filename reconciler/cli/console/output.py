@@ -11,13 +11,20 @@ import re
 import select
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler.cli import signals
-from reconciler.cli.console.streams import Bars, LiveLines, hidden, is_terminal, told_on_stderr, wants_colour
+from reconciler.cli.console.streams import (
+    Bars,
+    LiveLines,
+    hidden_pieces,
+    is_terminal,
+    told_on_stderr,
+    wants_colour,
+)
 from reconciler.errors import (
     FileError,
     ReconcilerError,
@@ -52,9 +59,18 @@ def json(text: str) -> bool:
     return _send(sys.stdout, inert_json(text))
 
 
+def json_pieces(pieces: Iterable[str]) -> bool:
+    """Print the same of a text that comes in pieces of whole lines."""
+    return _send_pieces(sys.stdout, map(_inert_json, pieces))
+
+
 def inert_json(text: str) -> str:
     """Return JSON text as it is printed: still JSON, inert on a terminal, and no order to a CI runner."""
-    return json_without_orders(re.sub("[^\n -~]", _json_escape, text)).rstrip("\n") + "\n"
+    return _inert_json(text).rstrip("\n") + "\n"
+
+
+def _inert_json(text: str) -> str:
+    return json_without_orders(re.sub("[^\n -~]", _json_escape, text))
 
 
 def document(text: str) -> None:
@@ -207,13 +223,18 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def _send(stream: TextIO | None, text: str) -> bool:
+    return _send_pieces(stream, (text,))
+
+
+def _send_pieces(stream: TextIO | None, pieces: Iterable[str]) -> bool:
     """Write and flush. A reader who left is no error, but false: the command's own result stands."""
     if stream is None:
         return False
-    if stream is sys.stdout:
-        signals.shown()
     try:
-        stream.write(_encodable(stream, hidden(text)))
+        for piece in hidden_pieces(pieces):
+            if stream is sys.stdout:
+                signals.shown()
+            stream.write(_encodable(stream, piece))
         stream.flush()
     except BrokenPipeError:
         silence(stream)

@@ -6,28 +6,38 @@ one: output.py, and terminal.py, which it imports where colour or a bar is shown
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from reconciler.report.lines import Line
 
-_concealing: list[Callable[[str], str]] = []  # what hides our secrets, once they are known
+Conceal = Callable[[Iterable[str]], Iterable[str]]
+
+_concealing: list[Conceal] = []  # what hides our secrets, once they are known
 _project = [""]
 _told = [False]
 _began_at = [time.time()]
 
 
-def conceal(hide: Callable[[str], str] | None) -> None:
-    """Let everything that is printed from now on pass `hide`; None: nothing is hidden, as at the start."""
+def conceal(hide: Conceal | None) -> None:
+    """Let everything that is printed from now on pass `hide`; None: nothing is hidden, as at the start.
+
+    It gets the pieces of a text, and yields those of the same text without our secrets.
+    """
     _concealing[:] = [] if hide is None else [hide]
 
 
 def hidden(text: str) -> str:
     """Return the text without our secrets, once they are known."""
+    return "".join(hidden_pieces((text,)))
+
+
+def hidden_pieces(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield the same for a text that comes in pieces."""
     for hide in _concealing:
-        text = hide(text)
-    return text
+        pieces = hide(pieces)
+    return iter(pieces)
 
 
 def command_begins() -> None:

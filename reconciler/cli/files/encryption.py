@@ -7,11 +7,12 @@ Encryption keeps others from reading. It does not say who wrote a file: a public
 whoever has it can encrypt another plan to it. That is what the fresh plan is for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import pyrage
-from pyrage import IdentityError, RecipientError, ssh, x25519
+from pyrage import EncryptError, IdentityError, RecipientError, ssh, x25519
 
 from reconciler.cli.files.whole import read_file
 from reconciler.errors import InputError
@@ -32,9 +33,58 @@ def is_encrypted(data: bytes) -> bool:
     return data.startswith((_HEADER, _ARMOUR))
 
 
-def encrypted(data: bytes, recipients: Sequence[str]) -> bytes:
-    """Return `data` readable by these recipients alone. Raises InputError."""
-    return bytes(pyrage.encrypt(data, check_recipients(recipients)))
+def encrypt_to(file: BinaryIO, pieces: Iterator[bytes], recipients: Sequence[str]) -> None:
+    """Write the pieces into a file, readable by these recipients alone. Raises InputError, OSError.
+
+    What `pieces` and the file raise is raised as it is.
+    """
+    source, sink = _Source(pieces), _Sink(file)
+    try:
+        pyrage.encrypt_io(source, sink, check_recipients(recipients))
+    except EncryptError:  # the library keeps the words of an error alone
+        error = source.error or sink.error
+        if error is None:
+            raise
+        raise error from None
+
+
+class _Source:
+    """Pieces as a file that is read. `error` is what they raised."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._left = memoryview(b"")
+        self.error: Exception | None = None
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes; none at the end."""
+        try:
+            while not self._left and (piece := next(self._pieces, None)) is not None:
+                self._left = memoryview(piece)
+        except Exception as error:
+            self.error = error
+            raise
+        some, self._left = self._left[:size], self._left[size:]
+        return bytes(some)
+
+
+class _Sink:
+    """A file that is written. `error` is what it raised."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.error: Exception | None = None
+
+    def write(self, data: bytes) -> int:
+        """Write all of it."""
+        try:
+            return self._file.write(data)
+        except Exception as error:
+            self.error = error
+            raise
+
+    def flush(self) -> None:
+        """Leave that to whoever opened the file."""
 
 
 def check_recipients(recipients: Iterable[str]) -> list[Key]:

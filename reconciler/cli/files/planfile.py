@@ -3,16 +3,17 @@
 What a plan is stands in model/plan/plans.py, what a seal is in core/review/seal.py, keys are encryption.py's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from reconciler import __version__
-from reconciler.cli.files.encryption import decrypted, encrypted, is_encrypted
-from reconciler.cli.files.whole import read_file, write_private
+from reconciler.cli.files.encryption import decrypted, encrypt_to, is_encrypted
+from reconciler.cli.files.whole import fill_private, read_file
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.seal import PlanFile, opened, sealed
+from reconciler.core.review.seal import PlanFile, opened, sealed_pieces
 from reconciler.errors import InputError, StalePlan
 from reconciler.logbook import steps
 from reconciler.model.encoding import NOT_AN_ADDRESS, decode
@@ -35,12 +36,19 @@ def write_plan(path: Path, plan: Plan, recipients: Sequence[str] = ()) -> None:
 
     With recipients it is readable by them alone. Raises InputError for one that is no public key.
     """
-    data = sealed(plan, __version__)
-    data = encrypted(data, recipients) if recipients else data
-    write_private(path, data)
-    steps.info(
-        "plan written: %s, %d bytes, %s", path, len(data), "encrypted" if recipients else "not encrypted"
-    )
+    size = 0
+
+    def fill(file: BinaryIO) -> None:
+        nonlocal size
+        pieces = sealed_pieces(plan, __version__)
+        if recipients:
+            encrypt_to(file, pieces, recipients)
+        else:
+            file.writelines(pieces)
+        size = file.tell()
+
+    fill_private(path, fill)
+    steps.info("plan written: %s, %d bytes, %s", path, size, "encrypted" if recipients else "not encrypted")
 
 
 def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, str] | None = None) -> Plan:
@@ -94,8 +102,18 @@ def _checked(path: Path, data: bytes) -> Plan:
         raise InputError(
             f"{path}: this plan was changed after it was made; its fingerprint does not fit.", next=_AGAIN
         )
-    if sealed(plan, file.program) != data:
+    if not _is(data, sealed_pieces(plan, file.program)):
         raise InputError(
             f"{path}: this file was changed after it was written; its seal does not fit.", next=_AGAIN
         )
     return plan
+
+
+def _is(data: bytes, pieces: Iterable[bytes]) -> bool:
+    """Whether a text is that of these pieces."""
+    at = 0
+    for piece in pieces:
+        if not data.startswith(piece, at):
+            return False
+        at += len(piece)
+    return at == len(data)

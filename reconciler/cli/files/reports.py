@@ -4,15 +4,15 @@ They hold names of people, as plans do. What stands in them is report/formats/; 
 here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import BinaryIO, Generic, TypeVar
 
 import click
 
 from reconciler.cli.console import output
-from reconciler.cli.console.streams import hidden
-from reconciler.cli.files.whole import check_place, write_private
+from reconciler.cli.console.streams import hidden_pieces
+from reconciler.cli.files.whole import check_place, fill_private
 from reconciler.errors import FileError
 from reconciler.logbook import steps
 
@@ -20,16 +20,16 @@ Subject = TypeVar("Subject")
 
 
 class Reports(Generic[Subject]):
-    """What `--report` asks for, each file with the function that renders it."""
+    """What `--report` asks for, each file with the function that renders it: a text, or its pieces."""
 
-    def __init__(self, wanted: Sequence[tuple[Callable[[Subject], str], Path]]) -> None:
+    def __init__(self, wanted: Sequence[tuple[Callable[[Subject], Iterable[str]], Path]]) -> None:
         self._wanted = tuple(wanted)
 
     @classmethod
     def asked(
         cls,
         texts: Sequence[str],
-        formats: Mapping[str, Callable[[Subject], str]],
+        formats: Mapping[str, Callable[[Subject], Iterable[str]]],
         *beside: str | None,
     ) -> "Reports[Subject]":
         """Return what these options ask for; `beside` are other files of the same command line.
@@ -59,14 +59,27 @@ class Reports(Generic[Subject]):
         """
         whole = True
         for render, path in self._wanted:
-            data = hidden(render(subject)).encode("utf-8", "backslashreplace")
             try:
-                write_private(path, data)
-                steps.info("report written: %s, %d bytes", path, len(data))
+                size = _write(path, render(subject))
+                steps.info("report written: %s, %d bytes", path, size)
             except FileError as error:
                 output.note(f"{error} All else of this command stands.\n  next: {error.next}")
                 whole = False
         return whole
+
+
+def _write(path: Path, rendered: Iterable[str]) -> int:
+    """Write one file, whole or not at all, and return its bytes. Raises FileError."""
+    pieces = (rendered,) if isinstance(rendered, str) else rendered
+    size = 0
+
+    def fill(file: BinaryIO) -> None:
+        nonlocal size
+        file.writelines(piece.encode("utf-8", "backslashreplace") for piece in hidden_pieces(pieces))
+        size = file.tell()
+
+    fill_private(path, fill)
+    return size
 
 
 def with_reports(code: int, *, whole: bool) -> int:

@@ -40,6 +40,7 @@ _NEXT = {
     "EISDIR": "name a file",
 }
 
+Fill = Callable[[BinaryIO], object]  # writes the content of a file
 Sync = Callable[[int], None]  # makes what a descriptor holds durable
 Nameless = Callable[[Path, int], int | None]  # folder, mode -> a new file in it without a name, or None
 
@@ -59,9 +60,17 @@ def write_private(path: Path, data: bytes, *, sync: Sync = os.fsync, nameless: N
 
     A link at `path` is replaced, never followed.
     """
+    fill_private(path, _all_of(data), sync=sync, nameless=nameless)
+
+
+def fill_private(path: Path, fill: Fill, *, sync: Sync = os.fsync, nameless: Nameless = _nameless) -> None:
+    """`path` holds exactly what `fill` writes, which may be long, as if `write_private` had got it.
+
+    Whatever `fill` raises, what was there is untouched too.
+    """
     _require_file(path)
     try:
-        _put(path, data, Path.replace, mode=0o600, sync=sync, nameless=nameless)
+        _put(path, fill, Path.replace, mode=0o600, sync=sync, nameless=nameless)
     except OSError as error:
         raise _from(path, "written", error) from error
 
@@ -81,7 +90,7 @@ def write_new(
     gives a file a second name, where there is none of it yet.
     """
     try:
-        _put(path, data, partial(_name, link=link), mode=mode, sync=sync, nameless=nameless)
+        _put(path, _all_of(data), partial(_name, link=link), mode=mode, sync=sync, nameless=nameless)
     except FileExistsError:
         return False
     except OSError as error:
@@ -111,7 +120,7 @@ def write_over(
             raise _file_error(path, "written", "it is a link", "put the file itself there")
         _require_file(path)
         prepare = partial(_keep_rights, path, about)
-        _put(path, after, place, mode=0o600, sync=sync, nameless=nameless, prepare=prepare)
+        _put(path, _all_of(after), place, mode=0o600, sync=sync, nameless=nameless, prepare=prepare)
     except OSError as error:
         raise _from(path, "written", error) from error
 
@@ -129,7 +138,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], *, sync: Sync = os.fsyn
         aside.mkdir()
         for name, data in files.items():
             make_folder((aside / name).parent, mode=0o777)
-            _put(aside / name, data, Path.rename, mode=0o666, sync=sync, nameless=_nameless)
+            _put(aside / name, _all_of(data), Path.rename, mode=0o666, sync=sync, nameless=_nameless)
         aside.rename(path)
         _sync_folder(path.parent, sync)
     except OSError as error:
@@ -139,9 +148,13 @@ def write_folder(path: Path, files: Mapping[str, bytes], *, sync: Sync = os.fsyn
         is_over()
 
 
+def _all_of(data: bytes) -> Fill:
+    return lambda file: file.write(data)
+
+
 def _put(
     path: Path,
-    data: bytes,
+    fill: Fill,
     place: Callable[[Path, Path], object],
     *,
     mode: int,
@@ -159,7 +172,7 @@ def _put(
     try:
         descriptor = nameless(path.parent, mode)
         with os.fdopen(_named(temporary, mode) if descriptor is None else descriptor, "wb") as file:
-            _write_to(file, data, prepare, sync)
+            _write_to(file, fill, prepare, sync)
             if descriptor is not None:
                 # With a descriptor of a folder Python calls linkat(2), which follows the link to the file.
                 whole = f"{_descriptors}/{descriptor}"
@@ -177,8 +190,8 @@ def _named(path: Path, mode: int) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
 
 
-def _write_to(file: BinaryIO, data: bytes, prepare: Callable[[int], None], sync: Sync) -> None:
-    file.write(data)
+def _write_to(file: BinaryIO, fill: Fill, prepare: Callable[[int], None], sync: Sync) -> None:
+    fill(file)
     file.flush()
     prepare(file.fileno())
     sync(file.fileno())

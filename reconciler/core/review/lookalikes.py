@@ -33,13 +33,16 @@ def lookalikes(plan: Plan) -> dict[Address, Address]:
     gone: dict[_Trait, list[Address]] = defaultdict(list)
     made: dict[_Trait, list[Address]] = defaultdict(list)
     for change in plan.changes:
-        match change:
-            case Delete() if change.cause != "duplicate":
-                _note(gone, change.address, change.before)
-            case Create():
-                _note(made, change.address, change.fields)
+        if isinstance(change, Delete) and change.cause != "duplicate":
+            for trait in _traits_of(change.address, change.before):
+                gone[trait].append(change.address)
+    # A first plan creates everybody and deletes nobody: of a create only what may be a pair is kept.
+    for change in plan.changes if gone else ():
+        if isinstance(change, Create):
+            for trait in _traits_of(change.address, change.fields) & gone.keys():
+                made[trait].append(change.address)
     found: dict[Address, Address] = {}
-    for trait in sorted(gone.keys() & made.keys(), key=lambda one: (_TRAITS.index(one[0]), one)):
+    for trait in sorted(made, key=lambda one: (_TRAITS.index(one[0]), one)):
         if len(gone[trait]) == len(made[trait]) == 1:
             old, new = gone[trait][0], made[trait][0]
             if old not in found and new not in found:
@@ -47,10 +50,9 @@ def lookalikes(plan: Plan) -> dict[Address, Address]:
     return found
 
 
-def _note(known: dict[_Trait, list[Address]], address: Address, fields: Fields) -> None:
+def _traits_of(address: Address, fields: Fields) -> set[_Trait]:
     place = (address.kind, address.workspace, address.parent)
-    for form, *parts in set(_traits(address.kind, fields)):
-        known[form, *place, *parts].append(address)
+    return {(form, *place, *parts) for form, *parts in _traits(address.kind, fields)}
 
 
 def _traits(kind: str, fields: Fields) -> Iterator[_Trait]:

@@ -9,10 +9,11 @@ file can seal it again. Against that stand the fresh plan (`why_stale` of stale.
 """
 
 import hashlib
+from collections.abc import Iterator
 
 from msgspec import structs
 
-from reconciler.model.encoding import encode
+from reconciler.model.encoding import encode, encode_pieces
 from reconciler.model.plan.plans import Plan
 from reconciler.model.snapshots import Read
 
@@ -26,10 +27,17 @@ class PlanFile(Plan, frozen=True):
 
 def sealed(plan: Plan, program: str) -> bytes:
     """Return the one text that a file with this plan has."""
+    return b"".join(sealed_pieces(plan, program))
+
+
+def sealed_pieces(plan: Plan, program: str) -> Iterator[bytes]:
+    """Yield the same, for a long plan."""
     fields = {name: value for name, value in structs.asdict(kept(plan)).items() if name in _FIELDS}
     file = PlanFile(**fields, program=program)
-    seal = hashlib.sha256(encode(file)).hexdigest()
-    return encode(structs.replace(file, seal=seal), indent=2)
+    seal = hashlib.sha256()
+    for piece in encode_pieces(file):
+        seal.update(piece)
+    return encode_pieces(structs.replace(file, seal=seal.hexdigest()), indent=2)
 
 
 # The fields of a plan without those that only its file has.

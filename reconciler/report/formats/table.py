@@ -3,14 +3,14 @@
 Not here: how any of them looks, and writing files (cli/files/reports.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from reconciler.report.formats import checks
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
 from reconciler.report.formats.gitlab import gitlab
-from reconciler.report.formats.html import html, html_of_checks
-from reconciler.report.formats.json import json
+from reconciler.report.formats.html import html, html_of_checks, html_pieces
+from reconciler.report.formats.json import json, json_pieces
 from reconciler.report.formats.junit import junit
 from reconciler.report.formats.markdown import markdown
 from reconciler.report.formats.sarif import sarif
@@ -27,6 +27,9 @@ FORMATS: Mapping[str, Callable[[Review], str]] = {
     "gitlab": gitlab,
     "html": html,
 }
+
+# Those that hold every change with its fields: the same text in pieces, so that nobody has to hold all of it.
+IN_PIECES: Mapping[str, Callable[[Review], Iterator[str]]] = {"json": json_pieces, "html": html_pieces}
 
 # Those of `validate`, which has mistakes and no plan.
 CHECKS: Mapping[str, Callable[[Validated], str]] = {

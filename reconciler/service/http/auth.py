@@ -32,7 +32,7 @@ class Credentials:
     The login of a proxy is hidden as well, and is sent to the proxy alone (connections.py).
     """
 
-    __slots__ = ("_forms", "_long_forms", "headers", "key_in_query")
+    __slots__ = ("_breaks_max", "_forms", "_long_forms", "headers", "key_in_query")
 
     def __init__(self, auth: Auth, proxy: Proxy | None = None) -> None:
         username = _checked("username", auth.username)
@@ -61,6 +61,7 @@ class Credentials:
         self._forms = _forms(secrets)
         long = [value for value in secrets if len(value) >= concealed_anywhere_min]
         self._long_forms = _forms(long, shown=True)
+        self._breaks_max = max((value.count(" ") for value in long), default=0)
 
     def __repr__(self) -> str:
         return "Credentials(secret)"
@@ -72,6 +73,26 @@ class Credentials:
     def conceal_anywhere(self, text: str) -> str:
         """The text of an output without our secrets, whoever put them there: a live field may hold one."""
         return self._long_forms.sub(hidden, text)
+
+    def conceal_pieces(self, pieces: Iterable[str]) -> Iterator[str]:
+        """Yield the same for a text that comes in pieces, wherever they end."""
+        left = ""
+        for piece in pieces:
+            left += piece
+            # A secret has a line break for a space at most, so what is found before these lines is whole.
+            undecided = _start_of_lines(left, self._breaks_max)
+            if not undecided:
+                continue
+            told, at = [], 0
+            for found in self._long_forms.finditer(left):
+                if found.start() >= undecided:
+                    break
+                told += [left[at : found.start()], hidden]
+                at = found.end()
+            undecided = max(undecided, at)
+            yield "".join((*told, left[at:undecided]))
+            left = left[undecided:]
+        yield self.conceal_anywhere(left)
 
 
 def spellings_of(secret: Secret) -> re.Pattern[str]:
@@ -93,6 +114,16 @@ def login_of(proxy: Proxy) -> tuple[str, str] | None:
         return None
     user, _, password = proxy.login.reveal().partition(":")
     return user, password
+
+
+def _start_of_lines(text: str, count: int) -> int:
+    """Return where the last so many lines begin, and what follows the last line end."""
+    at = len(text)
+    for _ in range(count + 1):
+        at = text.rfind("\n", 0, at)
+        if at < 0:
+            return 0
+    return at + 1
 
 
 def _of_proxy(proxy: Proxy | None) -> tuple[str, ...]:

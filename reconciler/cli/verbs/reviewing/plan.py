@@ -23,7 +23,7 @@ from reconciler.core.runs.recover import Standing
 from reconciler.model.address import Address
 from reconciler.model.plan.plans import Options
 from reconciler.pipeline import Planned
-from reconciler.report.json import drift_json, plan_json
+from reconciler.report.json import drift_pieces, plan_pieces
 from reconciler.report.plan.drift import drift_lines
 from reconciler.report.plan.text import plan_lines
 from reconciler.report.runs.unfinished import running_lines, unfinished_lines
@@ -43,7 +43,7 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
     _note_runs(planned)
     if as_json:
         standing = Standing(planned.running, planned.unfinished)
-        output.json(plan_json(planned.plan, planned.verdict, code, standing))
+        output.json_pieces(plan_pieces(planned.plan, planned.verdict, code, standing))
         return with_reports(code, whole=whole)
     output.lines(
         plan_lines(
@@ -74,7 +74,7 @@ def drift(*, full: bool, as_json: bool, **given: Any) -> int:
     found, code = planned.plan, 2 if drifts(planned.plan) else 0
     whole = reviews.write(found, planned.verdict, code, whom=planned.whom)
     if as_json:
-        output.json(drift_json(found))
+        output.json_pieces(drift_pieces(found))
     else:
         output.lines(drift_lines(found, full=full, whom=planned.whom))
     return with_reports(code, whole=whole)

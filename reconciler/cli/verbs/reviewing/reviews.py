@@ -17,7 +17,7 @@ from reconciler.model.plan.plans import Options, Plan, Target, Verdict
 from reconciler.model.run.outcomes import Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Planned
-from reconciler.report.formats.table import FORMATS
+from reconciler.report.formats.table import FORMATS, IN_PIECES
 from reconciler.report.plan.review import Review
 from reconciler.service.http.urls import origin
 
@@ -33,7 +33,7 @@ class Reviews:
             raise click.UsageError("--show-values is about a report: give --report FORMAT=FILE.")
         self._command = command
         self._values: bool = given["show_values"]
-        self._reports = Reports[Review].asked(given["reports"], FORMATS, *beside)
+        self._reports = Reports[Review].asked(given["reports"], {**FORMATS, **IN_PIECES}, *beside)
         self._heard: Planned | None = None
 
     def write(

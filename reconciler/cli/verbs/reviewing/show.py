@@ -21,7 +21,7 @@ from reconciler.model.address import Address
 from reconciler.model.plan.plans import Plan
 from reconciler.model.settings import GuardLimits, Settings
 from reconciler.model.snapshots import Live, Recorded
-from reconciler.report.json import plan_json
+from reconciler.report.json import plan_pieces
 from reconciler.report.plan.text import plan_lines
 
 
@@ -39,7 +39,7 @@ def show(*, file: str, identity: str | None, full: bool, as_json: bool, **given:
     who = _whom(plan, settings) if settings else nobody
     whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)
     if as_json:
-        output.json(plan_json(plan, verdict, 0))
+        output.json_pieces(plan_pieces(plan, verdict, 0))
     else:
         step = f"reconciler apply {file}"
         output.lines(plan_lines(plan, verdict, full=full, next_step=step, whom=who))

@@ -15,7 +15,7 @@ from reconciler.model.plan.changes import Change
 from reconciler.model.plan.plans import Plan, Verdict
 from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.pipeline import Planned
-from reconciler.report.json import run_json
+from reconciler.report.json import run_pieces
 from reconciler.report.plan.text import plan_lines, run_lines
 from reconciler.report.runs.unfinished import beyond_lines, unfinished_lines
 
@@ -130,7 +130,7 @@ def report(run: Run, *, full: bool, as_json: bool, reviews: Reviews | None = Non
 def _print(run: Run, *, full: bool, as_json: bool) -> None:
     kept = f"reconciler history   (holds the run {run.run})"
     try:
-        read = output.json(run_json(run)) if as_json else output.lines(run_lines(run, full=full))
+        read = output.json_pieces(run_pieces(run)) if as_json else output.lines(run_lines(run, full=full))
     except output.OutputLost as error:
         raise output.OutputLost(f"the report could not be printed: {error}", next=kept) from error
     if not read:

@@ -7,6 +7,6 @@ makes.
 """
 
 from reconciler.report.formats.html.checks import html_of_checks
-from reconciler.report.formats.html.page import html
+from reconciler.report.formats.html.page import html, html_pieces
 
-__all__ = ["html", "html_of_checks"]
+__all__ = ["html", "html_of_checks", "html_pieces"]

@@ -5,6 +5,7 @@ what validate found (formats/checks.py). Values are quoted, as in every report o
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -39,20 +40,21 @@ class _Found(Struct, frozen=True):
 def html_of_checks(validated: Validated) -> str:
     """Return the mistakes and warnings as one HTML file that needs nothing else: the same bytes each time."""
     found = [*_found(validated)]
-    sections = [one for one in _sections(found) if one.entries]
-    parts = [(one.name, one.title, len(one.entries)) for one in sections]
+    sections = [one for one in _sections(found) if one.count]
+    parts = [(one.name, one.title, one.count) for one in sections]
     form = controls(parts, _choices(found), len(found), example="Place, code or word", folds=False)
     body = joined(
         [
             _head(validated, found),
             charts_of_mistakes([CountedMistake(one.action, one.file, one.code) for one in found]),
             form if len(found) > 1 else NOTHING,
-            Html(f"<main id=main>{joined(map(listed, sections))}</main>"),
+            Html(f"<main id=main>{joined(chain.from_iterable(map(listed, sections)))}</main>"),
             _foot(found),
         ],
         LINE,
     )
-    return framed(f"validate: {' and '.join(words for words, _ in _counts(validated))}.", body)
+    title = f"validate: {' and '.join(words for words, _ in _counts(validated))}."
+    return "".join(framed(title, (body,)))
 
 
 def _found(validated: Validated) -> Iterator[_Found]:
@@ -64,10 +66,11 @@ def _found(validated: Validated) -> Iterator[_Found]:
 
 
 def _sections(found: Sequence[_Found]) -> Iterator[EntryList]:
-    mistakes = [_entry(one) for one in found if one.action == "mistake"]
-    yield EntryList("mistakes", "Mistakes", mistakes)
-    warnings = [_entry(one) for one in found if one.action == "warning"]
-    yield EntryList("warnings", "Warnings", warnings, "Probably wrong, and accepted.")
+    mistakes = [one for one in found if one.action == "mistake"]
+    yield EntryList("mistakes", "Mistakes", len(mistakes), map(_entry, mistakes))
+    warnings = [one for one in found if one.action == "warning"]
+    about = "Probably wrong, and accepted."
+    yield EntryList("warnings", "Warnings", len(warnings), map(_entry, warnings), about)
 
 
 def _entry(one: _Found) -> Html:

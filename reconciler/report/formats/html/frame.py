@@ -5,10 +5,11 @@ hashes, and nothing is loaded from anywhere. Not here: what stands in the page (
 """
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import islice
 
 from msgspec import Struct
 
@@ -19,27 +20,30 @@ _together = 50
 
 
 class EntryList(Struct, frozen=True):
-    """A list of the page. `name` is its id, and what the style and the script know it by."""
+    """A list of the page. `name` is its id, and what the style and the script know it by.
+
+    `entries` are made as they are asked for, once: a page may have 100,000 of them. `count` is their number.
+    """
 
     name: str
     title: str
-    entries: list[Html]
+    count: int
+    entries: Iterator[Html]
     about: str = ""
     label: str = ""  # of its box among the filters, where the title is long
 
 
-def listed(section: EntryList) -> Html:
-    """Return a section; its entries in lists of fifty, of which a browser lays out those in sight."""
+def listed(section: EntryList) -> Iterator[Html]:
+    """Yield a section; its entries in lists of fifty, of which a browser lays out those in sight."""
     about = f"<p>{text(section.about)}</p>" if section.about else ""
-    lists = joined(
-        Html(f"<ul>{joined(section.entries[at : at + _together], LINE)}</ul>")
-        for at in range(0, len(section.entries), _together)
-    )
-    return Html(
+    yield Html(
         f'<section class="list {section.name}" id={section.name} aria-labelledby="h-{section.name}">'
         f'<header><h2 id="h-{section.name}">{text(section.title)} '
-        f"<span>{len(section.entries):,}</span></h2>{about}</header>{lists}</section>"
+        f"<span>{section.count:,}</span></h2>{about}</header>"
     )
+    while together := list(islice(section.entries, _together)):
+        yield Html(f"<ul>{joined(together, LINE)}</ul>")
+    yield Html("</section>")
 
 
 def enumerated(parts: Sequence[Html]) -> Html:
@@ -52,21 +56,22 @@ def _and(parts: Sequence[Html]) -> Iterator[Html]:
         yield Html(("" if at == 0 else " and " if at == len(parts) - 1 else ", ") + part)
 
 
-def framed(title: str, body: Html) -> str:
-    """Return the file: the page with its policy, its style and its script. The title is text."""
+def framed(title: str, body: Iterable[Html]) -> Iterator[str]:
+    """Yield the file: the page with its policy, its style and its script. The title is text."""
     style, script = _packed("page.css"), _packed("page.js")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    return (
+    yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
+        f"<title>{text(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
     )
+    yield from body
+    yield f"\n<script>{script}</script>\n</body>\n</html>\n"
 
 
 def _hash(part: str) -> str:

@@ -4,9 +4,12 @@ Belongs here: the order of everything. Not here: the file around it (frame.py), 
 (entries.py), and escaping (markup.py). The plan's salt is used by nothing here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
 from reconciler.core.review.drifts import drifts
+from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, Update
 from reconciler.model.plan.plans import Plan, Verdict
@@ -22,26 +25,36 @@ from reconciler.report.plan.review import Review
 from reconciler.report.plan.text import bookkeeping
 from reconciler.report.values import short_fingerprint
 
+T = TypeVar("T")
+
 
 def html(review: Review) -> str:
     """Return the review as one HTML file that needs nothing else: the same bytes for the same review."""
+    return "".join(html_pieces(review))
+
+
+def html_pieces(review: Review) -> Iterator[str]:
+    """Yield the same, no more than fifty entries at once."""
+    return framed(f"{review.command}: {headline(sentences(review))}", _body(review))
+
+
+def _body(review: Review) -> Iterator[Html]:
+    sections = [section for section in _sections(review) if section.count]
+    yield joined([*_above(review, sections), Html("<main id=main>")], LINE)
+    for section in sections:
+        yield from listed(section)
+    yield joined([Html(f"{_reads(review.plan)}</main>"), _foot(review)], LINE)
+
+
+def _above(review: Review, sections: Sequence[EntryList]) -> Iterator[Html]:
+    """Yield what stands above the lists."""
     counted = _counted(review)
-    sections = [section for section in _sections(review) if section.entries]
-    total = sum(len(section.entries) for section in sections)
-    parts = [(section.name, section.label or section.title, len(section.entries)) for section in sections]
-    form = controls(parts, _choices(review, counted), total) if total > 1 else NOTHING
-    body = joined(
-        [
-            _head(review),
-            overview(review.run) if review.run else NOTHING,
-            charts(counted),
-            form,
-            Html(f"<main id=main>{joined(map(listed, sections))}{_reads(review.plan)}</main>"),
-            _foot(review),
-        ],
-        LINE,
-    )
-    return framed(f"{review.command}: {headline(sentences(review))}", body)
+    total = sum(section.count for section in sections)
+    parts = [(section.name, section.label or section.title, section.count) for section in sections]
+    yield _head(review)
+    yield overview(review.run) if review.run else NOTHING
+    yield charts(counted)
+    yield controls(parts, _choices(review, counted), total) if total > 1 else NOTHING
 
 
 def _counted(review: Review) -> list[Counted]:
@@ -67,23 +80,39 @@ def _sections(review: Review) -> Iterator[EntryList]:
     outcomes = review.run.outcomes if review.run else ()
     told = entries.told_of(plan, outcomes, show_values=review.show_values, whom=review.whom)
     if review.run:
-        yield EntryList(
-            "ended", "Not as planned", _ended(plan, outcomes, told), "Of this run, the worst first."
-        )
+        ended, about = _ended(plan, outcomes), "Of this run, the worst first."
+        yield _list("ended", "Not as planned", about, ended, partial(entries.outcome_entry, told=told))
     if review.command == "drift":
-        found = [entries.drift_entry(one, told) for one in drifts(plan)]
-        yield EntryList(
-            "drift", "Changed by others", found, "What the last apply left, then what is live now."
+        about = "What the last apply left, then what is live now."
+        yield _list(
+            "drift", "Changed by others", about, drifts(plan), partial(entries.drift_entry, told=told)
         )
     else:
         yield from _changes(plan.changes, told)
-        yield EntryList(
-            "records", "Records", _records(plan, told), "Kept by us; nothing changes at the service."
-        )
-        skips = [entries.skip_entry(one, told) for one in plan.skips]
-        yield EntryList("skips", "Left alone", skips, "Seen, and not acted on.")
-    notices = [entries.notice_entry(one, told) for one in _notices(review)]
-    yield EntryList("notices", "Notices", notices, "Good to know; nothing is done about it.")
+        about = "Kept by us; nothing changes at the service."
+        yield _list("records", "Records", about, bookkeeping(plan), partial(_record, told=told))
+        about, skip = "Seen, and not acted on.", partial(entries.skip_entry, told=told)
+        yield _list("skips", "Left alone", about, plan.skips, skip)
+    about = "Good to know; nothing is done about it."
+    yield _list("notices", "Notices", about, _notices(review), partial(entries.notice_entry, told=told))
+
+
+def _list(
+    name: str,
+    title: str,
+    about: str,
+    items: Iterable[T],
+    entry: Callable[[T], Html],
+    *,
+    label: str = "",
+) -> EntryList:
+    """Return a list with an entry for each item, made when it is asked for."""
+    every = tuple(items)
+    return EntryList(name, title, len(every), map(entry, every), about, label)
+
+
+def _record(record: tuple[Address, str], told: entries.EntryContext) -> Html:
+    return entries.record_entry(*record, told)
 
 
 def _notices(review: Review) -> list[Notice]:
@@ -106,23 +135,18 @@ def _changes(changes: Sequence[Change], told: entries.EntryContext) -> Iterator[
     )
     for name, title, chosen, about in lists:
         label = "Existed before us" if name == "before" else ""
-        yield EntryList(name, title, [entries.change_entry(one, told) for one in chosen], about, label)
+        yield _list(name, title, about, chosen, partial(entries.change_entry, told=told), label=label)
 
 
-def _ended(plan: Plan, outcomes: Sequence[Outcome], told: entries.EntryContext) -> list[Html]:
+def _ended(plan: Plan, outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the outcomes a person has to look at, worst first; then those of no change of this plan."""
     planned = {change.address for change in plan.changes}
-    worth = [
+    return [
         one
         for result in WORST_FIRST
         for one in outcomes
         if one.result == result and (result != "applied" or one.what or one.address not in planned)
     ]
-    return [entries.outcome_entry(one, told) for one in worth]
-
-
-def _records(plan: Plan, told: entries.EntryContext) -> list[Html]:
-    return [entries.record_entry(address, about, told) for address, about in bookkeeping(plan)]
 
 
 def _head(review: Review) -> Html:
