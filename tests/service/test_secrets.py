@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import get_args
@@ -40,6 +41,7 @@ from reconciler.report.inert import inert, without_orders
 from reconciler.report.lines import Line, line, plain, wrapped
 from reconciler.sandbox.app import running
 from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, hidden
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.transport import Transport
@@ -281,6 +283,15 @@ def test_credentials_that_cannot_be_carried_are_refused_before_anything_is_sent(
         make()
     assert username not in str(raised.value) or username == "user"
     assert key not in str(raised.value) or key == "key"
+
+
+@given(st.data(), st.text('az/+% "\\\\#:é☃9', min_size=4, max_size=7), st.booleans())
+def test_no_form_begins_with_what_is_not_looked_at(data: st.DataObject, secret: str, shown: bool) -> None:  # noqa: FBT001 - drawn
+    """Most of a text is passed over character by character, and no form of a secret may be."""
+    form = data.draw(st.sampled_from(tuple(auth._forms_of(secret, shown=shown))))
+    text = data.draw(st.from_regex(re.compile(form), fullmatch=True))
+
+    assert auth._forms((secret,), shown=shown).match(text)
 
 
 _CUT = "long sécret/1"

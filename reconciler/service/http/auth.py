@@ -154,12 +154,29 @@ def _forms(secrets: Iterable[str], *, shown: bool = False) -> re.Pattern[str]:
     With `shown` those too that a text has when it is about to be printed.
     """
     ordered = sorted({value for value in secrets if len(value) >= concealed_min}, key=len, reverse=True)
-    forms: list[str] = []
-    for value in ordered:
-        forms += _spellings(value)
-        forms += (_printed(value), _cut(value)) if shown else ()
-    # `(?!)` fits nowhere: where there is no secret nothing is replaced.
-    return re.compile("|".join(dict.fromkeys(forms)) or "(?!)")
+    forms = "|".join(dict.fromkeys(form for value in ordered for form in _forms_of(value, shown=shown)))
+    if not forms:
+        return re.compile("(?!)")  # fits nowhere: where there is no secret nothing is replaced
+    # Few characters begin a form: to look at one first is quicker than to try a hundred forms wherever it is.
+    heads = "".join(map(re.escape, sorted({head for value in ordered for head in _heads(value)})))
+    return re.compile(f"(?=[{heads}])(?:{forms})")
+
+
+def _forms_of(value: str, *, shown: bool) -> Iterator[str]:
+    yield from _spellings(value)
+    if shown:
+        yield _printed(value)
+        yield _cut(value)
+
+
+def _heads(value: str) -> Iterator[str]:
+    """Yield every character that a form of a secret may begin with."""
+    yield from (value[0], "%", "\\")  # as it is, percent-encoded, and behind a backslash of any escape
+    if value[0] == " ":
+        yield from "+\n\x1b"  # as queries write it, wrapped, and in a colour
+    yield from {value.encode().hex()[0].lower(), value.encode().hex()[0].upper()}
+    for form in _in_base64(value.encode()):
+        yield form[0]
 
 
 def _spellings(value: str) -> Iterator[str]:
@@ -177,14 +194,18 @@ def _spellings(value: str) -> Iterator[str]:
         yield re.escape(written.replace("/", "\\/"))
     yield "".join(_percent(character) for character in value)
     yield f"(?i:{data.hex()})"
-    # Base64 writes three bytes as four characters: a text has three spellings, by where it begins.
-    for lead in range(3):
+    yield from map(re.escape, _in_base64(data))
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """Yield what a text in base64 has of a secret: three spellings in each alphabet, by where it begins."""
+    for lead in range(3):  # three bytes are four characters
         start = -(-lead * 4 // 3)  # characters that hold bits of what stands before
         end = (lead + len(data)) * 8 // 6  # characters that hold bits of the secret alone
         for encode in (b64encode, urlsafe_b64encode):
             form = encode(bytes(lead) + data + b"\0\0").decode()[start:end]
             if len(form) >= concealed_min:
-                yield re.escape(form)
+                yield form
 
 
 def _printed(value: str) -> str:
