@@ -14,7 +14,7 @@ from reconciler.model.address import Address, parse
 T = TypeVar("T")
 NOT_AN_ADDRESS = "not an address"  # what a refused value says where an address is due
 together_max = 500  # elements of a list or mapping that are encoded at once: some 500 KB of changes
-_depth = 2  # values in values that are looked into: a document, and the plan or the run in it
+_depth = 2  # values in values that are looked into for long ones: a document, and the plan or the run in it
 
 Parts = Iterator[bytes]
 
@@ -59,6 +59,8 @@ class _Pieces:
             yield from self._object(value, depth)
         elif isinstance(value, list | tuple) and len(value) > self._together:
             yield from self._enclosed(b"[]", self._batches(value, list, depth), depth)
+        elif isinstance(value, list | tuple) and value and depth < _depth:
+            yield from self._enclosed(b"[]", (self.of(one, depth + 1) for one in value), depth)
         else:
             yield self._text(value, depth)
 
