@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import pyrage
 import pytest
@@ -17,6 +18,7 @@ from report import cases
 
 from reconciler.cli.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
 from reconciler.cli.files.planfile import read_plan, write_plan
+from reconciler.cli.files.whole import fill_private
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError
@@ -50,15 +52,26 @@ def told(error: ReconcilerError) -> str:
     return f"{error} {error.next}"
 
 
-def test_a_full_disk_and_a_mistake_of_ours_are_told_as_they_are(tmp_path: Path) -> None:
-    """The library would tell both in words of its own, and a command says what to do about the first."""
+@pytest.mark.parametrize("error", [KeyError("a mistake of ours"), MemoryError(), KeyboardInterrupt()])
+def test_what_ends_a_text_half_way_is_told_as_it_is(error: BaseException, tmp_path: Path) -> None:
+    """The library would tell it in words of its own, and a signal is no failure of encryption."""
 
     def broken() -> Iterator[bytes]:
         yield b"a" * 100_000
-        raise KeyError("a mistake of ours")
+        raise error
 
-    with pytest.raises(KeyError, match="a mistake of ours"):
-        encrypt_to(BytesIO(), broken(), [PUBLIC])
+    def fill(file: BinaryIO) -> None:
+        encrypt_to(file, broken(), [PUBLIC])
+
+    with pytest.raises(type(error)) as raised:
+        fill_private(tmp_path / "plan.age", fill)
+
+    assert raised.value is error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_told_as_it_is() -> None:
+    """A command says what to do about it."""
     with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(OSError, match="No space left"):
         encrypt_to(full, iter([b"a" * 100_000]), [PUBLIC])
     with pytest.raises(InputError):

@@ -228,6 +228,31 @@ raise SystemExit(2 if not read and len(made) < 9999 else 3)
     assert (process.returncode, said) == (2, "")
 
 
+@pytest.mark.parametrize("printed_before", [0, 1, 9999])
+def test_no_error_follows_half_a_document(printed_before: int) -> None:
+    """What fails while JSON is made is told on stderr; before its first line it is JSON as ever."""
+    program = f"""
+from reconciler.cli.console import output
+from reconciler.errors import ReconcilerError
+def pieces():
+    for number in range({printed_before}):
+        yield '{{"half": 1,' + chr(10)
+    raise MemoryError
+try:
+    output.json_pieces(pieces())
+except MemoryError:
+    output.failure(ReconcilerError("no memory is left."), as_json=True)
+output.json('{{"whole": 1}}')
+output.failure(ReconcilerError("another one."), as_json=True)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert ended.stdout.count('"half"') == printed_before
+    assert ended.stdout.count("no memory is left.") == (printed_before == 0)
+    assert ended.stderr.count("no memory is left.") == (printed_before > 0)
+    assert "another one." in ended.stdout
+
+
 def test_json_in_pieces_is_printed_as_the_whole_is() -> None:
     """What acts on a terminal, what orders a runner, what is secret: wherever a piece ends."""
     program = """
@@ -243,15 +268,19 @@ lines = ['{', ' "##[group]\\u202e": "a-key-of-ours",', ' "b": "two', 'words"', '
     assert in_pieces.count("(secret)") == 2
 
 
-def test_a_full_disk_under_stdout_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "printing",
+    ["data('x')", "json('[]')", "json_pieces(['[' + chr(10)] * 2)", "json_pieces(['[' * 99999] * 9)"],
+)
+def test_a_full_disk_under_stdout_is_an_error(printing: str) -> None:
     """A plan that was redirected and lost must not look like success."""
-    program = """
+    program = f"""
 from reconciler.cli.console import output
 from reconciler.errors import FileError
 try:
-    output.data('x')
+    output.{printing}
 except FileError as error:
-    output.failure(error, as_json=False)
+    output.failure(error, as_json=True)
     raise SystemExit(1)
 """
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device, not a path of ours

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 _columns_min = 40  # a terminal that says less is none to read on
 
 _unread: set[TextIO] = set()  # streams whose reader has gone: what is written there leads nowhere
+_half_written: set[TextIO] = (
+    set()
+)  # streams that hold the beginning of a text, of which the rest is not made yet
 
 
 def data(text: str) -> None:
@@ -93,10 +96,13 @@ class OutputLost(FileError):
 
 
 def failure(error: ReconcilerError, *, as_json: bool) -> None:
-    """Print an error: every problem with its place, the sentence, its reasons and the way on."""
+    """Print an error: every problem with its place, the sentence, its reasons and the way on.
+
+    Behind half a document no JSON may follow: then stderr says it.
+    """
     from reconciler.cli.console import failures  # noqa: PLC0415 - only an error pays for it
 
-    if as_json and not isinstance(error, OutputLost):
+    if as_json and not isinstance(error, OutputLost) and sys.stdout not in _half_written:
         try:
             json(failures.error_json(error))
         except OutputLost:
@@ -234,7 +240,9 @@ def _send_pieces(stream: TextIO | None, pieces: Iterable[str]) -> bool:
         for piece in hidden_pieces(pieces):
             if stream is sys.stdout:
                 signals.shown()
+            _half_written.add(stream)
             stream.write(_encodable(stream, piece))
+        _half_written.discard(stream)
         stream.flush()
     except BrokenPipeError:
         silence(stream)

@@ -54,14 +54,14 @@ class _Source:
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._left = memoryview(b"")
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def read(self, size: int) -> bytes:
         """Return at most so many bytes; none at the end."""
         try:
             while not self._left and (piece := next(self._pieces, None)) is not None:
                 self._left = memoryview(piece)
-        except Exception as error:
+        except BaseException as error:
             self.error = error
             raise
         some, self._left = self._left[:size], self._left[size:]
@@ -73,13 +73,13 @@ class _Sink:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
 
     def write(self, data: bytes) -> int:
         """Write all of it."""
         try:
             return self._file.write(data)
-        except Exception as error:
+        except BaseException as error:
             self.error = error
             raise
 
