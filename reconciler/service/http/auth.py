@@ -25,6 +25,15 @@ concealed_anywhere_min = 8  # the same in everything that is printed, where a wo
 cut_max = 256  # characters of a secret that are looked for at the end of a value that was cut
 hidden = "(secret)"
 
+# What stands for a character in markup: HTML as we write it, XML, and either as others do.
+_ENTITIES = {
+    "&": ("&amp;",),
+    "<": ("&lt;",),
+    ">": ("&gt;",),
+    '"': ("&quot;", "&#34;"),
+    "'": ("&#x27;", "&#39;", "&apos;"),
+}
+
 
 class Credentials:
     """What goes with every request to our own origin, and to no other.
@@ -165,13 +174,16 @@ def _forms(secrets: Iterable[str], *, shown: bool = False) -> re.Pattern[str]:
 def _forms_of(value: str, *, shown: bool) -> Iterator[str]:
     yield from _spellings(value)
     if shown:
-        yield _printed(value)
-        yield _cut(value)
+        for told in dict.fromkeys((value, _in_a_message(value))):
+            yield _printed(told)
+            yield _cut(told)
 
 
 def _heads(value: str) -> Iterator[str]:
     """Yield every character that a form of a secret may begin with."""
     yield from (value[0], "%", "\\")  # as it is, percent-encoded, and behind a backslash of any escape
+    if value[0] in _ENTITIES:
+        yield "&"
     if value[0] == " ":
         yield from "+\n\x1b"  # as queries write it, wrapped, and in a colour
     yield from {value.encode().hex()[0].lower(), value.encode().hex()[0].upper()}
@@ -180,7 +192,7 @@ def _heads(value: str) -> Iterator[str]:
 
 
 def _spellings(value: str) -> Iterator[str]:
-    """Yield patterns of a secret as it is, in JSON, percent-encoded, hexadecimal and in base64.
+    """Yield patterns of a secret as it is, in JSON, in markup, percent-encoded, hexadecimal and in base64.
 
     Percent-encoded in either letter case, also where only some characters are, and with a plus for a space;
     base64 in both alphabets, at each of the three places in a longer text, without what the neighbours of the
@@ -192,6 +204,7 @@ def _spellings(value: str) -> Iterator[str]:
         written = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
         yield re.escape(written)
         yield re.escape(written.replace("/", "\\/"))
+    yield "".join(_either((*_ENTITIES.get(character, ()), character)) for character in value)
     yield "".join(_percent(character) for character in value)
     yield f"(?i:{data.hex()})"
     yield from map(re.escape, _in_base64(data))
@@ -208,12 +221,17 @@ def _in_base64(data: bytes) -> Iterator[str]:
                 yield form
 
 
+def _in_a_message(value: str) -> str:
+    """Return a secret as messages of SARIF have it, without placeholders and links (formats/sarif.py)."""
+    return value.replace("](", "] (").replace("{", "{{").replace("}", "}}")
+
+
 def _printed(value: str) -> str:
     """Return the pattern of a secret in printed text: made inert, without orders to a runner, and wrapped.
 
     One without such characters is printed as it is, and has no pattern of its own.
     """
-    if value.isascii() and not set(value) & {" ", "#", ":"}:
+    if value.isascii() and not set(value) & {*" #:%,", *_ENTITIES}:
         return re.escape(value)
     return "".join(map(_printed_character, value))
 
@@ -223,7 +241,8 @@ def _cut(value: str) -> str:
     first, *others = [_printed_character(character) for character in value[:cut_max]]
     at = concealed_min - 1
     optional = "".join(f"(?:{one}" for one in others[at:]) + ")?" * len(others[at:])
-    return first + "".join(others[:at]) + optional + "\u2026"
+    in_an_escape = r"(?:\\{1,2}\w{0,9})?"  # of the next character
+    return first + "".join(others[:at]) + optional + in_an_escape + "\u2026"
 
 
 _COLOUR = r"(?:\x1b\[[0-9;]*m)*"  # each word of a wrapped value has a colour of its own
@@ -239,7 +258,12 @@ def _printed_character(character: str) -> str:
     escape = character.encode("unicode_escape").decode() if not character.isascii() else ""
     hexadecimal = f"\\x{ord(character):02x}" if character.isascii() else ""
     backslashed = f"\\{character}" if character in '"\\/' else ""
-    forms = (backslashed, character, in_json, escape, hexadecimal)
+    escape_in_json = escape.replace("\\", "\\\\")
+    others = _ENTITIES.get(character, ()) or ((f"%{ord(character):02X}",) if character in "%:," else ())
+    return _either((*others, backslashed, character, in_json, escape, escape_in_json, hexadecimal))
+
+
+def _either(forms: Iterable[str]) -> str:
     return f"(?:{'|'.join(re.escape(form) for form in forms if form)})"
 
 
