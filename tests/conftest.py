@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 import effort
+import memory
 import pytest
 import tally
 from hypothesis import HealthCheck, settings
@@ -33,8 +34,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Everything at once is a quick run, unless a level is asked for."""
     if hasattr(config, "workerinput"):
         config.option.effort = config.workerinput["effort"]
-    elif _is_whole(config) and not config.option.effort:
-        config.option.effort = "quick"
+    else:
+        if _is_whole(config) and not config.option.effort:
+            config.option.effort = "quick"
+        if getattr(config.option, "numprocesses", None):
+            memory.begin()
     effort.begin(config.option.effort)
     gc.disable()  # until everything is collected, which is nearly all kept
     # Compiling everything anew in every worker and every command was a quarter of the work of a run.
@@ -50,6 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("fixed", derandomize=True, max_examples=examples, **common)
     settings.register_profile("random", print_blob=True, **common)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_unconfigure() -> None:
+    """Leave nothing in memory: this comes after all workers have ended."""
+    memory.end()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -50,7 +50,7 @@ def output(folder: Path, expected: int, *arguments: str) -> list[str]:
     """Run a small suite under our conftest, and return the lines that are printed."""
     tests = folder / "tests"
     tests.mkdir()
-    for name in ("conftest.py", "counting.py", "effort.py", "tally.py"):
+    for name in ("conftest.py", "counting.py", "effort.py", "memory.py", "tally.py"):
         (tests / name).write_text((ROOT / "tests" / name).read_text())
     (tests / "test_counting.py").write_text(COUNTING.replace("EXPECTED", str(expected)))
     (tests / "helper.py").write_text(HELPER)
