@@ -15,7 +15,7 @@ Found = Iterator[str]
 # Where a script may keep things: outside of the checkout, made by the script or by the runner for the job.
 _PLACE = r'"\$(?:place|RUNNER_TEMP)(?:/[\w-]+(?:\.\w+)?)*"'
 _PYTHON = r'(?:python3|"\$place/[\w/]+/python") -I'
-_PIP = "(?:--quiet |--disable-pip-version-check )*--only-binary :all: --require-hashes"
+_PIP = "(?:--quiet |--disable-pip-version-check )*--only-binary :all: --no-deps --require-hashes"
 _COMMANDS = tuple(
     re.compile(form)
     for form in (

@@ -566,6 +566,24 @@ def test_a_package_that_lists_its_modules_lists_all_of_them() -> None:
     assert [each for package in packages for each in unlisted(package)] == []
 
 
+def test_a_lock_is_installed_as_it_is_and_nothing_is_resolved() -> None:
+    """A package that asks for `coverage[toml]` lets pip take the newest one, which no lock has a hash of.
+
+    A fresh machine then cannot set up what worked the day before.
+    """
+    files = [*(ROOT / "script").iterdir(), *(ROOT / "examples").rglob("*"), ROOT / ".ci" / "run"]
+    texts = {path: path.read_text("utf-8", "replace") for path in files if path.is_file()}
+    found = [
+        (path.relative_to(ROOT).as_posix(), line)
+        for path, text in texts.items()
+        for line in text.replace("\\\n", " ").splitlines()
+        if "--require-hashes" in line
+    ]
+
+    assert len(found) >= 4  # the tests, the peers of the bench, the action, the image
+    assert [one for one in found if "--no-deps" not in one[1]] == []
+
+
 def test_the_changelog_has_a_place_for_what_comes_next() -> None:
     """A change, its test and its line for the user travel together."""
     headings = [line for line in text(ROOT / "CHANGELOG.md").splitlines() if line.startswith("## ")]

@@ -52,7 +52,7 @@ def test_the_image_is_pinned_and_runs_as_nobody_in_particular() -> None:
 def test_only_locked_libraries_are_installed_and_nothing_is_built() -> None:
     (install,) = (one for one in lines_of("RUN") if " pip " in one)
 
-    assert "--require-hashes" in install
+    assert "--no-deps --require-hashes" in install
     assert "--only-binary :all:" in install
     assert "-m pip --isolated install" in install
 
