@@ -77,8 +77,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000, help="of the orders")
     asked = parser.parse_args(arguments)
     place = Path(tempfile.mkdtemp(prefix="flaky-"))
+    # All runs test the same commit, whatever is committed in the hour that they take.
+    held = git_clone(ROOT, place / "held")
     results = []
-    for result in alone(asked.tests, place) if asked.modules else again(asked, place):
+    for result in alone(asked.tests, place, held) if asked.modules else again(asked, place, held):
         results.append(result)
         print(line(result), flush=True)  # noqa: T201 - a script
         for test in result.failed:
@@ -93,21 +95,21 @@ def line(result: Result) -> str:
     return f"{'FAIL' if result.code else 'ok':4} {result.took_s:6.0f} s  {result.name:60} {result.counts}"
 
 
-def again(asked: argparse.Namespace, place: Path) -> Iterator[Result]:
+def again(asked: argparse.Namespace, place: Path, held: Path) -> Iterator[Result]:
     """Run the same tests under one condition after the other."""
     conditions = [one for one in CONDITIONS if asked.only in one.name]
     for number in range(asked.runs if conditions else 0):
         condition = conditions[number % len(conditions)]
         order = ("--shuffle", str(asked.seed + number), "--effort", "quick", *asked.tests)
-        yield run(condition, order, place / str(number + 1), f"{number + 1}. {condition.name}")
+        yield run(condition, order, place / str(number + 1), f"{number + 1}. {condition.name}", held)
 
 
-def alone(tests: Sequence[str], place: Path) -> Iterator[Result]:
+def alone(tests: Sequence[str], place: Path, held: Path) -> Iterator[Result]:
     """Run each test module in a process of its own, as many at a time as there are cores.
 
     None may need what another one does.
     """
-    folder = clone(place / "clone", umask=0o022)
+    folder = clone(held, place / "clone", umask=0o022)
     named = [folder / name for name in tests or ["tests"]]
     found = [path for one in named for path in ([one] if one.is_file() else sorted(one.rglob("test_*.py")))]
 
@@ -121,10 +123,10 @@ def alone(tests: Sequence[str], place: Path) -> Iterator[Result]:
         yield from pool.map(one, range(1, len(found) + 1), found)
 
 
-def run(condition: Condition, arguments: Sequence[str], place: Path, name: str) -> Result:
+def run(condition: Condition, arguments: Sequence[str], place: Path, name: str, held: Path) -> Result:
     """Run the tests in a clone of their own."""
     place.mkdir()
-    folder = clone(place / "clone", umask=condition.umask)
+    folder = clone(held, place / "clone", umask=condition.umask)
     words = ["script/pytest-in-parallel", "-q", *condition.pytest, *arguments]
     return ran(words, folder, place / "log", name, condition)
 
@@ -164,15 +166,20 @@ def told(report: Path) -> tuple[str, tuple[str, ...]]:
     return f"{len(cases)} tests, {len(bad)} failed", names
 
 
-def clone(folder: Path, *, umask: int) -> Path:
+def clone(held: Path, folder: Path, *, umask: int) -> Path:
     """Make a clone with an interpreter that finds the clone's package, and all else where ours does."""
     before = os.umask(umask)
     try:
-        words = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(folder)]
-        subprocess.run(words, check=True)  # noqa: S603 - our own repository
-        interpreter(folder)
+        interpreter(git_clone(held, folder))
     finally:
         os.umask(before)
+    return folder
+
+
+def git_clone(repository: Path, folder: Path) -> Path:
+    """Make a clone that shares no file with the repository."""
+    words = ["git", "clone", "--quiet", "--no-hardlinks", str(repository), str(folder)]
+    subprocess.run(words, check=True)  # noqa: S603 - our own repository
     return folder
 
 
