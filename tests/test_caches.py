@@ -130,7 +130,7 @@ def tried(run: Any) -> None:
         assert group.split(ServiceError)[1] is None, group  # noqa: PT017 - a group is no single error to raise
 
 
-@effort.sample(8)
+@effort.sample(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("caching", GATEWAYS, ids=named)
 def test_nobody_is_made_twice_through_a_gateway_that_stores_answers(

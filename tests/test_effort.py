@@ -37,6 +37,15 @@ def test_plain():
     plain()
 """
 OTHER = "def test_other():\n    pass\n"
+MANY = """
+import tally, pytest
+@pytest.mark.parametrize("row", range(12))
+def test_every_row(row):
+    tally.count("rows", "any")
+@pytest.mark.parametrize("row", range(8))
+def test_every_case(row):
+    pass
+"""
 
 
 def ran(folder: Path, expected: int, *arguments: str) -> list[str]:
@@ -55,6 +64,7 @@ def output(folder: Path, expected: int, *arguments: str) -> list[str]:
     (tests / "test_counting.py").write_text(COUNTING.replace("EXPECTED", str(expected)))
     (tests / "helper.py").write_text(HELPER)
     (tests / "test_helped.py").write_text(BY_A_HELPER)
+    (tests / "test_many.py").write_text(MANY)
     (tests / "test_other.py").write_text(OTHER)
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     done = subprocess.run(
@@ -76,11 +86,14 @@ QUICK = [
     "test_by_a_fixture",
     "test_counted",
     "test_plain",
+    *(f"test_every_row[{number}]" for number in range(0, 12, 2)),
+    *(f"test_every_case[{number}]" for number in range(8)),
     "test_other",
 ]
 
 
 def test_everything_at_once_is_quick_and_leaves_out_what_is_for_the_proofs_only(tmp_path: Path) -> None:
+    """Of many cases six are taken where the proofs take all, and all where they take none."""
     assert ran(tmp_path, 3) == QUICK
 
 
@@ -88,8 +101,8 @@ def test_workers_take_the_same_cases_as_one_process(tmp_path: Path) -> None:
     """A worker parses the command line itself, where nothing is said of what everything at once means."""
     lines = output(tmp_path, 3, "-n", "2")
 
-    assert "2 workers [7 items]" in lines, lines
-    assert " 7 passed in " in lines[-1]
+    assert "2 workers [21 items]" in lines, lines
+    assert " 21 passed in " in lines[-1]
 
 
 def test_who_names_tests_gets_every_case(tmp_path: Path) -> None:
@@ -109,7 +122,8 @@ def test_the_proofs_have_full_counts_of_what_counts(tmp_path: Path) -> None:
     """
     found = ran(tmp_path, 1000, "--effort", "proofs")
 
-    assert found == [*SEEDS, "test_by_a_fixture", "test_long", "test_counted"]
+    rows = [f"test_every_row[{number}]" for number in range(12)]
+    assert found == [*SEEDS, "test_by_a_fixture", "test_long", "test_counted", *rows]
     assert (tmp_path / "reliability.json").exists()
 
 

@@ -266,7 +266,7 @@ def leaks(command: str, sinks: Sinks) -> list[str]:
     return found + [f"{name}: mode {mode:o}" for name, mode in sinks.modes.items() if mode & others[name]]
 
 
-@effort.sample(10)
+@effort.sample(5)
 @pytest.mark.parametrize("name", [*ECHOES, "nobody there", *LOCAL])
 def test_no_command_tells_a_secret_whatever_fails(name: str, tmp_path: Path) -> None:
     """One project for a failure: every command meets what the one before it left behind."""

@@ -92,7 +92,7 @@ PLACES = {
 }
 
 
-@effort.sample(9)
+@effort.sample(5)
 @pytest.mark.parametrize("send_key", get_args(SendKey))
 @pytest.mark.parametrize("place", PLACES)
 def test_no_request_and_no_credential_leaves_our_origin(place: str, send_key: SendKey) -> None:

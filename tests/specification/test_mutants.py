@@ -100,7 +100,7 @@ def test_without_a_mutant_the_tests_are_green(process: Trials) -> None:
     assert process.run(everything, {}).verdict == "green"
 
 
-@effort.sample(16)
+@effort.sample(8)
 @pytest.mark.parametrize("statement", statements())
 def test_the_tests_that_name_a_statement_catch_its_mutants(
     statement: str, process: Trials, package: Package
