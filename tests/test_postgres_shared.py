@@ -136,9 +136,16 @@ def test_a_server_keeps_its_port_while_it_is_down(tmp_path: Path) -> None:
 
 
 def _take(port: int) -> None:
-
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
+
+
+def test_what_a_server_shares_is_in_its_folder_and_goes_with_it() -> None:
+    """Killed servers of many runs filled the memory that a container has for all of them."""
+    with psycopg.connect(postgres.url()) as connection:
+        found = connection.execute("SHOW dynamic_shared_memory_type").fetchone()
+
+    assert found == ("mmap",)
 
 
 def test_no_server_is_left_when_nobody_uses_it(run: str, tmp_path: Path) -> None:
