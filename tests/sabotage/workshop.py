@@ -110,4 +110,9 @@ def interpreter(folder: Path) -> str:
     # Not what sysconfig says of this interpreter: it may be that of a copy, which finds them elsewhere.
     found = [str(folder), *(path for path in sys.path if Path(path).name == "site-packages")]
     packages.joinpath("copy.pth").write_text("\n".join(found), encoding="utf-8")
+    # Tests start linters that stand beside the interpreter. Our own command there would run what was copied.
+    programs = Path(context.bin_path)
+    for program in Path(sys.executable).parent.iterdir():
+        if program.name != "reconciler" and not (programs / program.name).exists():
+            (programs / program.name).symlink_to(program)
     return str(context.env_exe)
