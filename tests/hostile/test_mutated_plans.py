@@ -30,7 +30,7 @@ from reconciler.errors import ReconcilerError
 from reconciler.model.plan.plans import Plan
 
 REFUSED, ACCEPTED = "mutated plans refused", "mutated plans accepted"
-STEP = effort.count(small=3, full=1)  # one in so many edits of a value is tried
+STEP = effort.count(small=6, full=1)  # one in so many edits of a value is tried
 SAYS_NO = {3, 5, 7}  # the exit codes that a plan may be refused with
 
 Change = tuple[str, bytes]
@@ -75,9 +75,9 @@ def spread(length: int, count: int) -> list[int]:
 
 def bytes_changed(data: bytes, chance: random.Random) -> Iterator[Change]:
     """Yield what goes wrong on a way, and what a careless editor does."""
-    for at in spread(len(data), effort.count(small=40, full=130)):
+    for at in spread(len(data), effort.count(small=20, full=130)):
         yield "one bit flipped", data[:at] + bytes([data[at] ^ (1 << chance.randrange(8))]) + data[at + 1 :]
-    for at in spread(len(data), effort.count(small=25, full=80)):
+    for at in spread(len(data), effort.count(small=12, full=80)):
         yield "some bytes lost", data[:at] + data[at + chance.randint(1, 40) :]
         other = bytes(chance.choices(b' \n{}[]",:0aZ\x00\xc3\xff', k=chance.randint(1, 3)))
         yield "some bytes more", data[:at] + other + data[at:]

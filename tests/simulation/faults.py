@@ -1,14 +1,15 @@
 """Fault points by name, with two levels of chance, and how often each has struck.
 
-A point is active in a quarter of the worlds and strikes there each fourth time it is passed. Rates that
-are low and always on never reach the states that lie behind ten faults in a row.
+A point is active in a quarter of the worlds, and strikes there each fourth time it is passed, or more often
+where the weather is bad. Rates that are low and always on never reach the states that lie behind ten faults
+in a row; rates that are always high never reach those behind ten successes.
 """
 
 from collections import Counter
 from random import Random
 
 active_share = 0.25
-strike_share = 0.25
+strike_shares = (0.25, 0.4, 0.6)  # the weather of a world: calm, rough or bad, a third of the worlds each
 
 
 class Faults:
@@ -19,6 +20,7 @@ class Faults:
         self.struck: Counter[str] = Counter()
         self.chance = Random(f"faults {seed}")
         self._seed = seed
+        self.strike_share = Random(f"weather {seed}").choice(strike_shares)
         self._active: dict[str, bool] = {}
 
     def active(self, point: str) -> bool:
@@ -28,7 +30,7 @@ class Faults:
             self._active[point] = drawn < active_share
         return self._active[point]
 
-    def strikes(self, point: str, share: float = strike_share) -> bool:
+    def strikes(self, point: str, share: float) -> bool:
         """Whether it happens now; counted if so."""
         if not (self.on and self.active(point) and self.chance.random() < share):
             return False

@@ -157,7 +157,7 @@ class Network:
     def pick(self, method: str) -> str:
         """The trouble that a request meets now, or ""."""
         for kind in self.faults.chance.sample(KINDS[method], tries):
-            share = RARE.get(kind, 0.25)
+            share = RARE.get(kind, self.faults.strike_share)
             if (
                 self.faults.on
                 and self.faults.active(f"{kind}:{method}")

@@ -34,7 +34,7 @@ def fate(way: str, step: int) -> Fate:
 @pytest.mark.parametrize("way", WAYS)
 def test_whatever_ends_a_run_its_ticket_is_removed(way: str) -> None:
     """At every step of a run: before the ticket is there, while it waits, writes, and removes it."""
-    stride, words = effort.count(small=19, full=4), Counter[str]()
+    stride, words = effort.count(small=31, full=4), Counter[str]()
     step, met = 7, True
     while met:
         with world(SCENARIO) as universe:
@@ -52,7 +52,7 @@ def test_whatever_ends_a_run_its_ticket_is_removed(way: str) -> None:
 def test_a_run_that_is_out_of_time_removes_its_ticket() -> None:
     """The removal has time of its own, or a deadline that passes while the lock is taken would leave it."""
     words = Counter[str]()
-    deadlines = range(1, 41, effort.count(small=6, full=1))
+    deadlines = range(1, 41, effort.count(small=9, full=1))
     for deadline_s in deadlines:
         with world(SCENARIO) as universe:
             copied(universe, "own-0.db")
