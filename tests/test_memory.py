@@ -1,5 +1,8 @@
 """Temporary folders in memory leave nothing there, and are not made where there is no room."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import memory
@@ -20,6 +23,30 @@ def test_folders_are_in_memory_and_gone_in_the_end(tmp_path: Path) -> None:
 
     assert environ == {}
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next_and_what_is_in_use_stays(tmp_path: Path) -> None:
+    """Each killed run left its folders in memory until the machine was started anew."""
+    script = (
+        "import memory, os, sys, pathlib\n"
+        "memory.begin({}, pathlib.Path(sys.argv[1]), 0)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    words = [sys.executable, "-c", script, str(tmp_path)]
+    killed = subprocess.run(words, cwd=Path(__file__).parent, check=False)
+    (left,) = tmp_path.iterdir()
+    (tmp_path / "reconciler-of-nobody").mkdir()
+
+    mine: dict[str, str] = {}
+    other: dict[str, str] = {}
+    memory.begin(mine, tmp_path, room_min=0)
+    memory.begin(other, tmp_path, room_min=0)
+    here = {str(one) for one in tmp_path.iterdir()}
+    memory.end({**mine, **other})
+
+    assert killed.returncode == -signal.SIGKILL
+    assert str(left) not in here
+    assert here == {mine[_NAME], other[_NAME], str(tmp_path / "reconciler-of-nobody")}
 
 
 def test_without_room_the_folders_stay_where_they_always_are(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import memory
 from simulation import people
 from simulation.ending import quiet
 from simulation.modelservice import SIDS, Switches
@@ -147,8 +148,7 @@ def _populate(universe: Universe, chance: Random) -> None:
 @contextmanager
 def ground() -> Iterator[Path]:
     """A folder in memory where there is one: the disk's own slowness proves nothing here."""
-    memory = Path("/dev/shm")  # noqa: S108 - private folders are made in it
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(dir=memory.place()) as folder:
         yield Path(folder)
 
 
