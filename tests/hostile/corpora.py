@@ -14,6 +14,7 @@ and the like, and then the whole line. What YAML cannot hold, or nobody wants to
     {encode: "..", as: utf-16}       the text in another encoding
 """
 
+import os
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -115,6 +116,11 @@ def claim(case: Case, kind: str, said: Callable[[], str]) -> None:
         assert line.startswith(f"{expected}: "), line
         assert words in line
     tally.count("bad inputs", kind)
+
+
+def placed(text: str, folder: Path) -> str:
+    """Return what was said in a folder, whatever the folder's name and however deep it lies."""
+    return text.replace(str(folder), "HERE").replace(os.path.relpath(os.devnull, folder), os.devnull)
 
 
 @contextmanager

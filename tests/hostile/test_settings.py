@@ -39,7 +39,7 @@ def _read(folder: Path, environ: dict[str, str]) -> str:
         try:
             found = read_settings(config=None, environment=None, cwd=folder, environ=environ, service=True)
         except SettingsError as error:
-            line = corpora.told(error).replace(str(folder), "HERE")
+            line = corpora.placed(corpora.told(error), folder)
         else:
             changed = [value for value in found.layers.values.values() if value.origin != "default"]
             line = f"value: {len(changed)} settings"
