@@ -52,6 +52,36 @@ def test_no_value_is_a_way_of_writing_none(before: dict[str, Scalar]) -> None:
     assert [(one.path, one.sent, one.shown) for one in found.refused] == [("workSuburb", None, "by hand")]
 
 
+@pytest.mark.parametrize("before", [{}, {"workSuburb": "Fitzroy"}])
+def test_an_absent_value_is_no_way_of_writing_one(before: dict[str, Scalar]) -> None:
+    """The number that nobody can see is the call that is lost."""
+    found = reading("contact", {"workSuburb": "Carlton"}, {}, before=before, salt="salt")
+
+    assert found.rewritten == ()
+    assert [(one.path, one.sent, one.shown) for one in found.refused] == [("workSuburb", "Carlton", None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "sent", "shown"),
+    [
+        ("workMobilePhone1", "+61491570156", "+61491570157", "61491570156"),
+        ("workMobilePhone1", "61491570156", "+61491570157", "+61 491 570 156"),
+        ("workEmailAddress2", "jane@example.com", "jane.doe@example.com", "Jane@Example.com"),
+        ("timezone", "Australia/Melbourne", "Asia/Tokyo", "+10"),
+        ("jobTitle", "Clerk", "Nurse", "Clerk "),
+        (ENABLED, "", True, False),
+    ],
+)
+def test_the_value_of_before_in_another_spelling_is_not_taken(
+    path: str, before: Scalar, sent: Scalar, shown: Scalar
+) -> None:
+    """Learnt as a way of writing the new number, the old one would be called for ever."""
+    found = reading("contact", {path: sent}, {path: shown}, before={path: before}, salt="salt")
+
+    assert found.rewritten == ()
+    assert [(one.path, one.sent, one.shown) for one in found.refused] == [(path, sent, shown)]
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_a_cleared_flag_that_shows_false_is_taken(before: bool) -> None:  # noqa: FBT001 - the flag itself
     """A channel that keeps another option has the flag, whatever was sent: not taken for ever otherwise."""

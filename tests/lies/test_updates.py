@@ -53,6 +53,20 @@ def test_an_update_that_leaves_one_field_out_says_which(place: Stage) -> None:
     comes_right(place, "workMobilePhone1")
 
 
+def test_an_update_that_is_ignored_and_shown_in_another_spelling_is_not_taken(place: Stage) -> None:
+    """A gateway that formats numbers shows the old one as it likes: that is no way of writing the new one."""
+    place.built(3)
+    place.set("person-1", workMobilePhone1=SENT)
+
+    told = with_fields(workMobilePhone1=BEFORE.removeprefix("+"))
+    with place.proxy.telling(Lie("a PUT that ignores a field and spells it otherwise", PUT, told)):
+        done = place.apply()
+
+    assert done.returncode != 0
+    assert "not taken" in said(done), said(done)
+    comes_right(place, "workMobilePhone1")
+
+
 def test_a_field_that_an_update_loses_is_planned_again(place: Stage) -> None:
     """A PUT carries everything: a service that drops one field of it clears what nobody changed."""
     place.built(3)

@@ -1,9 +1,9 @@
 """Whether the service took what was sent: each field as it was before, as it was sent, and as it reads back.
 
-    reads back as sent, after normalizing      taken
-    reads back as it was before, or not at all not taken: nothing is recorded, the next plan shows it again
-    reads back as something else               taken; from now on this is how the service writes that value,
-                                               but not where nothing was sent: then it is not taken either
+    reads back as sent, after normalizing        taken
+    as it was before, in any spelling, or absent not taken: nothing is recorded, the next plan shows it again
+    reads back as something else                 taken; from now on this is how the service writes that value,
+                                                 but not where nothing was sent: then it is not taken either
 
 Decisions only. Reading back is apply/; what a record then says is core/planning/records.py.
 """
@@ -129,7 +129,13 @@ def _result(kind: str, path: str, sent: Scalar, shown: Scalar, before: Fields | 
         return None
     # An absent value is never a way of writing one: the number that nobody can see is the lost call. Nor is a
     # value a way of writing none: somebody else wrote it, or the service fills in what nobody asked for.
-    learnt = before is not None and sent != "" and shown not in ("", before.get(path, ""))
+    learnt = (
+        before is not None
+        and sent != ""
+        and shown != ""
+        # The old value in another spelling is no effect either: a gateway may ignore a field and format it.
+        and not same(kind, path, before.get(path, ""), shown)
+    )
     return FieldResult(path, _none(sent), _none(shown), taken=learnt)
 
 
