@@ -1,7 +1,8 @@
 """The planning rules as folders: `golden/<case>/`, named by the rule that each one shows.
 
     manifest.yaml    what is declared (and the roster or payload that it names)
-    live.json        what the service sends: whole bodies by workspace and kind, devices inside their contacts
+    live.json        what the service sends: bodies by workspace and kind, devices inside their contacts; each
+                     says its id, and where it differs from the one of its kind in golden/base.json
     recorded.json    what earlier runs left; secrets stand in clear here and are masked before use
     rules.json       optional: settings, options, consent, and scopes whose read was not complete
     plan.json        what has to come out of it, without what is the same in every plan
@@ -11,6 +12,7 @@ then read the difference against docs/planning.md before it is committed.
 """
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +37,7 @@ from reconciler.model.settings import GuardLimits, Identity
 from reconciler.model.snapshots import Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
 
 T = TypeVar("T")
+Body = dict[str, Any]
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
 STACK = "ops-contacts"
@@ -101,6 +104,21 @@ def test_golden(name: str) -> None:
     assert path.read_text(encoding="utf-8") == text
 
 
+def test_a_row_of_live_says_nothing_that_the_base_says() -> None:
+    """What is the same in every case hides what the case is about."""
+    for folder in (GOLDEN / name for name in CASES):
+        for kinds in read(folder / "live.json", dict[str, dict[str, list[Body]]]).values():
+            for plural, rows in kinds.items():
+                for row in rows:
+                    shorter = [
+                        field
+                        for field in row.keys() - {"id"}
+                        if whole(plural, {name: row[name] for name in row.keys() - {field}})
+                        == whole(plural, row)
+                    ]
+                    assert shorter == [], folder.name
+
+
 def test_there_are_enough_cases() -> None:
     """A rule without a case is a rule that nobody has seen at work."""
     assert len(CASES) >= 40
@@ -143,7 +161,7 @@ def planned(folder: Path) -> Planned:
     resolved = resolve(loaded.manifests, rules)
     if problems := [*loaded.problems, *resolved.problems]:
         raise ManifestError("mistakes", problems=tuple(problems))
-    live = _live(read(folder / "live.json", dict[str, dict[str, list[dict[str, Any]]]]), case)
+    live = _live(read(folder / "live.json", dict[str, dict[str, list[Body]]]), case)
     recorded = _recorded(read(folder / "recorded.json", History))
     target = Target("https://api.example.com", STACK, WORKSPACES)
     plan = make_plan(
@@ -162,11 +180,12 @@ def _rules(folder: Path) -> Case:
     return read(folder / "rules.json", Case) if (folder / "rules.json").exists() else Case()
 
 
-def _live(workspaces: dict[str, dict[str, list[dict[str, Any]]]], rules: Case) -> Live:
+def _live(workspaces: dict[str, dict[str, list[Body]]], rules: Case) -> Live:
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for workspace, kinds in workspaces.items():
-        for plural, bodies in kinds.items():
+        for plural, rows_ in kinds.items():
             kind = plural.removesuffix("s")
+            bodies = [whole(plural, row) for row in rows_]
             rows = [observed(kind, workspace, body["id"], body) for body in bodies]
             entities[Scope(kind, workspace)] = tuple(rows)
             devices = [(body["id"], device) for body in bodies for device in body.get("devices", [])]
@@ -181,6 +200,40 @@ def _live(workspaces: dict[str, dict[str, list[dict[str, Any]]]], rules: Case) -
         if scope.kind != "device"
     ]
     return Live(entities, tuple(reads))
+
+
+def whole(plural: str, row: Body, *, parent: str = "") -> Body:
+    """Return the body that a row of live.json stands for: what it says, over what its kind has in the base.
+
+    null takes a field away. `{id}` in a text of the base is the row's own id, and so for any field of it;
+    `{parent}` is the id of the contact that a device is of.
+    """
+    over = {**_base().get(plural, {}), **row}
+    known = {**over, "parent": parent}
+    found = {
+        field: value if field in row else _filled(value, known)
+        for field, value in over.items()
+        if value is not None
+    }
+    devices = [whole("devices", one, parent=found["id"]) for one in row.get("devices", [])]
+    return {**found, **({"devices": devices} if devices else {})}
+
+
+def _filled(value: Any, known: Body) -> Any:
+    match value:
+        case str():
+            return value.format_map(known)
+        case list():
+            return [_filled(one, known) for one in value]
+        case dict():
+            return {name: _filled(one, known) for name, one in value.items()}
+        case _:
+            return value
+
+
+@cache
+def _base() -> dict[str, Body]:
+    return read(GOLDEN / "base.json", dict[str, Body])
 
 
 def _recorded(history: History) -> Recorded:
