@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from test_golden import CASES, GOLDEN, planned
+from pipeline.test_golden import CASES, GOLDEN, planned
 from world import World
 
 from reconciler.core.review.whom import whom

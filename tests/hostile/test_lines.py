@@ -29,7 +29,7 @@ def _ended(folder: Path, *arguments: str) -> str:
         ended = command.run(folder, *arguments, environ=SECRETS)
     require_plain(ended.out + ended.err)
     said = " ".join(corpora.placed(ended.err or ended.out, folder).split())
-    # Which error has which code is a claim of tests/test_codes.py.
+    # Which error has which code is a claim of tests/project/test_codes.py.
     return f"{ended.code}: {re.sub(_CODE, '', said)}"
 
 

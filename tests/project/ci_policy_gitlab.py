@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import ci_policy_shell
-from ci_policy import File, Found
+from project import ci_policy_shell
+from project.ci_policy import File, Found
 
 _NOT_JOBS = {"stages", "workflow", "default", "variables", "include", "image", "cache"}
 _MERGE_REQUEST = '$CI_PIPELINE_SOURCE == "merge_request_event"'

@@ -22,7 +22,7 @@ from reconciler.model.settings import Identity, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.client import ServiceClient
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 FORMS = [(vendor, form) for vendor in ("service", "whispir") for form in ("json", "xml")]
 RECORDED = [("service json recorded", "json"), ("whispir xml recorded", "xml")]  # in the recorded forms
 PAIRS = effort.count(small=4, full=30)

@@ -14,16 +14,16 @@ from typing import NamedTuple
 import pytest
 import tally
 import yaml
-from ci_policy import GITHUB, File, Found
-from ci_policy_gitlab import GITLAB
-from test_tidy import committed
+from project.ci_policy import GITHUB, File, Found
+from project.ci_policy_gitlab import GITLAB
+from project.test_tidy import committed
 from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
 from reconciler.cli.settings.values import DEFAULTS
 from reconciler.cli.settings.variables import variable
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "examples" / "ci"
 HUB, LAB = "github", "gitlab/.gitlab-ci.yml"
 VALIDATE, PLAN, APPLY, RESUME, DRIFT = FLOWS = tuple(

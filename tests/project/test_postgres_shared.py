@@ -17,7 +17,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 from waiting import until
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 # Asks for a database, uses it, writes the server's port where the first argument says, and ends.
 USER = """
 import sys, psycopg, postgres, postgres_shared

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_golden import CASES, GOLDEN, Planned, planned
+from pipeline.test_golden import CASES, GOLDEN, Planned, planned
 from world import World
 
 from reconciler import pipeline
@@ -35,7 +35,7 @@ JANE = {
     "timezone": "Australia/Melbourne",
 }
 ADDRESS = "contact/default/jane-doe"
-OWN_KINDS = Path(__file__).parents[1] / "examples" / "own-kinds" / "profile.yaml"
+OWN_KINDS = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
 
 
 def known_of(case: Planned, *, seen: bool = True) -> Evidence:

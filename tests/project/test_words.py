@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_tidy import ROOT, committed, modules, name, nodes, text, tree
+from project.test_tidy import ROOT, committed, modules, name, nodes, text, tree
 
 # Names that functions, classes and fields of the program no longer have: what to say instead.
 NAMES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from test_live import crowd, declared
+from pipeline.test_live import crowd, declared
 from wire import Fault, Send, edited_list, lost_before, nobody, without_parameter
 from world import World
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import effort
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PEOPLE = effort.count(small=40, full=10_000)
 _CEILING_MIB = 160  # of 10,000 people; the manifests alone are 3 MiB
 

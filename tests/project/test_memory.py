@@ -33,7 +33,7 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next_and_what_is_in_use_st
         "os.kill(os.getpid(), 9)"
     )
     words = [sys.executable, "-c", script, str(tmp_path)]
-    killed = subprocess.run(words, cwd=Path(__file__).parent, check=False)
+    killed = subprocess.run(words, cwd=Path(__file__).parents[1], check=False)
     (left,) = tmp_path.iterdir()
     (tmp_path / "reconciler-of-nobody").mkdir()
 

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.cli.main import COMMANDS, cli
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reconciler.1"
 GENERATE = ROOT / "script" / "generate_man.py"
 MACROS = {"TH", "SH", "SS", "PP", "TP", "B", "I", "nf", "fi"}

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import tally
 from msgspec import structs
-from test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
+from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
 from reconciler.apply.opening import opened

@@ -9,7 +9,7 @@ import effort
 import httpx2
 import pytest
 import tally
-from test_resume import Killed, killed
+from pipeline.test_resume import Killed, killed
 from wire import Send
 from world import World
 

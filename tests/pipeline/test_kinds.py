@@ -19,7 +19,7 @@ from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
 from reconciler.report.plan.fields import create_lines
 
-SCHEMAS = Path(__file__).parents[1] / "schemas"
+SCHEMAS = Path(__file__).parents[2] / "schemas"
 SALTS = Salts("store", "plan")
 ROWS = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 

@@ -44,7 +44,7 @@ from reconciler import (
 from reconciler.sandbox.app import SandboxConfig, running
 from reconciler.service.queries import Query
 
-PAGE = Path(__file__).parents[1] / "docs" / "library.md"
+PAGE = Path(__file__).parents[2] / "docs" / "library.md"
 WRITTEN = "http://127.0.0.1:8480"
 PROGRAMS = {
     re.split(r"\n#+ ", before)[-1].partition("\n")[0]: program

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import ci_policy_shell
 import yaml
+from project import ci_policy_shell
 
 Found = Iterator[str]
 

@@ -18,8 +18,8 @@ import pyrage
 import warm
 from cli.hands import PLAIN
 from crowd import Crowd, crowd, fill
+from project.test_ci_templates import scripts
 from served import sandbox
-from test_ci_templates import scripts
 
 PEOPLE = effort.count(small=300, full=10_000)
 COLD = effort.count(small=0, full=1)

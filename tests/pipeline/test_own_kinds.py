@@ -8,7 +8,7 @@ from typing import Any
 import effort
 import pytest
 import tally
-from test_resume import Killed, killed
+from pipeline.test_resume import Killed, killed
 from world import World
 
 from reconciler import pipeline
@@ -27,7 +27,7 @@ from reconciler.model.plan.plans import Plan
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile, parse_profile
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "own-kinds" / "profile.yaml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
 HELLO = {"name": "hello", "subject": "A word", "body": "Good morning", "type": "defaultReply"}
 FORMS = pytest.mark.parametrize("form", ["json", "xml"])
 

@@ -7,7 +7,7 @@ import effort
 import pytest
 import tally
 from apply.liars import yes
-from test_resume import PHONE, Killed, killed, person
+from pipeline.test_resume import PHONE, Killed, killed, person
 from world import World
 
 from reconciler.apply.opening import opened
@@ -22,7 +22,7 @@ from reconciler.model.plan.plans import Options
 from reconciler.report.plan.text import plain, plan_lines
 from reconciler.service.profile import load_profile
 
-OWN = Path(__file__).parents[1] / "examples" / "own-kinds" / "profile.yaml"
+OWN = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
 MARK = {"mark": "managedBy"}
 PEOPLE = {"jane": person("jane", devices=PHONE), "sam": person("sam"), "lee": person("lee")}
 WITHOUT_JANE = {"sam": person("sam"), "lee": person("lee")}

@@ -86,7 +86,7 @@ def test_what_somebody_wrote_decides_no_code() -> None:
 
 def test_the_page_of_all_codes_is_that_of_the_table() -> None:
     """script/generate-docs writes it."""
-    page = Path(__file__).parents[1] / "docs" / "errors.md"
+    page = Path(__file__).parents[2] / "docs" / "errors.md"
     assert page.read_text(encoding="utf-8") == code_page(CODES.values())
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import transcript
 import yaml
-from test_tidy import committed, nodes, tree
+from project.test_tidy import committed, nodes, tree
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS
@@ -28,7 +28,7 @@ from reconciler.manifest.schema.check import check
 from reconciler.model.run.outcomes import WORDS
 from reconciler.parsing.tree import read_tree
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 GENERATE = ROOT / "script" / "generate_docs.py"
 
 _FENCE = re.compile(r"^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$", re.MULTILINE | re.DOTALL)

@@ -63,7 +63,9 @@ def test_the_change_of_the_page_adds_a_kind(tmp_path: Path) -> None:
     assert patched.returncode == 0, patched.stderr
 
     workshop.python("script/generate_schemas.py")
-    tests = workshop.run(["tests/test_kinds.py", "tests/test_golden.py", "-k", "template or schemas"])
+    tests = workshop.run(
+        ["tests/pipeline/test_kinds.py", "tests/pipeline/test_golden.py", "-k", "template or schemas"]
+    )
     assert tests.returncode == 0, tests.stdout[-3000:]
     assert int(re.findall(r"(\d+) passed", tests.stdout)[0]) > 10
     (tmp_path / "tried.py").write_text(TRIED, "utf-8")

@@ -6,7 +6,7 @@ from typing import Any
 import effort
 import pytest
 import tally
-from test_resume import PHONE, Killed, killed, person
+from pipeline.test_resume import PHONE, Killed, killed, person
 from world import World
 
 from reconciler.model.plan.changes import Delete, Update

@@ -17,9 +17,9 @@ from typing import Any
 
 import effort
 import pytest
-from ci_policy import File
-from ci_policy_gitlab import Job, jobs
-from test_ci_templates import ACTION, DRIFT, LAB, TEMPLATES, scripts
+from project.ci_policy import File
+from project.ci_policy_gitlab import Job, jobs
+from project.test_ci_templates import ACTION, DRIFT, LAB, TEMPLATES, scripts
 from waiting import patience_s, until
 
 # What Python, pip and the scripts import, and what the interpreter imports by itself.

@@ -7,7 +7,10 @@
     rules.json       optional: settings, options, consent, and scopes whose read was not complete
     plan.json        what has to come out of it, without what is the same in every plan
 
-To add a case, add a folder without plan.json; to renew: `RENEW_GOLDEN=1 script/test tests/test_golden.py`,
+To add a case, add a folder without plan.json; to renew:
+
+    RENEW_GOLDEN=1 script/test tests/pipeline/test_golden.py
+
 then read the difference against docs/planning.md before it is committed.
 """
 
@@ -38,7 +41,7 @@ from reconciler.model.snapshots import Live, LiveEntity, Read, Recorded, Recorde
 
 T = TypeVar("T")
 Body = dict[str, Any]
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
 STACK = "ops-contacts"
 STORE_SALT = "salt of the store"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 
 _LINE = re.compile(r"(?P<number>[0-9]+)\. `(?P<file>[a-z_/]+\.py)`: `(?P<name>\w+)` - \S.*")
