@@ -29,10 +29,12 @@ def begin(
     environ: MutableMapping[str, str] = os.environ, memory: Path = _MEMORY, room_min: int = _room_min
 ) -> None:
     """Let the folders of tests be in memory, until `end`. Does nothing where there is no room."""
-    if _ROOT in environ or not memory.is_dir() or shutil.disk_usage(memory).free < room_min:
+    if _ROOT in environ or not memory.is_dir():
         return
-    for left in memory.glob(f"{_PREFIX}*/{_LOCK}"):
+    for left in memory.glob(f"{_PREFIX}*/{_LOCK}"):  # before there is a look for room: they may take it
         _remove_unless_held(left)
+    if shutil.disk_usage(memory).free < room_min:
+        return
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=memory))
     folder.chmod(0o711)  # servers of tests that run as another user go through it
     # Locked before it has the name that others look for.

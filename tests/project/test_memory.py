@@ -49,6 +49,16 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next_and_what_is_in_use_st
     assert here == {mine[_NAME], other[_NAME], str(tmp_path / "reconciler-of-nobody")}
 
 
+def test_what_is_left_is_removed_where_there_is_no_room(tmp_path: Path) -> None:
+    """It may be what takes the room."""
+    (tmp_path / "reconciler-left").mkdir()
+    (tmp_path / "reconciler-left" / "held.lock").touch()
+
+    memory.begin({}, tmp_path, room_min=2**80)
+
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_room_the_folders_stay_where_they_always_are(tmp_path: Path) -> None:
     """A container has 64 MiB of such memory, which a run would fill."""
     environ: dict[str, str] = {}
