@@ -33,7 +33,20 @@ from reconciler.service.http.timing import Timing
 T = TypeVar("T")
 BASE = "http://127.0.0.1:8480"
 AUTH = Auth(Secret("demo"), Secret("demo"), Secret("demo-key"))
+# A push device without its token, which is one device's own.
+PHONE: Mapping[str, str] = {
+    "deviceName": "phone",
+    "appId": "com.example.app",
+    "platform": "GCM",
+    "deviceOS": "Android 15",
+    "deviceModel": "Pixel 9",
+}
 ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
+
+
+def actions(plan: Plan) -> list[str]:
+    """Return what a plan does, in its order: `Create`, `Update`, `Delete`."""
+    return [type(change).__name__ for change in plan.changes]
 
 
 class Agreeing:

@@ -55,7 +55,7 @@ def said(case: Case, folder: Path) -> str:
     path = folder / "store.db"
     match case.raw:
         case {"url": url}:
-            return read(url.replace("/HERE", str(folder)), create=False).replace(str(folder), "HERE")
+            return corpora.placed(read(url.replace("/HERE", str(folder)), create=False), folder)
         case {"content": content}:
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         case {"sql": statements}:
@@ -67,7 +67,7 @@ def said(case: Case, folder: Path) -> str:
             make(path)
             Path(f"{path}{name}").write_bytes(content if isinstance(content, bytes) else content.encode())
     before = path.read_bytes()
-    line = read(path, create=False).replace(str(folder), "HERE")
+    line = corpora.placed(read(path, create=False), folder)
     if line.startswith(("StoreError", "CorruptRecord")):
         assert path.read_bytes() == before
     return line

@@ -12,7 +12,7 @@ import effort
 import httpx2
 import pytest
 from msgspec import structs
-from world import BASE, World
+from world import BASE, PHONE, World
 
 from reconciler.errors import Refused, ServiceError
 from reconciler.model.settings import Limits
@@ -82,20 +82,13 @@ def everything(caching: Caching) -> dict[str, Any]:
 
 
 def everybody() -> dict[str, Any]:
-    phone = {
-        "deviceName": "phone",
-        "appId": "com.example.app",
-        "platform": "GCM",
-        "deviceOS": "Android 15",
-        "deviceModel": "Pixel 9",
-    }
     return {
         "contacts": {
             name: {
                 "firstName": name.title(),
                 "lastName": "Doe",
                 "workEmailAddress1": f"{name}@example.com",
-                "devices": {"phone": {**phone, "pushToken": f"token-of-{name}"}},
+                "devices": {"phone": {**PHONE, "pushToken": f"token-of-{name}"}},
             }
             for name in NAMES
         }

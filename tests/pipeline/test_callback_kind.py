@@ -11,13 +11,12 @@ import pytest
 import tally
 from pipeline.test_resume import Killed, killed
 from wire import Send
-from world import World
+from world import World, actions
 
 from reconciler.core.comparing.normalize import live
 from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, UnsafePlan
 from reconciler.model.plan.changes import Update
-from reconciler.model.plan.plans import Plan
 from reconciler.model.settings import WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 
@@ -48,10 +47,6 @@ def world_of(folder: Path, form: str = "json") -> World:
 
 def declare(world: World, **changes: Any) -> None:
     world.write({"callbacks": {"on-call": {**ON_CALL, **changes}}})
-
-
-def actions(plan: Plan) -> list[str]:
-    return [type(change).__name__ for change in plan.changes]
 
 
 @FORMS

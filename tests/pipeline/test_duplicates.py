@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from pipeline.test_live import crowd, declared
 from wire import Fault, Send, edited_list, lost_before, nobody, without_parameter
-from world import World
+from world import PHONE, World
 
 from reconciler.apply.opening import opened
 from reconciler.cli.verbs.reviewing.plan import exit_code
@@ -233,14 +233,7 @@ def test_a_duplicate_with_a_phone_of_its_own_is_only_told(tmp_path: Path) -> Non
     """T3: somebody registered there since, and would not be reached any more."""
     world, _ = with_jane(tmp_path, **MARKED)
     second = again(world, marked("jane"))
-    phone = {
-        "deviceName": "phone",
-        "appId": "com.example.app",
-        "platform": "GCM",
-        "deviceOS": "Android 15",
-        "deviceModel": "Pixel 9",
-        "pushToken": "token",
-    }
+    phone = {**PHONE, "pushToken": "token"}
 
     async def register(client: Any) -> None:
         await client.devices.create(phone, parent=second)

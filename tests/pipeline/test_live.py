@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from wire import edited_list, nobody, without_parameter
-from world import World
+from world import PHONE, World
 
 from reconciler.core.review.guard import Consent
 from reconciler.live.rows import list_fields, shown_in
@@ -171,16 +171,9 @@ def test_devices_in_scope_are_read_from_their_contact(tmp_path: Path, briefly: b
     world = World(tmp_path)
     if briefly:
         ignoring_fields(world)
-    phone = {
-        "deviceName": "phone",
-        "appId": "com.example.app",
-        "platform": "GCM",
-        "deviceOS": "Android 15",
-        "deviceModel": "Pixel 9",
-    }
     manifest = declared(2)
     for name, person in manifest["contacts"].items():
-        person["devices"] = {"phone": {**phone, "pushToken": f"token-of-{name}"}}
+        person["devices"] = {"phone": {**PHONE, "pushToken": f"token-of-{name}"}}
     world.write(manifest)
     world.apply()
     world.clock.pass_s(60)

@@ -9,7 +9,7 @@ import effort
 import pytest
 import tally
 from pipeline.test_resume import Killed, killed
-from world import World
+from world import World, actions
 
 from reconciler import pipeline
 from reconciler.cli.settings.reading import read_settings
@@ -23,7 +23,6 @@ from reconciler.model import address
 from reconciler.model.kind.kinds import BUILT_IN, KINDS, children
 from reconciler.model.kind.own_kinds import RESERVED, contradictions
 from reconciler.model.plan.changes import Update
-from reconciler.model.plan.plans import Plan
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile, parse_profile
 
@@ -48,10 +47,6 @@ def world_of(folder: Path, form: str = "json") -> World:
 
 def declare(world: World, **changes: Any) -> None:
     world.write({"templates": {"hello": {**HELLO, **changes}}})
-
-
-def actions(plan: Plan) -> list[str]:
-    return [type(change).__name__ for change in plan.changes]
 
 
 @FORMS
