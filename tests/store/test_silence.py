@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import effort
 import httpx2
@@ -18,9 +19,11 @@ from world import World
 
 from reconciler.aside import aside
 from reconciler.errors import StoreError
+from reconciler.model.address import contact
+from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.store.engines.patient import NoAnswer, _timed
+from reconciler.store.engines.patient import NoAnswer, _Patient, _timed
 
 PATIENCE = {"connect_timeout": 2}  # seconds; the least that the driver knows
 
@@ -170,3 +173,31 @@ def test_the_driver_is_asked_whether_it_should_go_on() -> None:
     time.sleep(0.001)
     with pytest.raises(NoAnswer):
         conversation.send(None)
+
+
+def test_many_rows_are_many_answers(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who adopts a hundred thousand people writes for longer than any one answer may take.
+
+    A healthy server that was busy with them was given up as silent after ten seconds.
+    """
+    waits = 0
+    waiting = _Patient.wait
+
+    def counted(connection: Any, *args: Any, **words: Any) -> Any:
+        nonlocal waits
+        waits += 1
+        return waiting(connection, *args, **words)
+
+    def people(many: int) -> list[RecordedEntity]:
+        return [record(contact("ops", f"person-{number}")) for number in range(many)]
+
+    with store_at(postgres_url) as store:
+        store.remember(people(1), WORKSPACES)  # what a connection asks at its beginning is over
+        monkeypatch.setattr(_Patient, "wait", counted)
+        taken = []
+        for many in (10, 2_010):
+            waits = 0
+            store.remember(people(many), WORKSPACES)
+            taken.append(waits)
+    few, more = taken
+    assert more - few >= 2
