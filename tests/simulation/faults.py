@@ -1,8 +1,8 @@
 """Fault points by name, with two levels of chance, and how often each has struck.
 
-A point is active in a quarter of the worlds, and strikes there each fourth time it is passed, or more often
-where the weather is bad. Rates that are low and always on never reach the states that lie behind ten faults
-in a row; rates that are always high never reach those behind ten successes.
+A point is active in a quarter of the worlds, some in more, and strikes there each fourth time it is passed,
+or more often where the weather is bad. Rates that are low and always on never reach the states that lie
+behind ten faults in a row; rates that are always high never reach those behind ten successes.
 """
 
 from collections import Counter
@@ -23,11 +23,11 @@ class Faults:
         self.strike_share = Random(f"weather {seed}").choice(strike_shares)
         self._active: dict[str, bool] = {}
 
-    def active(self, point: str) -> bool:
-        """Whether this point may strike in this world at all."""
+    def active(self, point: str, share: float = active_share) -> bool:
+        """Whether this point, which may strike in `share` of all worlds, may strike in this one."""
         if point not in self._active:
             drawn = Random(f"{self._seed} {point}").random()
-            self._active[point] = drawn < active_share
+            self._active[point] = drawn < share
         return self._active[point]
 
     def strikes(self, point: str, share: float) -> bool:
