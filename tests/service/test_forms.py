@@ -59,15 +59,19 @@ async def told(client: ServiceClient, hook: str, control: httpx2.AsyncClient) ->
 
 
 def story(like: Like, form: str) -> dict[str, Any]:
-    """The story with this form of the service, and what the callbacks told."""
-    app = create_app(sandbox_config(**OPTIONS[like]))
+    """The story with this form of the service, and what the callbacks told.
+
+    The clock of the service stands still: it shows minutes, and one may begin between two stories.
+    """
+    clock = Clock()
+    app = create_app(sandbox_config(**OPTIONS[like], clock=clock))
     wire = httpx2.ASGITransport(app=app)
 
     async def main(hook: str) -> dict[str, Any]:
         settings = structs.replace(service(), format=form)
         async with (
             httpx2.AsyncClient(transport=wire, base_url=BASE, auth=(USER, PASSWORD)) as control,
-            open_client(settings, timing=Clock().timing, connections=wire) as client,
+            open_client(settings, timing=clock.timing, connections=wire) as client,
         ):
             return await told(client, hook, control)
 

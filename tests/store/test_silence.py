@@ -3,15 +3,15 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import effort
 import httpx2
 import pytest
 from msgspec import structs
+from sqlalchemy import event
 from store.silence import Proxy, deaf, proxy
 from store.support import WORKSPACES, record, store_at
 from wire import Send
@@ -19,11 +19,11 @@ from world import World
 
 from reconciler.aside import aside
 from reconciler.errors import StoreError
-from reconciler.model.address import contact
-from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.store.engines.patient import NoAnswer, _Patient, _timed
+from reconciler.store.engines.patient import NoAnswer, _timed
+from reconciler.store.engines.postgres import Server, _in_slices
+from reconciler.store.engines.urls import server_of
 
 PATIENCE = {"connect_timeout": 2}  # seconds; the least that the driver knows
 
@@ -175,29 +175,32 @@ def test_the_driver_is_asked_whether_it_should_go_on() -> None:
         conversation.send(None)
 
 
-def test_many_rows_are_many_answers(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+class _Cursor:
+    """What the driver gives, as far as it takes rows."""
+
+    def __init__(self) -> None:
+        self.taken: list[Sequence[int]] = []
+
+    def executemany(self, _: str, rows: Sequence[int]) -> None:
+        self.taken.append(rows)
+
+
+@pytest.mark.parametrize("many", [0, 1, 1_000, 1_001, 2_500])
+def test_many_rows_are_many_answers(many: int) -> None:
     """Who adopts a hundred thousand people writes for longer than any one answer may take.
 
     A healthy server that was busy with them was given up as silent after ten seconds.
     """
-    waits = 0
-    waiting = _Patient.wait
+    cursor = _Cursor()
 
-    def counted(connection: Any, *args: Any, **words: Any) -> Any:
-        nonlocal waits
-        waits += 1
-        return waiting(connection, *args, **words)
+    assert _in_slices(cursor, "INSERT", range(many), None)
+    assert [row for rows in cursor.taken for row in rows] == list(range(many))
+    assert all(len(rows) <= 1_000 for rows in cursor.taken)
 
-    def people(many: int) -> list[RecordedEntity]:
-        return [record(contact("ops", f"person-{number}")) for number in range(many)]
 
-    with store_at(postgres_url) as store:
-        store.remember(people(1), WORKSPACES)  # what a connection asks at its beginning is over
-        monkeypatch.setattr(_Patient, "wait", counted)
-        taken = []
-        for many in (10, 2_010):
-            waits = 0
-            store.remember(people(many), WORKSPACES)
-            taken.append(waits)
-    few, more = taken
-    assert more - few >= 2
+@pytest.mark.parametrize("writing", [True, False])
+def test_whatever_is_written_goes_in_slices(*, writing: bool) -> None:
+    """A connection that knows nothing of them would send all rows at once."""
+    engine = Server(server_of("postgresql:///x"), {}).engine(writing=writing)
+
+    assert event.contains(engine, "do_executemany", _in_slices)
