@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import effort
 import pytest
 import warm
 import yaml
@@ -179,6 +180,7 @@ def test_the_result_validates_without_credentials_and_plans_with_them(
     assert service.writes() == []
 
 
+@effort.sample(3)  # each starts a service and five commands
 @pytest.mark.parametrize("name", NAMES)
 def test_the_next_steps_work_as_they_are_printed(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, service: Service, name: str

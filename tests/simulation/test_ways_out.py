@@ -34,7 +34,7 @@ def fate(way: str, step: int) -> Fate:
 @pytest.mark.parametrize("way", WAYS)
 def test_whatever_ends_a_run_its_ticket_is_removed(way: str) -> None:
     """At every step of a run: before the ticket is there, while it waits, writes, and removes it."""
-    stride, words = effort.count(small=31, full=4), Counter[str]()
+    stride, words = effort.count(small=31, full=6), Counter[str]()
     step, met = 7, True
     while met:
         with world(SCENARIO) as universe:

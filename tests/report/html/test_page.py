@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from html.parser import HTMLParser
 
+import effort
 import growth
 import pytest
 from hostile import corpora
@@ -157,6 +158,7 @@ def test_text_that_tries_to_act_is_read_as_it_was_written(text: str) -> None:
     assert shown in assert_closed(html(run)).text
 
 
+@effort.sample(24)  # each is a whole page, read as a browser reads it
 @corpora.each("texts")
 def test_every_text_of_the_corpus_stays_text(case: Case) -> None:
     """Nothing that somebody calls himself becomes an element, an attribute or a comment of the page."""
