@@ -22,8 +22,9 @@ from reconciler.manifest.payload import payload
 from reconciler.manifest.prune import NO_WORKSPACE, readable
 from reconciler.manifest.roster import Roster
 from reconciler.manifest.schema.check import mistakes
+from reconciler.manifest.sheet import is_spreadsheet, read_roster
 from reconciler.manifest.sources import ManifestFile, find, named, read
-from reconciler.manifest.table import ROWS_MAX, Table, no_table, read_table
+from reconciler.manifest.table import ROWS_MAX, Table, no_table
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest, Removed
 from reconciler.model.kind.kind import Kind
@@ -111,7 +112,7 @@ class _Loader:
         self.unset: list[Unset] = []
         self.read: list[FileRead] = []
         self.known = known_fields(self.extras)
-        self.tables: dict[tuple[str, ...], Table | Unreadable] = {}
+        self.tables: dict[tuple[tuple[str, ...], str], Table | Unreadable] = {}  # by file and sheet
         self.digests: dict[tuple[str, ...], tuple[bytes, int]] = {}  # of each table: the SHA-256, and bytes
         self.named: dict[tuple[str, ...], None] = {}  # tables that the manifest which is read now has named
         self.payloads: dict[tuple[Path, str], Content | Unreadable] = {}
@@ -215,7 +216,7 @@ class _Loader:
 
     def _rows(self, tree: Tree, folder: Path, flattener: Flattener) -> Iterator[Document]:
         for index, entry in enumerate(tree.value.get("rosters", ())):
-            table = self._table(tree, ["rosters", index, "file"], entry["file"], folder)
+            table = self._table(tree, ["rosters", index], entry, folder)
             self.rows_left -= len(table.rows)
             if self.rows_left < 0:
                 what = f"the rosters of all manifests have more than {ROWS_MAX:,} rows, which is the limit."
@@ -226,30 +227,35 @@ class _Loader:
             yield from roster.documents()
             self.problems.extend(roster.problems)
 
-    def _table(self, tree: Tree, path: list[str | int], written: str, folder: Path) -> Table:
-        table = self._read_once(folder, written)
+    def _table(self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path) -> Table:
+        sheet = entry.get("sheet", "")
+        table = self._read_once(folder, entry["file"], sheet)
         if isinstance(table, Unreadable):
-            self.problems.append(tree.problem(path, f"the roster {table}", table.hint))
+            self.problems.append(tree.problem([*path, "file"], f"the roster {table}", table.hint))
             return no_table(tree.file)
+        if sheet and not is_spreadsheet(entry["file"]):
+            what = "`sheet` is for .xlsx files; this roster is CSV."
+            self.problems.append(tree.problem([*path, "sheet"], what, "remove the line"))
         return table
 
-    def _read_once(self, folder: Path, written: str) -> Table | Unreadable:
-        """Return the table of a file, or why there is none; read once however often it is named."""
+    def _read_once(self, folder: Path, written: str, sheet: str) -> Table | Unreadable:
+        """Return the table of a file or of one of its sheets, or why there is none; each is read once."""
         try:
             parts = place_below(self.root, folder, written)
         except Unreadable as error:
             return error
         self.named[parts] = None
-        if parts not in self.tables:
+        key = parts, sheet
+        if key not in self.tables:
             try:
                 name = named(self.root.joinpath(*parts), self.root)
                 data = read_below(self.root, parts, bytes_max=ROSTER_BYTES_MAX, private=self.private)
                 self.digests[parts] = sha256(data).digest(), len(data)
-                table = self.tables[parts] = read_table(data, name)
+                table = self.tables[key] = read_roster(data, name, sheet)
                 self.problems.extend(table.problems)
             except Unreadable as error:
-                self.tables[parts] = error
-        return self.tables[parts]
+                self.tables[key] = error
+        return self.tables[key]
 
     def _payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
         found: dict[Steps, Content] = {}

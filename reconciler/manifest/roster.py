@@ -71,6 +71,7 @@ class Roster:
         self._filled = tuple(_filled(path, template) for path, template in self._fields.items())
         self._cells: dict[tuple[str, ...], Mapping[str, int]] = {}  # of rows that have the same fields
         self._known: dict[str, str] = {}  # texts that occurred, so that each is there once
+        self._told: set[tuple[int, int]] = set()  # cells that may not be used, and were told
         self._origin = self._shared()
         self._control_places = control_places(tree, self._meta)
 
@@ -133,7 +134,7 @@ class Roster:
     def _named(self, row: Row) -> str:
         """Return the name of a row, or "" where it has none; then that was said."""
         number, cells = row
-        if self._name is None or self._unread_cells(number).intersection(self._name.columns):
+        if self._name is None or self._lost(number, self._name.columns):
             return ""
         text = self._name.render(cells) or ""
         name = slug(text)
@@ -159,10 +160,10 @@ class Roster:
     def _document(self, name: str, row: Row) -> Document:
         number, cells = row
         fields: dict[str, Scalar] = {}
-        bad = self._unread_cells(number)
+        bad = number in self._table.unread or number in self._table.unusable
         unread, known = self._unread, self._known
         for path, template, columns, bare, flag in self._filled:
-            if bad and bad.intersection(columns):
+            if bad and self._lost(number, columns):
                 unread |= {path}
                 continue
             text = template.render(cells) if bare is None else cells[bare]
@@ -190,8 +191,17 @@ class Roster:
             cells = self._cells[paths] = {path: _cell(self._fields[path]) for path in paths}
         return cells
 
-    def _unread_cells(self, number: int) -> frozenset[int]:
-        return self._table.unread.get(number, _ALL_READ)
+    def _lost(self, number: int, columns: tuple[int, ...]) -> bool:
+        """Whether one of these cells could not be read, or may not be used, which is told once."""
+        unusable = self._table.unusable.get(number, _NONE)
+        wrong = [column for column in columns if column in unusable]
+        for column in wrong:
+            if (number, column) not in self._told:
+                self._told.add((number, column))
+                what = f"the cell holds {unusable[column]}, of which nobody knows which text is meant."
+                hint = "format the cell as text, and write into it what it means"
+                self.problems.append(Problem(self._table.file, number, column + 1, what, hint))
+        return bool(wrong) or not self._table.unread.get(number, _ALL_READ).isdisjoint(columns)
 
     def _flag(self, path: str, text: str, row: Row, template: Template) -> Scalar:
         value = _FLAGS.get(text.strip().lower())
@@ -208,7 +218,7 @@ class Roster:
             return _NO_CONTROLS
         tags: dict[str, str] = {}
         for key, template in self._tags.items():
-            text = template.render(row[1])
+            text = None if self._lost(row[0], template.columns) else template.render(row[1])
             if text is not None:
                 tags[key] = text
                 if len(text) > _TAG_MAX:
@@ -235,6 +245,7 @@ def _titled(entry: dict[str, Any], table: Table) -> bool:
 
 _NO_CONTROLS = Controls()
 _ALL_READ: frozenset[int] = frozenset()
+_NONE: Mapping[int, str] = {}
 
 
 def _filled(path: str, template: Template) -> _Filled:

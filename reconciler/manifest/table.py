@@ -1,4 +1,6 @@
-"""One CSV file as rows: encoding, delimiter, header, shape. What the rows mean is `roster.py`'s.
+"""One CSV file, or rows of elsewhere, as a table: encoding, delimiter, header, shape.
+
+What the rows mean is `roster.py`'s; where the rows of a spreadsheet come from, `sheet.py`'s.
 
 UTF-8 with or without a byte order mark, comma or semicolon, a header whose names are unique. Rows
 count as a spreadsheet counts them: the header is row 1.
@@ -10,7 +12,7 @@ import io
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reconciler.errors import Problem
 from reconciler.parsing.characters import HINT, UNFIT, complaint
@@ -27,8 +29,9 @@ Row = tuple[int, list[str]]  # its number and its cells, as many as the header h
 class Table:
     """A roster as read, with every row that has as many cells as the header.
 
-    `unread` are the cells, by row and index from 0, that could not be read; `doubtful` the indexes of columns
-    of which nobody knows which is meant. Without `named`, the header does not say which columns there are.
+    `unread` are the cells, by row and index from 0, that could not be read; `unusable` those that hold what
+    no contact can have, and what that is: a mistake of whoever takes from one. `doubtful` are the indexes of
+    columns of which nobody knows which is meant. Without `named`, the header does not say which there are.
     """
 
     file: str
@@ -38,6 +41,7 @@ class Table:
     unread: Mapping[int, frozenset[int]] = field(default_factory=dict)
     doubtful: frozenset[int] = frozenset()
     named: bool = True
+    unusable: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
 
 
 def no_table(file: str, *problems: Problem) -> Table:
@@ -53,15 +57,26 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
         hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
         return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
     reading = _Reading(file, rows_max)
-    reading.records(data)
-    header, problems = reading.header, reading.problems
-    if not header and not problems:
-        hint = "write the names of the columns into the first row"
-        problems.append(Problem(file, 1, 0, "the roster is empty; it has no header.", hint))
-    times = Counter(header)
-    doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
-    named = bool(header) and all(name and not _unfit_title(name) for name in header)
-    return Table(file, header, tuple(reading.rows), tuple(problems), reading.unread, doubtful, named)
+    try:
+        delimiter = ";" if _width(_lines(data), ";") > _width(_lines(data), ",") else ","
+        reading.take(enumerate(_parsed(_lines(data), delimiter), start=1))
+    except csv.Error as error:
+        number = len(reading.rows) + 2 if reading.header else 1
+        reading.wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
+    return reading.table()
+
+
+def table_of(
+    rows: Iterable[Row],
+    file: str,
+    *,
+    unusable: Mapping[int, Mapping[int, str]],
+    rows_max: int = ROWS_MAX,
+) -> Table:
+    """Return the table of rows that were read elsewhere; as `read_table`."""
+    reading = _Reading(file, rows_max)
+    reading.take(rows)
+    return replace(reading.table(), unusable=unusable)
 
 
 class _Reading:
@@ -75,30 +90,45 @@ class _Reading:
         self.problems: list[Problem] = []
         self.unread: dict[int, frozenset[int]] = {}
 
-    def records(self, data: bytes) -> None:
-        try:
-            delimiter = ";" if _width(_lines(data), ";") > _width(_lines(data), ",") else ","
-            for number, cells in enumerate(_parsed(_lines(data), delimiter), start=1):
-                if not self.header and len(cells) > COLUMNS_MAX:
-                    what = f"the roster has {len(cells):,} columns; the limit is {COLUMNS_MAX:,}."
-                    self._wrong(number, what, "remove columns that no contact needs")
-                    return
-                self._record(number, cells)
-                if len(self.rows) > self.rows_max:
-                    what = f"the roster has more than {self.rows_max:,} rows, which is the limit."
-                    self._wrong(number, what, "keep the people of each workspace in a project of its own")
-                    return
-                if len(self.problems) >= _PROBLEMS_MAX:
-                    self._wrong(number, "the rest of the roster was not read.", "mend it first")
-                    return
-        except csv.Error as error:
-            number = len(self.rows) + 2 if self.header else 1
-            self._wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
+    def take(self, rows: Iterable[Row]) -> None:
+        """Take rows with their numbers until there are no more, or more than anybody wants to hear of."""
+        for number, cells in rows:
+            if not self.header and len(cells) > COLUMNS_MAX:
+                what = f"the roster has {len(cells):,} columns; the limit is {COLUMNS_MAX:,}."
+                self.wrong(number, what, "remove columns that no contact needs")
+                return
+            self._record(number, cells)
+            if len(self.rows) > self.rows_max:
+                what = f"the roster has more than {self.rows_max:,} rows, which is the limit."
+                self.wrong(number, what, "keep the people of each workspace in a project of its own")
+                return
+            if len(self.problems) >= _PROBLEMS_MAX:
+                self.wrong(number, "the rest of the roster was not read.", "mend it first")
+                return
+
+    def wrong(self, number: int, what: str, hint: str) -> None:
+        """Add a mistake of a whole row."""
+        self.problems.append(Problem(self.file, number, 0, what, hint))
+
+    def table(self) -> Table:
+        """Return what was taken."""
+        header = self.header
+        if not header and not self.problems:
+            self.wrong(
+                1,
+                "the roster is empty; it has no header.",
+                "write the names of the columns into the first row",
+            )
+        times = Counter(header)
+        doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
+        named = bool(header) and all(name and not _unfit_title(name) for name in header)
+        rows, problems = tuple(self.rows), tuple(self.problems)
+        return Table(self.file, header, rows, problems, self.unread, doubtful, named)
 
     def _record(self, number: int, cells: list[str]) -> None:
         if not self.header:
             self.header = tuple(cell.strip() for cell in cells)
-            self.problems.extend(_header_problems(self.header, self.file))
+            self.problems.extend(_header_problems(self.header, self.file, number))
         elif any(cell.strip() for cell in cells):
             wrong = tuple(_row_problems(number, cells, self.header, self.file))
             self.problems.extend(wrong)
@@ -106,9 +136,6 @@ class _Reading:
                 self.rows.append((number, cells))
             if wrong:
                 self.unread[number] = frozenset(one.column - 1 for one in wrong)
-
-    def _wrong(self, number: int, what: str, hint: str) -> None:
-        self.problems.append(Problem(self.file, number, 0, what, hint))
 
 
 def delimiter_of(text: str) -> str:
@@ -163,19 +190,19 @@ def _parsed(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def _header_problems(header: tuple[str, ...], file: str) -> Iterator[Problem]:
+def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:
     # A roster without a header has somebody's cells here, so none is quoted.
     seen: dict[str, int] = {}
     for cell, name in enumerate(header, start=1):
         first = seen.setdefault(name, cell)
         if not name:
-            yield Problem(file, 1, cell, "a column has no name.", "name it, or remove the column")
+            yield Problem(file, number, cell, "a column has no name.", "name it, or remove the column")
         elif first < cell:
             what = f"this column has the same name as the one in cell {first}."
-            yield Problem(file, 1, cell, what, "rename one of them")
+            yield Problem(file, number, cell, what, "rename one of them")
         elif _unfit_title(name):
             what = "the name of this column holds a brace or an invisible character."
-            yield Problem(file, 1, cell, what, "rename it")
+            yield Problem(file, number, cell, what, "rename it")
 
 
 def _unfit_title(name: str) -> bool:

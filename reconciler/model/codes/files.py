@@ -73,6 +73,23 @@ FILES: tuple[Code, ...] = (
         r"^the variable \S+ (is empty|holds )",
     ),
     Code(
+        "E510",
+        "A cell of a spreadsheet that holds no text",
+        "The result of a formula is what some program computed last, an error shows as nothing, a telephone "
+        "number becomes a date or loses digits by itself. So a field takes from none of them. Format the "
+        "column as text, and paste its values.",
+        r"^the cell holds .*, of which nobody knows which text is meant",
+    ),
+    Code(
+        "E511",
+        "A spreadsheet of which nothing is read",
+        "It is damaged, encrypted, of another kind, larger than it looks, or nobody says which of its sheets "
+        "is meant. People that were left out would look like deleted ones: half of it is never read.",
+        r"^the roster .*( is damaged| is encrypted| shows \d+ sheets| has no sheet| has a sheet| has cells|"
+        r" is hidden|no \.xlsx file|used area|a document type|is unpacked|that is not read|not installed)|"
+        r"^cells are merged|^`sheet` is for",
+    ),
+    Code(
         "E509",
         "An invisible character in a cell",
         "Control characters, invisible line breaks and characters that change the direction of text are "

@@ -43,7 +43,7 @@ def _of_level(level: Level, found: Sequence[Remark]) -> list[str]:
 
 
 def _command(level: Level, found: Remark) -> str:
-    about = {"file": found.file, "line": found.line, "col": found.column, "title": found.rule}
+    about = {"file": found.path, "line": found.line, "col": found.column, "title": found.rule}
     named = ",".join(f"{name}={_property(str(value))}" for name, value in about.items() if value)
     said = without_orders(inert(found.said, limit=_message_max)).translate(_DATA)
     return f"::{_COMMANDS[level]} {named}::{said}"

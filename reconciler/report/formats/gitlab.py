@@ -37,5 +37,5 @@ def _issue(found: Remark) -> dict[str, object]:
         "check_name": found.rule,
         "fingerprint": found.digest,
         "severity": _SEVERITIES[found.level],
-        "location": {"path": inert(found.file), "lines": {"begin": max(found.line, 1)}},
+        "location": {"path": inert(found.path), "lines": {"begin": max(found.line, 1)}},
     }

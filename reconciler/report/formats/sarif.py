@@ -82,7 +82,7 @@ def _message(text: str) -> str:
 def _locations(found: Remark) -> list[Mapping[str, object]]:
     about: dict[str, object] = {}
     if found.file:
-        where: dict[str, object] = {"artifactLocation": _artifact(found.file)}
+        where: dict[str, object] = {"artifactLocation": _artifact(found.path)}
         if found.line:
             column = {"startColumn": found.column} if found.column else {}
             where["region"] = {"startLine": found.line, **column}

@@ -1,0 +1,191 @@
+"""One sheet of an .xlsx file, unpacked within bounds, and what the reader of sheets does not tell of it.
+
+The file is a zip of XML. What is read of it is unpacked here first, so that no header can lie about a size,
+and packed again without compression for the library that reads cells. The library tells an empty text for
+a cell that holds an error, for a formula the result that some program computed last, and sets aside room for
+every cell between the first and the last one; so all three are looked for in the text of the sheet.
+
+Source: ECMA-376, parts 1 and 2 (the parts of a package, `c`, `f` and `mergeCells` of a sheet).
+"""
+
+import io
+import posixpath
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+from reconciler.manifest.files import Unreadable
+from reconciler.parsing.build import shown
+from reconciler.parsing.characters import UNFIT
+
+UNPACKED_MAX = 512 * 1024 * 1024  # bytes of the parts that are read
+CELLS_MAX = 32 * 1024 * 1024  # cells of the used area; a million rows of sixteen columns have half of it
+_LIST_MAX = 8 * 1024 * 1024  # bytes of the list of sheets
+_BOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+_COMMON = (_BOOK, _RELATIONS, "xl/sharedStrings.xml", "xl/styles.xml", "[Content_Types].xml")
+# Says where the list of sheets is; written anew, so that the library and we read the same list.
+_OF_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_START = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
+    f'<Relationship Id="rId1" Type="{_OF_OFFICE}/officeDocument" Target="{_BOOK}"/></Relationships>'
+).encode()
+_SAVE = "open it in a spreadsheet program and save it as .xlsx, or export it as `CSV UTF-8`"
+_TO_ID = f"{{{_OF_OFFICE}}}id"
+_TO_ID_STRICT = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
+_SHEETS_SHOWN_MAX = 10
+
+# What the libraries for zip and XML raise over other bytes: found by damaging a file thousands of times.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    ET.ParseError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    ValueError,
+)
+_KINDS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # the only ones of which an .xlsx file may be
+
+# A cell as every program writes it, its place first: looked for by its first letters, which is ten times
+# as quick as by an expression that fits every way to write it. Any other way is refused.
+_PLACED = (b'<c r="', b':c r="')
+_CELLS = (b"<c ", b":c ")
+_OTHERWISE = tuple(front + end for front in (b"<c", b":c") for end in (b">", b"/", b"\t", b"\n", b"\r"))
+_WIDE = re.compile(rb'c r="([A-Z]{2,3})[0-9]')
+_LONG = re.compile(rb'c r="[A-Z]{1,3}[0-9]{6}')
+_ROW = re.compile(rb'c r="[A-Z]{1,3}([0-9]{1,8})"')
+_ERROR = re.compile(rb'[<:]c r="([A-Z]{1,3})([0-9]{1,8})"[^>]*?\st\s*=\s*["\']e["\']')
+_FORMULA = re.compile(rb'[<:]c r="([A-Z]{1,3})([0-9]{1,8})"[^>]*>\s*<(?:\w+:)?f\b')
+_ENCODED = re.compile(rb"^<\?xml[^>]*?encoding\s*=\s*[\"'](?!utf-8[\"'])", re.IGNORECASE)
+_SHORT = 99_999  # the last row whose number has five digits
+_LAST = 1_048_576  # the last row that a spreadsheet has
+_LETTERS = 26  # columns before AA
+
+
+class Sheet(NamedTuple):
+    """A sheet by its name, the file that holds it alone, and why some of its cells may not be used."""
+
+    name: str
+    file: io.BytesIO
+    unusable: Mapping[int, Mapping[int, str]]  # row, index of the cell from 0 -> what the cell holds
+
+
+def sheet_of(data: bytes, name: str, wanted: str) -> Sheet:
+    """Return the sheet called `wanted`, or the only one that is shown where that is "". Raises Unreadable."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            chosen, part = _chosen(package, name, wanted)
+            parts = dict(_parts(package, name, (*_COMMON, part)))
+    except _DAMAGED as error:
+        raise Unreadable(f"{name} is damaged, or no .xlsx file.", _SAVE) from error
+    except RuntimeError as error:  # zipfile's word for a password
+        raise Unreadable(f"{name} is encrypted.", "save it without a password") from error
+    text = parts[part]
+    _require_readable(text, name)
+    return Sheet(chosen, _packed(parts), _unusable(text))
+
+
+def _chosen(package: zipfile.ZipFile, name: str, wanted: str) -> tuple[str, str]:
+    """Return the name of the sheet and the part that holds it."""
+    sheets = list(_sheets(package, name))
+    seen = [one for one, _, hidden in sheets if not hidden]
+    listed = shown(", ".join(seen[:_SHEETS_SHOWN_MAX]))
+    if wanted and all(wanted != one for one, _, _ in sheets):
+        raise Unreadable(f"{name} has no sheet {shown(wanted)!r}.", f"its sheets are: {listed}")
+    fitting = [one for one in sheets if one[0] == wanted or (not wanted and not one[2])]
+    if len(fitting) != 1:
+        what = f"{name} shows {len(fitting)} sheets, and nobody says which is meant."
+        raise Unreadable(what, f"add `sheet:` with one of: {listed}")
+    chosen, part, hidden = fitting[0]
+    if hidden:
+        raise Unreadable(
+            f"the sheet {shown(chosen)!r} of {name} is hidden.", "unhide it, so that reviews see it"
+        )
+    if UNFIT.search(chosen):
+        raise Unreadable(f"{name} has a sheet whose name holds an invisible character.", "rename the sheet")
+    return chosen, part
+
+
+def _sheets(package: zipfile.ZipFile, name: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield the name of each sheet, its part, and whether it is hidden."""
+    parts = dict(_parts(package, name, (_BOOK, _RELATIONS), bytes_max=_LIST_MAX))
+    if set(parts) != {_BOOK, _RELATIONS}:
+        raise Unreadable(f"{name} is no .xlsx file: it has no list of sheets.", _SAVE)
+    if any(b"<!DOCTYPE" in part for part in parts.values()):
+        raise Unreadable(f"{name} declares a document type, which no .xlsx file does.", _SAVE)
+    targets = {one.get("Id"): one.get("Target", "") for one in ET.fromstring(parts[_RELATIONS])}  # noqa: S314 - no document type, see above
+    for one in ET.fromstring(parts[_BOOK]).iter():  # noqa: S314 - the same
+        target = targets.get(one.get(_TO_ID) or one.get(_TO_ID_STRICT), "")
+        if one.tag.rpartition("}")[2] == "sheet" and target:
+            part = posixpath.normpath(posixpath.join("/xl", target)).removeprefix("/")
+            if part in package.namelist() and "worksheets/" in part:  # a chart has a sheet of its own
+                yield one.get("name", ""), part, one.get("state", "visible") != "visible"
+
+
+def _parts(
+    package: zipfile.ZipFile, name: str, wanted: tuple[str, ...], *, bytes_max: int = UNPACKED_MAX
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the parts that are wanted and there. No more is unpacked of one than its header says."""
+    left = bytes_max
+    for one in package.infolist():
+        if one.filename in wanted:
+            if one.compress_type not in _KINDS:
+                raise zipfile.BadZipFile
+            left -= one.file_size
+            if left < 0:
+                what = f"{name} has more than {bytes_max:,} bytes when it is unpacked, which is the limit."
+                raise Unreadable(what, "remove what no contact needs, or export it as `CSV UTF-8`")
+            yield one.filename, package.read(one)
+
+
+def _require_readable(text: bytes, name: str) -> None:
+    """Refuse a sheet that says nothing of where its cells are, or has them so far apart that nobody can."""
+    if text[:2] in (b"\xff\xfe", b"\xfe\xff") or _ENCODED.match(text.removeprefix(b"\xef\xbb\xbf")):
+        raise Unreadable(f"{name} has a sheet that is not UTF-8.", _SAVE)
+    cells, placed = (sum(map(text.count, forms)) for forms in (_CELLS, _PLACED))
+    if cells != placed or any(form in text for form in _OTHERWISE):
+        raise Unreadable(f"{name} has cells that do not say where they are.", _SAVE)
+    # With columns of one letter no sheet has too many, so only the others are looked at.
+    columns = max((_index(found[1]) for found in _WIDE.finditer(text)), default=_LETTERS)
+    last = _SHORT
+    if _LONG.search(text) or columns * last > CELLS_MAX:
+        last = max((int(found[1]) for found in _ROW.finditer(text)), default=0)
+    area = columns * last
+    if area > CELLS_MAX or last > _LAST:
+        what = f"{name} has a used area of {area:,} cells; the limit is {CELLS_MAX:,}."
+        raise Unreadable(what, "delete the rows and columns beyond the last person, then save it")
+
+
+def _unusable(text: bytes) -> dict[int, dict[int, str]]:
+    found: dict[int, dict[int, str]] = {}
+    # Most sheets have neither, which two letters tell at once.
+    for signs, pattern, what in (
+        ((b"<f", b":f"), _FORMULA, "a formula"),
+        ((b'"e"', b"'e'"), _ERROR, "an error"),
+    ):
+        for match in pattern.finditer(text) if any(sign in text for sign in signs) else ():
+            found.setdefault(int(match[2]), {})[_index(match[1]) - 1] = what
+    return found
+
+
+def _index(letters: bytes) -> int:
+    """Return the number of a column from 1: A is 1, Z 26, AA 27."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - 64
+    return number
+
+
+def _packed(parts: Mapping[str, bytes]) -> io.BytesIO:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED) as package:
+        for name, data in {"_rels/.rels": _START, **parts}.items():
+            package.writestr(name, data)
+    held.seek(0)
+    return held

@@ -1,0 +1,352 @@
+"""Rosters that are spreadsheets: the same people as the same roster in CSV, or a mistake with its place."""
+
+import csv
+import io
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from random import Random
+
+import effort
+import pytest
+import tally
+from hypothesis import given
+from hypothesis import strategies as st
+from manifest.project import Project
+from manifest.spreadsheets import Cell, Raw, dated, error, formula, package, sheet, spreadsheet
+
+from reconciler.errors import Problem
+from reconciler.manifest.files import Unreadable
+from reconciler.manifest.sheet import read_roster
+from reconciler.manifest.table import Table, read_table
+from reconciler.manifest.workbook import CELLS_MAX, UNPACKED_MAX
+
+EXPORT = Path(__file__).with_name("hr-export.csv")
+ROSTER = """rosters:
+  - file: staff.xlsx
+    name: "{ID}"
+    contacts:
+      firstName: "{First}"
+      workMobilePhone1: "{Phone}"
+      meta: {tags: {team: "{Team}"}}
+"""
+HEADER = ("ID", "First", "Phone", "Team", "Hired")
+JANE = ("1", "Jane", "+61491570156", "Ops", "x")
+
+
+def _written(project: Project, data: bytes, manifest: str = ROSTER) -> None:
+    project.write("manifests/staff.xlsx", data)
+    project.manifest(manifest)
+
+
+def _told(project: Project) -> list[tuple[str, str]]:
+    return [(problem.where, problem.what) for problem in project.load().problems]
+
+
+def _read(data: bytes, wanted: str = "") -> Table:
+    return read_roster(data, "staff.xlsx", wanted)
+
+
+def test_the_hr_export_is_the_same_people_as_a_spreadsheet() -> None:
+    """Who saves the export in another form has changed nobody."""
+    table = read_table(EXPORT.read_bytes(), "staff.xlsx!Staff")
+    rows = [table.header, *(cells for _, cells in table.rows)]
+
+    assert _read(spreadsheet(rows)) == table
+
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=8)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=6))
+def test_texts_come_as_they_are(rows: list[tuple[str, str, str]]) -> None:
+    """Spaces, ampersands, signs of formulas: what CSV says of a cell is what a spreadsheet says of it."""
+    held = io.StringIO()
+    csv.writer(held).writerows([("ID", "First", "Mail"), *rows])
+    data = spreadsheet([("ID", "First", "Mail"), *rows])
+
+    assert _read(data).rows == read_table(held.getvalue().encode(), "").rows
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7, "7"),
+        (7.0, "7"),
+        (-7, "-7"),
+        (2.5, "2.5"),
+        (61491570156, "61491570156"),
+        (999_999_999_999_999, "999999999999999"),
+        (True, "true"),
+        (False, "false"),
+        (None, ""),
+        ("007", "007"),
+    ],
+)
+def test_a_cell_is_the_text_that_it_shows(value: Cell, text: str) -> None:
+    """A number that is whole has no point: it is an employee's number, or a telephone's."""
+    ((number, cells),) = _read(spreadsheet([("ID", "Value"), ("a", value)])).rows
+
+    assert (number, cells) == (2, ["a", text])
+
+
+@pytest.mark.parametrize(
+    ("cell", "held"),
+    [
+        (formula("A1"), "a formula"),
+        (formula("A1", "+61491570156"), "a formula"),
+        (Raw('<c r="{at}" t="str"><f t="shared" si="0"/><v>x</v></c>'), "a formula"),
+        (Raw('<c r="{at}">\n<f>1</f></c>'), "a formula"),
+        (error("#N/A"), "an error"),
+        (error("#REF!"), "an error"),
+        (Raw("<c r=\"{at}\" t = 'e' ><v>#NUM!</v></c>"), "an error"),
+        (dated(46082), "a date"),
+        (dated(46082.5), "a date"),
+        (dated(0.5, style=2), "a time"),
+        (1e15, "a number of more than 15 digits"),
+        (-12345678901234567890, "a number of more than 15 digits"),
+    ],
+)
+def test_what_may_not_be_used_is_told_where_it_is_taken(project: Project, cell: Cell, held: str) -> None:
+    """The library tells an error as an empty cell: a telephone number would silently be nobody's any more."""
+    _written(project, spreadsheet([HEADER, JANE, ("2", "Sam", cell, "Ops", "x")]))
+    what = f"the cell holds {held}, of which nobody knows which text is meant."
+
+    assert _told(project) == [("manifests/staff.xlsx!Staff:3:3", what)]
+    assert list(project.load().manifests[0].documents[1].unread) == ["workMobilePhone1"]
+
+
+@pytest.mark.parametrize("cell", [formula("TODAY()"), error("#N/A"), dated(46082), 1e20])
+def test_what_nobody_takes_is_no_mistake(project: Project, cell: Cell) -> None:
+    """A sheet of an HR system has the day on which somebody was hired."""
+    _written(project, spreadsheet([HEADER, (*JANE[:4], cell)]))
+
+    assert _told(project) == []
+    assert list(project.documents()) == ["1"]
+
+
+@pytest.mark.parametrize("column", [0, 3])
+def test_a_name_or_a_tag_is_not_made_of_what_may_not_be_used(project: Project, column: int) -> None:
+    """Each cell is told once, whatever takes from it."""
+    row: list[Cell] = list(JANE)
+    row[column] = formula("A1", "x")
+    _written(project, spreadsheet([HEADER, row]))
+
+    what = "the cell holds a formula, of which nobody knows which text is meant."
+    assert _told(project) == [(f"manifests/staff.xlsx!Staff:2:{column + 1}", what)]
+
+
+def test_a_row_of_nothing_but_formulas_is_somebody(project: Project) -> None:
+    """Without results it looks empty. Taken for no row, whoever it is would be deleted."""
+    _written(project, spreadsheet([HEADER, [formula("A1") for _ in HEADER], JANE]))
+
+    assert [where for where, _ in _told(project)] == [
+        f"manifests/staff.xlsx!Staff:2:{n}" for n in (1, 2, 3, 4)
+    ]
+
+
+@pytest.mark.parametrize("cell", [formula("A1"), error("#N/A")])
+def test_what_looks_empty_at_the_end_of_a_sheet_is_told(project: Project, cell: Cell) -> None:
+    """For the library a sheet ends where nothing follows that has a result: these two would be gone."""
+    rows = [HEADER, JANE, ("2", "Sam", cell, "", ""), [cell for _ in HEADER], (cell,)]
+    _written(project, spreadsheet(rows))
+
+    assert [where.split(":")[1] for where, _ in _told(project)] == ["3", "4", "4", "4", "4", "5"]
+
+
+def test_a_formula_beyond_the_header_has_no_column(project: Project) -> None:
+    _written(project, spreadsheet([HEADER, (*JANE, None, formula("A1"))]))
+
+    assert _told(project) == [(f"manifests/staff.xlsx!Staff:1:{n}", "a column has no name.") for n in (6, 7)]
+
+
+def test_a_cell_beyond_the_last_row_is_refused() -> None:
+    """No spreadsheet has it, and whoever counts up to it counts for long."""
+    text = '<row><c r="A99999999"><f>1</f></c></row>'
+    with pytest.raises(Unreadable, match="used area"):
+        _read(package({"S": f"<worksheet><sheetData>{text}</sheetData></worksheet>"}))
+
+
+def test_rows_count_as_the_spreadsheet_counts_them(project: Project) -> None:
+    """Empty rows above the header and among the people declare nothing, and are counted."""
+    _written(project, spreadsheet([(), (), HEADER, (), JANE, (None, "  "), ("2", "Sam", "1", "Ops", "")]))
+
+    assert [one.place.line for one in project.documents().values()] == [5, 7]
+
+
+def test_merged_cells_are_told_one_by_one(project: Project) -> None:
+    """All but the first are empty, whatever they show: their people would lose what stands there."""
+    _written(project, spreadsheet([HEADER, JANE], merged=["B2:C2", "D2:D9"]))
+
+    assert [where for where, _ in _told(project)] == [f"manifests/staff.xlsx!Staff:2:{n}" for n in (2, 4)]
+
+
+UNSAID = "and nobody says which is meant. | add `sheet:` with one of"
+SHEETS = {"Staff": sheet([HEADER, JANE]), "Old": sheet([("x",)]), "Night & day": sheet([("y",)])}
+
+
+@pytest.mark.parametrize(
+    ("hidden", "wanted", "found"),
+    [
+        (("Old", "Night & day"), "", "Staff"),
+        ((), "Staff", "Staff"),
+        ((), "Night & day", "Night & day"),
+        (
+            (),
+            "",
+            f"shows 3 sheets, {UNSAID}: Staff, Old, Night & day",
+        ),
+        (("Old",), "Old", "the sheet 'Old' of staff.xlsx is hidden. | unhide it, so that reviews see it"),
+        (
+            ("Old",),
+            "",
+            f"shows 2 sheets, {UNSAID}: Staff, Night & day",
+        ),
+        ((), "staff", "has no sheet 'staff'. | its sheets are: Staff, Old, Night & day"),
+        (tuple(SHEETS), "", f"shows 0 sheets, {UNSAID}: "),
+    ],
+)
+def test_the_sheet_is_the_one_that_is_meant(hidden: tuple[str, ...], wanted: str, found: str) -> None:
+    """The first one may be an old one; who reads it deletes whoever came since."""
+    data = package(SHEETS, hidden=hidden)
+    try:
+        told = _read(data, wanted).file.removeprefix("staff.xlsx!")
+    except Unreadable as refused:
+        told = f"{refused} | {refused.hint}".removeprefix("staff.xlsx ")
+
+    assert told == found
+
+
+def test_each_entry_may_take_its_own_sheet(project: Project) -> None:
+    data = package({"Day": sheet([HEADER, JANE]), "Night": sheet([HEADER, ("2", "Sam", "", "", "")])})
+    entry = ROSTER.removeprefix("rosters:\n")
+    both = "".join(entry.replace("    name:", f"    sheet: {name}\n    name:") for name in ("Day", "Night"))
+    _written(project, data, "rosters:\n" + both)
+
+    assert _told(project) == []
+    assert [(name, one.place.file) for name, one in project.documents().items()] == [
+        ("1", "manifests/staff.xlsx!Day"),
+        ("2", "manifests/staff.xlsx!Night"),
+    ]
+
+
+def test_a_sheet_of_a_csv_is_a_mistake(project: Project) -> None:
+    project.write("manifests/staff.csv", "ID\n1\n")
+    project.manifest('rosters: [{file: staff.csv, sheet: Day, name: "{ID}", contacts: {}}]')
+
+    assert _told(project) == [("manifests/ops.yaml:3:29", "`sheet` is for .xlsx files; this roster is CSV.")]
+
+
+@pytest.mark.parametrize("name", ["staff.xls", "staff.ods", "STAFF.XLSM"])
+def test_other_spreadsheets_are_named_as_such(name: str) -> None:
+    with pytest.raises(Unreadable, match="a kind that is not read"):
+        read_roster(b"\xd0\xcf\x11\xe0", name, "")
+
+
+FAR = '<row r="1"><c r="A1"/></row><row r="1048576"><c r="XFD1048576"/></row>'
+HOSTILE = {
+    "nothing": b"",
+    "no zip": b"PK\x03\x04 and nothing else",
+    "a zip of something else": package({}),
+    "far apart": package({"S": f"<worksheet><sheetData>{FAR}</sheetData></worksheet>"}),
+    "unplaced": package({"S": "<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet>"}),
+    "placed otherwise": package({"S": sheet([[Raw("<c r='{at}'><v>1</v></c>")]])}),
+    "placed last": package({"S": sheet([[Raw('<c t="n" r="{at}"><v>1</v></c>')]])}),
+    "behind a tab": package({"S": sheet([[Raw('<c\tr="{at}"><v>1</v></c>')]])}),
+    "utf-16": package({"S": sheet([HEADER])}, sheet1=sheet([HEADER]).encode("utf-16")),
+    "latin": package(
+        {"S": ""}, sheet1=b"<?xml version='1.0' encoding='latin-1'?>" + sheet([HEADER]).encode()
+    ),
+    "no xml": package({"S": "<worksheet><sheetData><row"}),
+    "a document type": package({"S": sheet([HEADER])}, workbook="<!DOCTYPE x [<!ENTITY a 'b'>]><workbook/>"),
+    "a list of no sheets": package({"S": sheet([HEADER])}, workbook="<workbook/>"),
+    "an unseen name": package({"a\u202eb": sheet([HEADER])}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_in_a_sentence(project: Project, name: str) -> None:
+    """Nothing of it is believed, nothing is set aside for it, and no other file is hidden by it."""
+    _written(project, HOSTILE[name])
+
+    told = _told(project)
+
+    assert len(told) == 1, told
+    assert told[0][1].startswith("the roster ")
+    assert project.load().documents == 0
+    tally.count("bad inputs", "spreadsheets")
+
+
+def test_a_file_that_unpacks_beyond_the_limit_is_not_unpacked() -> None:
+    """2 GiB come of 2 MiB. What a header says is believed, and no byte more is unpacked than it says."""
+    data = bytearray(package({"S": sheet([HEADER])}))
+    with zipfile.ZipFile(io.BytesIO(bytes(data))) as file:
+        size = file.getinfo("xl/worksheets/sheet1.xml").file_size
+    large = data.replace(size.to_bytes(4, "little"), (UNPACKED_MAX + 1).to_bytes(4, "little"))
+    with pytest.raises(Unreadable, match=f"more than {UNPACKED_MAX:,} bytes when it is unpacked"):
+        _read(bytes(large))
+
+    short = data.replace(size.to_bytes(4, "little"), (10).to_bytes(4, "little"))
+    with pytest.raises(Unreadable, match="is damaged"):
+        _read(bytes(short))
+
+
+def test_a_used_area_has_a_limit_though_hardly_a_cell_is_used() -> None:
+    """The library sets aside room for every cell between the first and the last: the process would end."""
+    with pytest.raises(Unreadable, match=f"the limit is {CELLS_MAX:,}"):
+        _read(HOSTILE["far apart"])
+
+
+def test_no_damage_ends_otherwise_than_in_a_table_or_a_sentence() -> None:
+    """Bytes that are others, or are missing, wherever they are: packed and unpacked."""
+    tried, chance = effort.count(small=60, full=1_500), Random(20261124)
+    whole = package({"S": sheet([HEADER, JANE, ("2", "Sam", formula("A1"), dated(46082), error("#N/A"))])})
+    with zipfile.ZipFile(io.BytesIO(whole)) as file:
+        parts = {name: file.read(name) for name in file.namelist()}
+    for _ in range(tried):
+        if chance.random() < 0.3:
+            data = _damaged(whole, chance)
+        else:
+            held, hit = io.BytesIO(), chance.choice(list(parts))
+            with zipfile.ZipFile(held, "w") as file:
+                for name, part in parts.items():
+                    file.writestr(name, _damaged(part, chance) if name == hit else part)
+            data = held.getvalue()
+        try:
+            found: Table | Unreadable = _read(data)
+        except Unreadable as refused:
+            found = refused
+        assert isinstance(found, Table) or found.hint
+        assert isinstance(found, Unreadable) or all(isinstance(one, Problem) for one in found.problems)
+    tally.count("bad inputs", "damaged spreadsheets", tried)
+
+
+def test_without_the_library_the_extra_is_named() -> None:
+    """Who has no spreadsheet needs none of it; who has one is told what to install."""
+    code = """
+import sys
+sys.modules["python_calamine"] = None
+from reconciler.manifest.sheet import read_roster
+try:
+    read_roster(b"", "staff.xlsx", "")
+except Exception as error:
+    print(error, error.hint)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "what reads spreadsheets is not installed" in done.stdout
+    assert "pip install 'reconciler[xlsx]'" in done.stdout
+
+
+def _damaged(data: bytes, chance: Random) -> bytes:
+    at = chance.randrange(len(data))
+    match chance.randrange(4):
+        case 0:
+            return data[:at]
+        case 1:
+            return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
+        case 2:
+            return data[:at] + data[at + chance.randrange(1, 40) :]
+        case _:
+            return data[:at] + data[at : at + 30] + data[at:]
