@@ -20,11 +20,11 @@ from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
 from reconciler.manifest.prune import NO_WORKSPACE, readable
-from reconciler.manifest.roster import Roster
+from reconciler.manifest.rosters.reading import has_sheets, read_roster
+from reconciler.manifest.rosters.roster import Roster
+from reconciler.manifest.rosters.table import ROWS_MAX, Table, no_table
 from reconciler.manifest.schema.check import mistakes
-from reconciler.manifest.sheet import is_spreadsheet, read_roster
 from reconciler.manifest.sources import ManifestFile, find, named, read
-from reconciler.manifest.table import ROWS_MAX, Table, no_table
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest, Removed
 from reconciler.model.kind.kind import Kind
@@ -233,8 +233,8 @@ class _Loader:
         if isinstance(table, Unreadable):
             self.problems.append(tree.problem([*path, "file"], f"the roster {table}", table.hint))
             return no_table(tree.file)
-        if sheet and not is_spreadsheet(entry["file"]):
-            what = "`sheet` is for .xlsx files; this roster is CSV."
+        if sheet and not has_sheets(entry["file"]):
+            what = "`sheet` is for .xlsx files; this roster has none."
             self.problems.append(tree.problem([*path, "sheet"], what, "remove the line"))
         return table
 

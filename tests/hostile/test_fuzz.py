@@ -25,8 +25,8 @@ from reconciler.cli.settings.reading import read_settings
 from reconciler.core.calls import retry
 from reconciler.core.comparing import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
+from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.schema.check import check
-from reconciler.manifest.table import read_table
 from reconciler.parsing.tree import read_tree
 from reconciler.service.http import media, urls
 from reconciler.service.messaging.replies import parse_reply

@@ -21,8 +21,8 @@ from reconciler.core.text.slug import slug
 from reconciler.core.text.suggest import nearest
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.manifest.load import load
+from reconciler.manifest.rosters.template import compiled
 from reconciler.manifest.signs import private_kind
-from reconciler.manifest.template import compiled
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import parse
 from reconciler.parsing.tree import read_tree

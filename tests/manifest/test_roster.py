@@ -12,9 +12,9 @@ from reconciler.core.rules import Rules
 from reconciler.core.text.slug import slug
 from reconciler.manifest.files import BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
+from reconciler.manifest.rosters.delimited import read_table
+from reconciler.manifest.rosters.template import Template, UnknownColumn, compiled
 from reconciler.manifest.sources import ManifestFile
-from reconciler.manifest.table import read_table
-from reconciler.manifest.template import Template, UnknownColumn, compiled
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import NAME
 from reconciler.model.documents import Place

@@ -18,9 +18,10 @@ from manifest.spreadsheets import Cell, Raw, dated, error, formula, package, she
 
 from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable
-from reconciler.manifest.sheet import read_roster
-from reconciler.manifest.table import Table, read_table
-from reconciler.manifest.workbook import CELLS_MAX, UNPACKED_MAX
+from reconciler.manifest.rosters.delimited import read_table
+from reconciler.manifest.rosters.reading import read_roster
+from reconciler.manifest.rosters.table import Table
+from reconciler.manifest.rosters.workbook import CELLS_MAX, UNPACKED_MAX
 
 EXPORT = Path(__file__).with_name("hr-export.csv")
 ROSTER = """rosters:
@@ -235,7 +236,9 @@ def test_a_sheet_of_a_csv_is_a_mistake(project: Project) -> None:
     project.write("manifests/staff.csv", "ID\n1\n")
     project.manifest('rosters: [{file: staff.csv, sheet: Day, name: "{ID}", contacts: {}}]')
 
-    assert _told(project) == [("manifests/ops.yaml:3:29", "`sheet` is for .xlsx files; this roster is CSV.")]
+    assert _told(project) == [
+        ("manifests/ops.yaml:3:29", "`sheet` is for .xlsx files; this roster has none.")
+    ]
 
 
 @pytest.mark.parametrize("name", ["staff.xls", "staff.ods", "STAFF.XLSM"])
@@ -327,7 +330,7 @@ def test_without_the_library_the_extra_is_named() -> None:
     code = """
 import sys
 sys.modules["python_calamine"] = None
-from reconciler.manifest.sheet import read_roster
+from reconciler.manifest.rosters.reading import read_roster
 try:
     read_roster(b"", "staff.xlsx", "")
 except Exception as error:

@@ -13,8 +13,8 @@ from typing import Any
 
 from reconciler.errors import Problem
 from reconciler.manifest.files import BYTES_MAX, Unreadable, read_regular
+from reconciler.manifest.rosters.delimited import delimiter_of, widths
 from reconciler.manifest.schema.schemas import resources
-from reconciler.manifest.table import delimiter_of, widths
 from reconciler.report.lines import Line
 from reconciler.report.project.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
 

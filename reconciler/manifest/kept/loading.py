@@ -30,9 +30,9 @@ from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
 from reconciler.manifest.kept.folder import Folder
 from reconciler.manifest.kept.keys import key_of
 from reconciler.manifest.load import Loaded, load
+from reconciler.manifest.rosters.table import ROWS_MAX
 from reconciler.manifest.schema.schemas import read_text
 from reconciler.manifest.sources import ManifestFile, find, read
-from reconciler.manifest.table import ROWS_MAX
 from reconciler.model.encoding import encode
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Settings

@@ -90,6 +90,14 @@ FILES: tuple[Code, ...] = (
         r"^cells are merged|^`sheet` is for",
     ),
     Code(
+        "E512",
+        "A roster in JSON that is no list of objects",
+        "Each object is a person, and each key of it a column. Anything else may be half of somebody: "
+        "nothing of the file is read.",
+        r"^the roster is no list of objects|^what stands here is no object|^a key occurs twice in an object|"
+        r"^a key of this object|^NaN and Infinity|^objects stand in objects",
+    ),
+    Code(
         "E509",
         "An invisible character in a cell",
         "Control characters, invisible line breaks and characters that change the direction of text are "

@@ -61,7 +61,7 @@ _RESULTS: Mapping[Result, str] = {
 # What is said of a change of the plan; all else is about something beside the changes.
 OF_CHANGES = frozenset({"delete", "reactivate", *_RESULTS.values()})
 
-_SHEET = re.compile(r"(?<=\.xlsx)![^/]*\Z", re.IGNORECASE)  # of a place in a spreadsheet (manifest/sheet.py)
+_SHEET = re.compile(r"(?<=\.xlsx)![^/]*\Z", re.IGNORECASE)  # of a place in a spreadsheet (rosters/sheet.py)
 _PLACE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d{1,9}))?(?::(?P<column>\d{1,9}))?", re.DOTALL)
 
 

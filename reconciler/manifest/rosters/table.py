@@ -1,25 +1,17 @@
-"""One CSV file, or rows of elsewhere, as a table: encoding, delimiter, header, shape.
+"""A roster as a table of texts, whatever form its file has: header, rows, limits, what is wrong.
 
-What the rows mean is `roster.py`'s; where the rows of a spreadsheet come from, `sheet.py`'s.
-
-UTF-8 with or without a byte order mark, comma or semicolon, a header whose names are unique. Rows
-count as a spreadsheet counts them: the header is row 1.
+What the rows mean is `roster.py`'s; where they come from, that of the module of each form (`reading.py`).
 """
 
-import codecs
-import csv
-import io
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from reconciler.errors import Problem
 from reconciler.parsing.characters import HINT, UNFIT, complaint
 
 ROWS_MAX = 1_000_000  # rows of one roster
 COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has
-_AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
 
 Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
@@ -32,6 +24,7 @@ class Table:
     `unread` are the cells, by row and index from 0, that could not be read; `unusable` those that hold what
     no contact can have, and what that is: a mistake of whoever takes from one. `doubtful` are the indexes of
     columns of which nobody knows which is meant. Without `named`, the header does not say which there are.
+    Where it is `keyed`, cells have names, and no number that anybody could count to.
     """
 
     file: str
@@ -42,6 +35,10 @@ class Table:
     doubtful: frozenset[int] = frozenset()
     named: bool = True
     unusable: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
+    keyed: bool = False
+
+
+_NONE: Mapping[int, Mapping[int, str]] = {}
 
 
 def no_table(file: str, *problems: Problem) -> Table:
@@ -49,40 +46,10 @@ def no_table(file: str, *problems: Problem) -> Table:
     return Table(file, (), (), problems, named=False)
 
 
-def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
-    """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
-    wrong = _first_unfit(data)
-    if wrong is not None:
-        line = data.count(b"\n", 0, wrong) + 1
-        hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
-        return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
-    reading = _Reading(file, rows_max)
-    try:
-        delimiter = ";" if _width(_lines(data), ";") > _width(_lines(data), ",") else ","
-        reading.take(enumerate(_parsed(_lines(data), delimiter), start=1))
-    except csv.Error as error:
-        number = len(reading.rows) + 2 if reading.header else 1
-        reading.wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
-    return reading.table()
+class Reading:
+    """What was read of one file so far: give it the header and the rows, then ask for the table."""
 
-
-def table_of(
-    rows: Iterable[Row],
-    file: str,
-    *,
-    unusable: Mapping[int, Mapping[int, str]],
-    rows_max: int = ROWS_MAX,
-) -> Table:
-    """Return the table of rows that were read elsewhere; as `read_table`."""
-    reading = _Reading(file, rows_max)
-    reading.take(rows)
-    return replace(reading.table(), unusable=unusable)
-
-
-class _Reading:
-    """What was read of one file so far."""
-
-    def __init__(self, file: str, rows_max: int) -> None:
+    def __init__(self, file: str, *, rows_max: int = ROWS_MAX) -> None:
         self.file = file
         self.rows_max = rows_max
         self.header: tuple[str, ...] = ()
@@ -91,7 +58,7 @@ class _Reading:
         self.unread: dict[int, frozenset[int]] = {}
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Take rows with their numbers until there are no more, or more than anybody wants to hear of."""
+        """Take the header and the rows, with their numbers; no more of them than anybody wants to hear of."""
         for number, cells in rows:
             if not self.header and len(cells) > COLUMNS_MAX:
                 what = f"the roster has {len(cells):,} columns; the limit is {COLUMNS_MAX:,}."
@@ -110,20 +77,17 @@ class _Reading:
         """Add a mistake of a whole row."""
         self.problems.append(Problem(self.file, number, 0, what, hint))
 
-    def table(self) -> Table:
-        """Return what was taken."""
+    def table(self, unusable: Mapping[int, Mapping[int, str]] = _NONE, *, keyed: bool = False) -> Table:
+        """Return what was taken; `unusable` and `keyed` as of Table."""
         header = self.header
         if not header and not self.problems:
-            self.wrong(
-                1,
-                "the roster is empty; it has no header.",
-                "write the names of the columns into the first row",
-            )
+            hint = "write the names of the columns into the first row"
+            self.wrong(1, "the roster is empty; it has no header.", hint)
         times = Counter(header)
         doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
         named = bool(header) and all(name and not _unfit_title(name) for name in header)
         rows, problems = tuple(self.rows), tuple(self.problems)
-        return Table(self.file, header, rows, problems, self.unread, doubtful, named)
+        return Table(self.file, header, rows, problems, self.unread, doubtful, named, unusable, keyed)
 
     def _record(self, number: int, cells: list[str]) -> None:
         if not self.header:
@@ -136,58 +100,6 @@ class _Reading:
                 self.rows.append((number, cells))
             if wrong:
                 self.unread[number] = frozenset(one.column - 1 for one in wrong)
-
-
-def delimiter_of(text: str) -> str:
-    """Return the delimiter under which the first record has more cells; a comma where both do."""
-    return ";" if _width(_text(text), ";") > _width(_text(text), ",") else ","
-
-
-def widths(text: str, numbers: Container[int]) -> dict[int, int]:
-    """Return how many cells these rows have, as far as the text is CSV."""
-    found: dict[int, int] = {}
-    with suppress(csv.Error):
-        found.update((number, len(cells)) for number, cells in _records(text) if number in numbers)
-    return found
-
-
-def _width(lines: Iterable[str], delimiter: str) -> int:
-    try:
-        return len(next(_parsed(lines, delimiter), []))
-    except csv.Error:  # `"a";"b"` is no record with commas
-        return 0
-
-
-def _records(text: str) -> Iterator[Row]:
-    yield from enumerate(_parsed(_text(text), delimiter_of(text)), start=1)
-
-
-def _text(text: str) -> Iterable[str]:
-    return io.StringIO(text, newline="")
-
-
-def _lines(data: bytes) -> Iterable[str]:
-    """Return the lines of a file as they are asked for: of half a gigabyte there is no second copy."""
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
-
-
-def _first_unfit(data: bytes) -> int | None:
-    """Return where the bytes are not UTF-8, or None."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for start in range(0, len(data), _AT_ONCE):
-            decoder.decode(data[start : start + _AT_ONCE])
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        try:
-            data.decode()  # the decoder of parts does not know where a part stands
-        except UnicodeDecodeError as error:
-            return error.start
-    return None
-
-
-def _parsed(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
 def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:

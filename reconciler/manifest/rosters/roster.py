@@ -13,8 +13,8 @@ from reconciler.core.text.slug import slug
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import control_places, controls
 from reconciler.manifest.places import RowPlaces
-from reconciler.manifest.table import Row, Table
-from reconciler.manifest.template import Template, UnknownColumn, columns_of, compiled
+from reconciler.manifest.rosters.table import Row, Table
+from reconciler.manifest.rosters.template import Template, UnknownColumn, columns_of, compiled
 from reconciler.model.address import NAME
 from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
 from reconciler.model.kind.kinds import CONTACT
@@ -140,19 +140,19 @@ class Roster:
         name = slug(text)
         if NAME.fullmatch(name):
             return name
-        cell = self._name.columns[0] + 1
+        cell = self._cell(self._name)
         what = "the name of this row would be empty: nothing in it has a form in a-z and 0-9."
         if name:
             what = f"the name of this row would have {len(name)} characters; the limit is 100."
         titles = self._table.header[:_TITLES_SHOWN_MAX]
-        others = [title[:_HINT_MAX] for index, title in enumerate(titles) if index + 1 != cell]
+        others = [title[:_HINT_MAX] for index, title in enumerate(titles) if index != self._name.columns[0]]
         known = shown(", ".join(others), most=_HINT_MAX)
         hint = f"fill the cell, or build `name` from another column: {known}"
         self.problems.append(Problem(self._table.file, number, cell, what, hint))
         return ""
 
     def _collision(self, row: Row, name: str, first: int) -> None:
-        cell = _cell(self._name)
+        cell = self._cell(self._name)
         what = f"the name {name} is that of row {first} already."
         hint = "correct one of the rows, or build `name` from a column that differs in every row"
         self.problems.append(Problem(self._table.file, row[0], cell, what, hint))
@@ -172,7 +172,7 @@ class Roster:
             fields[path] = self._flag(path, text, row, template) if flag else known.get(text, text)
         if len(known) < _KNOWN_MAX:
             known.update((text, text) for text in fields.values() if isinstance(text, str))
-        place = Place(self._table.file, number, _cell(self._name))
+        place = Place(self._table.file, number, self._cell(self._name))
         return Document(
             kind=CONTACT.name,
             name=name,
@@ -188,7 +188,7 @@ class Roster:
     def _cells_of(self, paths: tuple[str, ...]) -> Mapping[str, int]:
         cells = self._cells.get(paths)
         if cells is None:
-            cells = self._cells[paths] = {path: _cell(self._fields[path]) for path in paths}
+            cells = self._cells[paths] = {path: self._cell(self._fields[path]) for path in paths}
         return cells
 
     def _lost(self, number: int, columns: tuple[int, ...]) -> bool:
@@ -200,15 +200,23 @@ class Roster:
                 self._told.add((number, column))
                 what = f"the cell holds {unusable[column]}, of which nobody knows which text is meant."
                 hint = "format the cell as text, and write into it what it means"
-                self.problems.append(Problem(self._table.file, number, column + 1, what, hint))
+                self.problems.append(Problem(self._table.file, number, self._at(column), what, hint))
         return bool(wrong) or not self._table.unread.get(number, _ALL_READ).isdisjoint(columns)
+
+    def _cell(self, template: Template | None) -> int:
+        """Return the number of the first cell that a template takes from, 0 where there is none."""
+        columns = template.columns if template is not None else ()
+        return self._at(columns[0]) if columns else 0
+
+    def _at(self, column: int) -> int:
+        return 0 if self._table.keyed else column + 1
 
     def _flag(self, path: str, text: str, row: Row, template: Template) -> Scalar:
         value = _FLAGS.get(text.strip().lower())
         if value is None:
             what = f"{path} must be true or false, yes or no. It is {shown(text)!r}."
             self.problems.append(
-                Problem(self._table.file, row[0], _cell(template), what, "write yes or no into the cell")
+                Problem(self._table.file, row[0], self._cell(template), what, "write yes or no into the cell")
             )
             return False
         return value
@@ -224,7 +232,7 @@ class Roster:
                 if len(text) > _TAG_MAX:
                     what = f"the tag {shown(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
                     hint = "take another column for this tag"
-                    self.problems.append(Problem(self._table.file, row[0], _cell(template), what, hint))
+                    self.problems.append(Problem(self._table.file, row[0], self._cell(template), what, hint))
         return controls({**self._meta, "tags": tags})
 
 
@@ -252,8 +260,3 @@ def _filled(path: str, template: Template) -> _Filled:
     bare = template.pieces[0] if len(template.pieces) == 1 else None
     flag = is_flag(CONTACT.name, path)
     return _Filled(path, template, template.columns, bare if isinstance(bare, int) else None, flag)
-
-
-def _cell(template: Template | None) -> int:
-    columns = template.columns if template is not None else ()
-    return columns[0] + 1 if columns else 0

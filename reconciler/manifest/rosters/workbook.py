@@ -46,7 +46,6 @@ _DAMAGED = (
     ET.ParseError,
     EOFError,
     LookupError,
-    NotImplementedError,
     OSError,
     ValueError,
 )
@@ -84,8 +83,9 @@ def sheet_of(data: bytes, name: str, wanted: str) -> Sheet:
             parts = dict(_parts(package, name, (*_COMMON, part)))
     except _DAMAGED as error:
         raise Unreadable(f"{name} is damaged, or no .xlsx file.", _SAVE) from error
-    except RuntimeError as error:  # zipfile's word for a password
-        raise Unreadable(f"{name} is encrypted.", "save it without a password") from error
+    except RuntimeError as error:  # zipfile's word for a password, and for a later version of zip
+        what = f"{name} is encrypted, or packed in a way that is not read."
+        raise Unreadable(what, "save it as .xlsx, without a password") from error
     text = parts[part]
     _require_readable(text, name)
     return Sheet(chosen, _packed(parts), _unusable(text))

@@ -12,35 +12,13 @@ from typing import Any, cast
 
 from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable
-from reconciler.manifest.table import Row, Table, no_table, read_table, table_of
-from reconciler.manifest.workbook import sheet_of
+from reconciler.manifest.rosters.table import Reading, Row, Table, no_table
+from reconciler.manifest.rosters.workbook import sheet_of
 from reconciler.parsing.build import shown
 
-SUFFIX = ".xlsx"
-# What people save instead, and nobody can look through for formulas: told by name, not as "no UTF-8".
-OTHERS = (".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
 _UNSAID = "?"  # stands in for what may not be used; nobody takes it
 _MERGED_SHOWN_MAX = 20
 _WHOLE_MAX = 10**15  # numbers below it have all their digits
-
-
-def is_spreadsheet(name: str) -> bool:
-    """Whether a roster is read as a spreadsheet; every other one is CSV."""
-    return name.lower().endswith(SUFFIX)
-
-
-def read_roster(data: bytes, file: str, sheet: str) -> Table:
-    """Return the table of a roster, by what its name ends in; `sheet` is "" where none is named.
-
-    Raises Unreadable where nothing of it can be read. What is wrong with a part of it stands in `problems`.
-    """
-    if is_spreadsheet(file):
-        return read_sheet(data, file, sheet)
-    if file.lower().endswith(OTHERS):
-        raise Unreadable(
-            f"{file} is a spreadsheet of a kind that is not read.", "save it as .xlsx or `CSV UTF-8`"
-        )
-    return read_table(data, file)
 
 
 def read_sheet(data: bytes, file: str, wanted: str) -> Table:
@@ -59,11 +37,12 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
         with python_calamine.CalamineWorkbook.from_filelike(found.file) as book:
             sheet = book.get_sheet_by_name(found.name)
             unusable = {row: dict(cells) for row, cells in found.unusable.items()}
-            table = table_of(_rows(sheet, unusable), place, unusable=unusable)
+            reading = Reading(place)
+            reading.take(_rows(sheet, unusable))
             merged = tuple(_merged(sheet.merged_cell_ranges or (), place))
     except python_calamine.CalamineError as error:
         raise Unreadable(f"{shown(place)} is damaged.", "open it and save it again, or export it") from error
-    return no_table(place, *merged) if merged else table
+    return no_table(place, *merged) if merged else reading.table(unusable)
 
 
 def _merged(ranges: Sequence[tuple[tuple[int, int], tuple[int, int]]], place: str) -> Iterator[Problem]:

@@ -1,0 +1,1 @@
+"""Rosters: files of many forms as one table, and its rows as contacts."""

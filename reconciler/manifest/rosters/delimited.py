@@ -1,0 +1,85 @@
+"""One CSV file as a table: encoding, delimiter, records.
+
+UTF-8 with or without a byte order mark, comma or semicolon, a header whose names are unique. Rows count as a
+spreadsheet counts them: the header is row 1.
+"""
+
+import codecs
+import csv
+import io
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
+
+from reconciler.errors import Problem
+from reconciler.manifest.rosters.table import ROWS_MAX, Reading, Row, Table, no_table
+
+_AT_ONCE = 1024 * 1024  # bytes that are decoded at once
+
+
+def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
+    """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
+    wrong = _first_unfit(data)
+    if wrong is not None:
+        line = data.count(b"\n", 0, wrong) + 1
+        hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
+        return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
+    reading = Reading(file, rows_max=rows_max)
+    try:
+        delimiter = ";" if _width(_lines(data), ";") > _width(_lines(data), ",") else ","
+        reading.take(enumerate(_parsed(_lines(data), delimiter), start=1))
+    except csv.Error as error:
+        number = len(reading.rows) + 2 if reading.header else 1
+        reading.wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
+    return reading.table()
+
+
+def delimiter_of(text: str) -> str:
+    """Return the delimiter under which the first record has more cells; a comma where both do."""
+    return ";" if _width(_text(text), ";") > _width(_text(text), ",") else ","
+
+
+def widths(text: str, numbers: Container[int]) -> dict[int, int]:
+    """Return how many cells these rows have, as far as the text is CSV."""
+    found: dict[int, int] = {}
+    with suppress(csv.Error):
+        found.update((number, len(cells)) for number, cells in _records(text) if number in numbers)
+    return found
+
+
+def _width(lines: Iterable[str], delimiter: str) -> int:
+    try:
+        return len(next(_parsed(lines, delimiter), []))
+    except csv.Error:  # `"a";"b"` is no record with commas
+        return 0
+
+
+def _records(text: str) -> Iterator[Row]:
+    yield from enumerate(_parsed(_text(text), delimiter_of(text)), start=1)
+
+
+def _text(text: str) -> Iterable[str]:
+    return io.StringIO(text, newline="")
+
+
+def _lines(data: bytes) -> Iterable[str]:
+    """Return the lines of a file as they are asked for: of half a gigabyte there is no second copy."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+
+
+def _first_unfit(data: bytes) -> int | None:
+    """Return where the bytes are not UTF-8, or None."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(data), _AT_ONCE):
+            decoder.decode(data[start : start + _AT_ONCE])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        try:
+            data.decode()  # the decoder of parts does not know where a part stands
+        except UnicodeDecodeError as error:
+            return error.start
+    return None
+
+
+def _parsed(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(lines, delimiter=delimiter, strict=True)

@@ -1,0 +1,143 @@
+"""One JSON file as a table: a list of objects, as the interface of an HR system answers it.
+
+The columns are the keys, in the order in which they first occur; those of an object within an object are
+joined by dots. A number is the text that stands there, true and false are words, null is an empty cell. What
+a list holds is no text, so nobody may take from it. A row is where its object begins.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reconciler.errors import Problem
+from reconciler.manifest.rosters.table import Reading, Row, Table, no_table
+
+_DEPTH_MAX = 20  # objects within objects, as in manifests
+_DEEP = f"objects stand in objects here more than {_DEPTH_MAX} deep."
+_SPACE = re.compile(r"[ \t\n\r]*")
+_UNSAID = "?"  # stands in for a list; nobody takes it
+
+
+class _WrongError(Exception):
+    """What is wrong, and on which line; nothing of the file is read."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def read_records(data: bytes, file: str) -> Table:
+    """Return the table of one JSON file; what is wrong stands in `problems`."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", "save it as UTF-8"))
+    columns: dict[str, int] = {}
+    unusable: dict[int, dict[int, str]] = {}
+    try:
+        rows = [(line, _cells(line, one, columns, unusable)) for line, one in _objects(text)]
+    except _WrongError as error:
+        hint = "a roster in JSON is a list of objects: [{...}, {...}]"
+        return no_table(file, Problem(file, error.line, 0, str(error), hint))
+    reading = Reading(file)
+    reading.take(_even(tuple(columns), rows))
+    return reading.table(unusable, keyed=True)
+
+
+def _even(header: tuple[str, ...], rows: list[Row]) -> Iterator[Row]:
+    """Yield the header, and each row as long as it: a key may occur for the first time in the last one."""
+    if header:
+        yield 1, list(header)
+    for line, cells in rows:
+        yield line, cells + [""] * (len(header) - len(cells))
+
+
+def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each object of the list, and the line on which it begins. Raises _WrongError."""
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=_no_number
+    )
+    line, counted, at = 1, 0, _after_space(text, 0)
+    if text[at : at + 1] != "[":
+        raise _WrongError(1, "the roster is no list of objects.")
+    at = _after_space(text, at + 1)
+    more = text[at : at + 1] != "]"
+    while more:
+        # The decoder by itself would tell no places: it is given one element at a time.
+        line, counted = line + text.count("\n", counted, at), at
+        value, at = _decoded(decoder, text, at, line)
+        if not isinstance(value, dict) or not value:
+            raise _WrongError(line, "what stands here is no object, or an empty one.")
+        yield line, value
+        at = _after_space(text, at)
+        more = text[at : at + 1] == ","
+        at = _after_space(text, at + 1) if more else at
+    if text[at : at + 1] != "]" or _after_space(text, at + 1) != len(text):
+        raise _WrongError(text.count("\n", 0, at) + 1, "this is not JSON.")
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, at: int, line: int) -> tuple[Any, int]:
+    """Return the value that begins here, and where it ends."""
+    try:
+        return decoder.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _WrongError(error.lineno, "this is not JSON.") from error
+    except RecursionError as error:
+        raise _WrongError(line, _DEEP) from error
+    except ValueError as error:  # of what it is given to make of values
+        raise _WrongError(line, str(error)) from error
+
+
+def _cells(
+    line: int, one: dict[str, Any], columns: dict[str, int], unusable: dict[int, dict[int, str]]
+) -> list[str]:
+    """Return the cells of one object, and give each new key a column."""
+    cells = [""] * len(columns)
+    seen: set[int] = set()
+    for path, value in _flat(line, one, "", 0):
+        index = columns.setdefault(path, len(columns))
+        if index in seen:
+            raise _WrongError(line, "a key of this object says the same as keys of an object within it.")
+        seen.add(index)
+        cells.extend([""] * (index + 1 - len(cells)))
+        if isinstance(value, list):
+            unusable.setdefault(line, {})[index] = "a list"
+        cells[index] = _TEXTS[type(value)](value)
+    return cells
+
+
+def _flat(line: int, node: dict[str, Any], above: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > _DEPTH_MAX:
+        raise _WrongError(line, _DEEP)
+    for key, value in node.items():
+        if isinstance(value, dict):
+            yield from _flat(line, value, f"{above}{key}.", depth + 1)
+        else:
+            yield above + key, value
+
+
+# Every type that the decoder makes of what is no object; of numbers it makes the text that stands there.
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    str: str,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "",
+    list: lambda _: _UNSAID,
+}
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice in an object here.")
+    return found
+
+
+def _no_number(_: str) -> str:
+    raise ValueError("NaN and Infinity are no JSON.")
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
