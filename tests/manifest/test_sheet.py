@@ -162,9 +162,25 @@ def test_a_formula_beyond_the_header_has_no_column(project: Project) -> None:
     assert _told(project) == [(f"manifests/staff.xlsx!Staff:1:{n}", "a column has no name.") for n in (6, 7)]
 
 
+@pytest.mark.parametrize(
+    "xml",
+    [
+        '<c r="{at}"><!-- --><f>1</f><v>1</v></c>',
+        '<c r="{at}" x=">"><f>1</f><v>1</v></c>',
+        '<c r="{at}" x=">" t="e"><v>#N/A</v></c>',
+    ],
+)
+def test_what_hides_its_cell_is_refused_whole(project: Project, xml: str) -> None:
+    """It could be anybody's number: who cannot tell whose reads nothing."""
+    _written(project, spreadsheet([HEADER, JANE, ("2", "Sam", Raw(xml), "Ops", "x")]))
+
+    ((_, what),) = _told(project)
+    assert what.endswith("and do not say where they are.")
+
+
 def test_a_cell_beyond_the_last_row_is_refused() -> None:
     """No spreadsheet has it, and whoever counts up to it counts for long."""
-    text = '<row><c r="A99999999"><f>1</f></c></row>'
+    text = '<row><c r="A1048577"><f>1</f></c></row>'
     with pytest.raises(Unreadable, match="used area"):
         _read(package({"S": f"<worksheet><sheetData>{text}</sheetData></worksheet>"}))
 
@@ -256,6 +272,9 @@ HOSTILE = {
     "unplaced": package({"S": "<worksheet><sheetData><row><c><v>1</v></c></row></sheetData></worksheet>"}),
     "placed otherwise": package({"S": sheet([[Raw("<c r='{at}'><v>1</v></c>")]])}),
     "placed last": package({"S": sheet([[Raw('<c t="n" r="{at}"><v>1</v></c>')]])}),
+    "in small letters": package({"S": sheet([[Raw('<c r="a1" t="e"><v>#N/A</v></c>')]])}),
+    "beyond all rows": package({"S": sheet([[Raw('<c r="A10485779"><v>1</v></c>')]])}),
+    "behind a long number": package({"S": sheet([[Raw(f'<c r="A{"9" * 5000}"><v>1</v></c>')]])}),
     "behind a tab": package({"S": sheet([[Raw('<c\tr="{at}"><v>1</v></c>')]])}),
     "utf-16": package({"S": sheet([HEADER])}, sheet1=sheet([HEADER]).encode("utf-16")),
     "latin": package(

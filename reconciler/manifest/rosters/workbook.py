@@ -56,11 +56,25 @@ _KINDS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # the only ones 
 _PLACED = (b'<c r="', b':c r="')
 _CELLS = (b"<c ", b":c ")
 _OTHERWISE = tuple(front + end for front in (b"<c", b":c") for end in (b">", b"/", b"\t", b"\n", b"\r"))
+_MISPLACED = re.compile(rb'[<:]c r="(?![A-Z]{1,3}[0-9]{1,7}")')
 _WIDE = re.compile(rb'c r="([A-Z]{2,3})[0-9]')
 _LONG = re.compile(rb'c r="[A-Z]{1,3}[0-9]{6}')
-_ROW = re.compile(rb'c r="[A-Z]{1,3}([0-9]{1,8})"')
-_ERROR = re.compile(rb'[<:]c r="([A-Z]{1,3})([0-9]{1,8})"[^>]*?\st\s*=\s*["\']e["\']')
-_FORMULA = re.compile(rb'[<:]c r="([A-Z]{1,3})([0-9]{1,8})"[^>]*>\s*<(?:\w+:)?f\b')
+_ROW = re.compile(rb'c r="[A-Z]{1,3}([0-9]+)"')
+_AT = rb'[<:]c r="([A-Z]{1,3})([0-9]{1,7})"[^>]*?'
+# What a cell may hold that the library does not tell: letters without which it is nowhere in a sheet, which
+# most sheets are spared by; the sign of it, and the sign with its cell.
+_UNTOLD = {
+    "a formula": (
+        (b"<f", b":f"),
+        re.compile(rb"<(?:\w+:)?f[\s/>]"),
+        re.compile(_AT + rb">\s*<(?:\w+:)?f[\s/>]"),
+    ),
+    "an error": (
+        (b'"e"', b"'e'"),
+        re.compile(rb"\st\s*=\s*[\"']e[\"']"),
+        re.compile(_AT + rb"\st\s*=\s*[\"']e[\"']"),
+    ),
+}
 _ENCODED = re.compile(rb"^<\?xml[^>]*?encoding\s*=\s*[\"'](?!utf-8[\"'])", re.IGNORECASE)
 _SHORT = 99_999  # the last row whose number has five digits
 _LAST = 1_048_576  # the last row that a spreadsheet has
@@ -88,7 +102,7 @@ def sheet_of(data: bytes, name: str, wanted: str) -> Sheet:
         raise Unreadable(what, "save it as .xlsx, without a password") from error
     text = parts[part]
     _require_readable(text, name)
-    return Sheet(chosen, _packed(parts), _unusable(text))
+    return Sheet(chosen, _packed(parts), _unusable(text, name))
 
 
 def _chosen(package: zipfile.ZipFile, name: str, wanted: str) -> tuple[str, str]:
@@ -149,7 +163,7 @@ def _require_readable(text: bytes, name: str) -> None:
     if text[:2] in (b"\xff\xfe", b"\xfe\xff") or _ENCODED.match(text.removeprefix(b"\xef\xbb\xbf")):
         raise Unreadable(f"{name} has a sheet that is not UTF-8.", _SAVE)
     cells, placed = (sum(map(text.count, forms)) for forms in (_CELLS, _PLACED))
-    if cells != placed or any(form in text for form in _OTHERWISE):
+    if cells != placed or _MISPLACED.search(text) or any(form in text for form in _OTHERWISE):
         raise Unreadable(f"{name} has cells that do not say where they are.", _SAVE)
     # With columns of one letter no sheet has too many, so only the others are looked at.
     columns = max((_index(found[1]) for found in _WIDE.finditer(text)), default=_LETTERS)
@@ -162,14 +176,15 @@ def _require_readable(text: bytes, name: str) -> None:
         raise Unreadable(what, "delete the rows and columns beyond the last person, then save it")
 
 
-def _unusable(text: bytes) -> dict[int, dict[int, str]]:
+def _unusable(text: bytes, name: str) -> dict[int, dict[int, str]]:
     found: dict[int, dict[int, str]] = {}
-    # Most sheets have neither, which two letters tell at once.
-    for signs, pattern, what in (
-        ((b"<f", b":f"), _FORMULA, "a formula"),
-        ((b'"e"', b"'e'"), _ERROR, "an error"),
-    ):
-        for match in pattern.finditer(text) if any(sign in text for sign in signs) else ():
+    for what, (letters, sign, cell) in _UNTOLD.items():
+        if not any(one in text for one in letters):
+            continue
+        signs, cells = sum(1 for _ in sign.finditer(text)), list(cell.finditer(text))
+        if signs != len(cells):
+            raise Unreadable(f"{name} has cells that hold {what} and do not say where they are.", _SAVE)
+        for match in cells:
             found.setdefault(int(match[2]), {})[_index(match[1]) - 1] = what
     return found
 
