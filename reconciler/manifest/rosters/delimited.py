@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 
 from reconciler.errors import Problem
-from reconciler.manifest.rosters.table import ROWS_MAX, Reading, Row, Table, no_table
+from reconciler.manifest.rosters.table import ROWS_MAX, Row, Table, TableBuilder, no_table
 
 _AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 
@@ -23,14 +23,14 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
         line = data.count(b"\n", 0, wrong) + 1
         hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
         return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
-    reading = Reading(file, rows_max=rows_max)
+    builder = TableBuilder(file, rows_max=rows_max)
     try:
         delimiter = ";" if _width(_lines(data), ";") > _width(_lines(data), ",") else ","
-        reading.take(enumerate(_parsed(_lines(data), delimiter), start=1))
+        builder.take(enumerate(_parsed(_lines(data), delimiter), start=1))
     except csv.Error as error:
-        number = len(reading.rows) + 2 if reading.header else 1
-        reading.wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
-    return reading.table()
+        number = len(builder.rows) + 2 if builder.header else 1
+        builder.wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
+    return builder.table()
 
 
 def delimiter_of(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.rosters.table import Reading, Row, Table, no_table
+from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
 
 _DEPTH_MAX = 20  # objects within objects, as in manifests
 _DEEP = f"objects stand in objects here more than {_DEPTH_MAX} deep."
@@ -41,9 +41,9 @@ def read_records(data: bytes, file: str) -> Table:
     except _WrongError as error:
         hint = "a roster in JSON is a list of objects: [{...}, {...}]"
         return no_table(file, Problem(file, error.line, 0, str(error), hint))
-    reading = Reading(file)
-    reading.take(_even(tuple(columns), rows))
-    return reading.table(unusable, keyed=True)
+    builder = TableBuilder(file)
+    builder.take(_even(tuple(columns), rows))
+    return builder.table(unusable, keyed=True)
 
 
 def _even(header: tuple[str, ...], rows: list[Row]) -> Iterator[Row]:

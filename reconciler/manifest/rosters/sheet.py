@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable
-from reconciler.manifest.rosters.table import Reading, Row, Table, no_table
+from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
 from reconciler.manifest.rosters.workbook import sheet_of
 from reconciler.parsing.build import shown
 
@@ -37,12 +37,12 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
         with python_calamine.CalamineWorkbook.from_filelike(found.file) as book:
             sheet = book.get_sheet_by_name(found.name)
             unusable = {row: dict(cells) for row, cells in found.unusable.items()}
-            reading = Reading(place)
-            reading.take(_rows(sheet, unusable))
+            builder = TableBuilder(place)
+            builder.take(_rows(sheet, unusable))
             merged = tuple(_merged(sheet.merged_cell_ranges or (), place))
     except python_calamine.CalamineError as error:
         raise Unreadable(f"{shown(place)} is damaged.", "open it and save it again, or export it") from error
-    return no_table(place, *merged) if merged else reading.table(unusable)
+    return no_table(place, *merged) if merged else builder.table(unusable)
 
 
 def _merged(ranges: Sequence[tuple[tuple[int, int], tuple[int, int]]], place: str) -> Iterator[Problem]:

@@ -46,7 +46,7 @@ def no_table(file: str, *problems: Problem) -> Table:
     return Table(file, (), (), problems, named=False)
 
 
-class Reading:
+class TableBuilder:
     """What was read of one file so far: give it the header and the rows, then ask for the table."""
 
     def __init__(self, file: str, *, rows_max: int = ROWS_MAX) -> None:
