@@ -5,11 +5,14 @@ What people wrote, before defaults and before any comparison. Flat fields: `firs
 says so. `""` means "clear it"; an absent field is not ours (planning rule S2).
 """
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from reconciler.errors import Problem
+
+_SHEET = re.compile(r"(?<=\.xlsx)![^/]*\Z", re.IGNORECASE)
 
 Scalar = str | bool
 Fields = Mapping[str, Scalar]
@@ -29,6 +32,16 @@ class Place(Struct, frozen=True, gc=False):
     def problem(self, what: str, hint: str) -> Problem:
         """Return the mistake that stands here."""
         return Problem(self.file, self.line, self.column, what, hint)
+
+
+def in_sheet(file: str, sheet: str) -> str:
+    """Return what a sheet of a spreadsheet is called where places name a file."""
+    return f"{file}!{sheet}"
+
+
+def file_of(place: str) -> str:
+    """Return the file that a reader can open: of a sheet of a spreadsheet, the spreadsheet."""
+    return _SHEET.sub("", place)
 
 
 class Content(Struct, frozen=True):

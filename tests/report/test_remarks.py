@@ -19,6 +19,7 @@ from report.test_markdown import assert_inert
 
 from reconciler.errors import Problem
 from reconciler.model.codes.table import CODES
+from reconciler.model.documents import file_of, in_sheet
 from reconciler.model.notices import Notice
 from reconciler.model.plan.plans import Reason, Verdict
 from reconciler.model.run.outcomes import Outcome
@@ -282,6 +283,21 @@ def test_a_finding_keeps_its_fingerprint_where_lines_move() -> None:
 )
 def test_a_place_is_taken_apart(place: str, expected: tuple[str, int, int]) -> None:
     assert at(place) == expected
+
+
+@pytest.mark.parametrize("name", ["github", "gitlab", "sarif"])
+def test_a_place_in_a_sheet_is_annotated_in_its_spreadsheet(name: str) -> None:
+    """A file of that name and its sheet there is not, so an annotation of it would be shown nowhere."""
+    checked = Validated((Problem(in_sheet("people/Staff.xlsx", "Night & day!"), 3, 2, "a mistake"),))
+
+    text = CHECKS[name](checked)
+    assert "people/Staff.xlsx" in text
+    assert "Night" not in text
+
+
+@pytest.mark.parametrize("place", ["people/staff.csv", "a.xlsx/b!c.yaml", "a!b.yaml", "staff.xlsx", ""])
+def test_every_other_place_is_a_file(place: str) -> None:
+    assert file_of(place) == place
 
 
 @pytest.mark.parametrize("text", ACTING)

@@ -7,11 +7,10 @@ spreadsheet counts them: the header is row 1.
 import codecs
 import csv
 import io
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 
-from reconciler.errors import Problem
-from reconciler.manifest.rosters.table import ROWS_MAX, Row, Table, TableBuilder, no_table
+from reconciler.manifest.rosters.table import ROWS_MAX, Row, Table, TableBuilder, not_text
 
 _AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 
@@ -20,13 +19,10 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
     """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
     wrong = _first_unfit(data)
     if wrong is not None:
-        line = data.count(b"\n", 0, wrong) + 1
-        hint = "export it as UTF-8; spreadsheets call that `CSV UTF-8`"
-        return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
+        return not_text(file, data, wrong, "export it as UTF-8; spreadsheets call that `CSV UTF-8`")
     builder = TableBuilder(file, rows_max=rows_max)
     try:
-        delimiter = ";" if _width(_lines(data), ";") > _width(_lines(data), ",") else ","
-        builder.take(enumerate(_parsed(_lines(data), delimiter), start=1))
+        builder.take(_records(lambda: _lines(data)))
     except csv.Error as error:
         number = len(builder.rows) + 2 if builder.header else 1
         builder.wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
@@ -35,15 +31,24 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
 
 def delimiter_of(text: str) -> str:
     """Return the delimiter under which the first record has more cells; a comma where both do."""
-    return ";" if _width(_text(text), ";") > _width(_text(text), ",") else ","
+    return _delimiter(lambda: _text(text))
 
 
 def widths(text: str, numbers: Container[int]) -> dict[int, int]:
     """Return how many cells these rows have, as far as the text is CSV."""
     found: dict[int, int] = {}
     with suppress(csv.Error):
-        found.update((number, len(cells)) for number, cells in _records(text) if number in numbers)
+        records = _records(lambda: _text(text))
+        found.update((number, len(cells)) for number, cells in records if number in numbers)
     return found
+
+
+def _records(lines: Callable[[], Iterable[str]]) -> Iterator[Row]:
+    yield from enumerate(_parsed(lines(), _delimiter(lines)), start=1)
+
+
+def _delimiter(lines: Callable[[], Iterable[str]]) -> str:
+    return ";" if _width(lines(), ";") > _width(lines(), ",") else ","
 
 
 def _width(lines: Iterable[str], delimiter: str) -> int:
@@ -51,10 +56,6 @@ def _width(lines: Iterable[str], delimiter: str) -> int:
         return len(next(_parsed(lines, delimiter), []))
     except csv.Error:  # `"a";"b"` is no record with commas
         return 0
-
-
-def _records(text: str) -> Iterator[Row]:
-    yield from enumerate(_parsed(_text(text), delimiter_of(text)), start=1)
 
 
 def _text(text: str) -> Iterable[str]:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
+from reconciler.manifest.rosters.table import UNSAID, Row, Table, TableBuilder, no_table, not_text
+from reconciler.parsing.build import DEPTH_MAX
 
-_DEPTH_MAX = 20  # objects within objects, as in manifests
-_DEEP = f"objects stand in objects here more than {_DEPTH_MAX} deep."
+_DEEP = f"objects stand in objects here more than {DEPTH_MAX} deep."
 _SPACE = re.compile(r"[ \t\n\r]*")
-_UNSAID = "?"  # stands in for a list; nobody takes it
 
 
 class _WrongError(Exception):
@@ -32,8 +31,7 @@ def read_records(data: bytes, file: str) -> Table:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", "save it as UTF-8"))
+        return not_text(file, data, error.start, "save it as UTF-8")
     columns: dict[str, int] = {}
     unusable: dict[int, dict[int, str]] = {}
     try:
@@ -109,7 +107,7 @@ def _cells(
 
 
 def _flat(line: int, node: dict[str, Any], above: str, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > _DEPTH_MAX:
+    if depth > DEPTH_MAX:
         raise _WrongError(line, _DEEP)
     for key, value in node.items():
         if isinstance(value, dict):
@@ -123,7 +121,7 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     str: str,
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "",
-    list: lambda _: _UNSAID,
+    list: lambda _: UNSAID,
 }
 
 

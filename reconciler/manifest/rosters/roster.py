@@ -193,7 +193,9 @@ class Roster:
 
     def _lost(self, number: int, columns: tuple[int, ...]) -> bool:
         """Whether one of these cells could not be read, or may not be used, which is told once."""
-        unusable = self._table.unusable.get(number, _NONE)
+        unread, unusable = self._table.unread.get(number, ()), self._table.unusable.get(number, {})
+        if not unread and not unusable:  # as of nearly every row
+            return False
         wrong = [column for column in columns if column in unusable]
         for column in wrong:
             if (number, column) not in self._told:
@@ -201,7 +203,7 @@ class Roster:
                 what = f"the cell holds {unusable[column]}, of which nobody knows which text is meant."
                 hint = "format the cell as text, and write into it what it means"
                 self.problems.append(Problem(self._table.file, number, self._at(column), what, hint))
-        return bool(wrong) or not self._table.unread.get(number, _ALL_READ).isdisjoint(columns)
+        return bool(wrong) or any(column in unread for column in columns)
 
     def _cell(self, template: Template | None) -> int:
         """Return the number of the first cell that a template takes from, 0 where there is none."""
@@ -252,8 +254,6 @@ def _titled(entry: dict[str, Any], table: Table) -> bool:
 
 
 _NO_CONTROLS = Controls()
-_ALL_READ: frozenset[int] = frozenset()
-_NONE: Mapping[int, str] = {}
 
 
 def _filled(path: str, template: Template) -> _Filled:

@@ -3,20 +3,22 @@
 A number that is whole has no point; true and false are words; rows count as the spreadsheet counts them. What
 a cell cannot hold safely is told where somebody takes it: a formula (its result is what some program computed
 last), an error, a date (telephone numbers become dates by themselves), a number of more than fifteen digits
-(a spreadsheet keeps no more).
+(a spreadsheet keeps no more). Loads the library for it, an extra that may be missing (reading.py).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, cast
 
+import python_calamine
+
 from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable
-from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
+from reconciler.manifest.rosters.table import UNSAID, Row, Table, TableBuilder, no_table
 from reconciler.manifest.rosters.workbook import sheet_of
+from reconciler.model.documents import in_sheet
 from reconciler.parsing.build import shown
 
-_UNSAID = "?"  # stands in for what may not be used; nobody takes it
 _MERGED_SHOWN_MAX = 20
 _WHOLE_MAX = 10**15  # numbers below it have all their digits
 
@@ -26,13 +28,8 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
 
     Raises Unreadable for a file, or a sheet, of which nothing can be read.
     """
-    try:
-        import python_calamine  # noqa: PLC0415 - an extra; who has no spreadsheet needs none
-    except ImportError as error:
-        what = f"{file} cannot be read here: what reads spreadsheets is not installed."
-        raise Unreadable(what, "pip install 'reconciler[xlsx]', or export it as `CSV UTF-8`") from error
     found = sheet_of(data, file, wanted)
-    place = f"{file}!{found.name}"
+    place = in_sheet(file, found.name)
     try:
         with python_calamine.CalamineWorkbook.from_filelike(found.file) as book:
             sheet = book.get_sheet_by_name(found.name)
@@ -59,7 +56,7 @@ def _rows(sheet: Any, unusable: dict[int, dict[int, str]]) -> Iterator[Row]:
         if None in texts:
             unusable.setdefault(number, {}).update(_told(cells, texts))
         for index in unusable.get(number, ()):
-            texts[index] = _UNSAID  # never empty: a row of formulas is somebody, and not the end of the list
+            texts[index] = UNSAID  # never empty: a row of formulas is somebody, and not the end of the list
         if any(texts):
             yield number, cast("list[str]", texts)
 

@@ -38,12 +38,19 @@ class Table:
     keyed: bool = False
 
 
+UNSAID = "?"  # stands in for a cell that may not be used, so that its row is not empty; nobody takes it
 _NONE: Mapping[int, Mapping[int, str]] = {}
 
 
 def no_table(file: str, *problems: Problem) -> Table:
     """Return what stands for a roster of which nothing could be read."""
     return Table(file, (), (), problems, named=False)
+
+
+def not_text(file: str, data: bytes, at: int, hint: str) -> Table:
+    """Return what stands for a roster that is not UTF-8 at this byte."""
+    line = data.count(b"\n", 0, at) + 1
+    return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
 
 
 class TableBuilder:

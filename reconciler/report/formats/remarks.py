@@ -61,7 +61,6 @@ _RESULTS: Mapping[Result, str] = {
 # What is said of a change of the plan; all else is about something beside the changes.
 OF_CHANGES = frozenset({"delete", "reactivate", *_RESULTS.values()})
 
-_SHEET = re.compile(r"(?<=\.xlsx)![^/]*\Z", re.IGNORECASE)  # of a place in a spreadsheet (rosters/sheet.py)
 _PLACE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d{1,9}))?(?::(?P<column>\d{1,9}))?", re.DOTALL)
 
 
@@ -85,11 +84,6 @@ class Remark(Struct, frozen=True):
     def level(self) -> Level:
         """How grave it is."""
         return RULES[self.rule][0]
-
-    @property
-    def path(self) -> str:
-        """The file that a reader can open: of a sheet of a spreadsheet, the spreadsheet."""
-        return _SHEET.sub("", self.file)
 
     @property
     def said(self) -> str:

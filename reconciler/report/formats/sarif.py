@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from reconciler.model.codes.code import Code
 from reconciler.model.codes.table import CODES
+from reconciler.model.documents import file_of
 from reconciler.report.envelope import json_text
 from reconciler.report.formats.remarks import RULES, Remark, remarks
 from reconciler.report.inert import inert, json_without_orders
@@ -82,7 +83,7 @@ def _message(text: str) -> str:
 def _locations(found: Remark) -> list[Mapping[str, object]]:
     about: dict[str, object] = {}
     if found.file:
-        where: dict[str, object] = {"artifactLocation": _artifact(found.path)}
+        where: dict[str, object] = {"artifactLocation": _artifact(file_of(found.file))}
         if found.line:
             column = {"startColumn": found.column} if found.column else {}
             where["region"] = {"startLine": found.line, **column}

@@ -22,9 +22,6 @@ SCHEMA = "reconciler"
 # Seconds, by our own clock, for the call and for every answer (patient.py): a server that is there answers
 # within one. Longer than the server's own limits below, whose errors say more.
 connect_timeout_s = 10
-# Rows of one answer: the driver sends the rows of a statement in one go and waits for all of them at once.
-# 100,000 entries of an audit took a healthy server on a busy machine more than ten seconds.
-_rows_at_once = 1_000
 lock_timeout_s = 7  # seconds; everything that somebody else may be doing takes milliseconds
 statement_timeout_s = 8  # seconds; and so do our statements
 # Seconds: a machine that fell asleep within a transaction must not keep the others out.
@@ -32,6 +29,9 @@ idle_timeout_s = 60
 # Seconds: how long a connection may be silent before it is asked whether the other side is there, and how
 # long that may take. Without it, a network that is gone would be waited for until the next day.
 keepalive_s, dead_after_s = 30, 30
+# Rows of one answer: the driver sends the rows of a statement in one go and waits for all of them at once.
+# 100,000 entries of an audit took a healthy server on a busy machine more than ten seconds.
+_rows_at_once = 1_000
 
 # One writer at a time, as in SQLite: what a transaction has read is still so when it writes. A key of
 # PostgreSQL's advisory locks, which are counted in each database.
