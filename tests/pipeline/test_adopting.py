@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import effort
 import pytest
 import tally
-from pipeline.test_resume import PHONE, Killed, killed, person
+from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
 from reconciler.model.plan.changes import Delete, Update
@@ -111,17 +110,7 @@ def test_an_adoption_leaves_the_other_records_as_they_are(tmp_path: Path) -> Non
 
 def test_killed_at_any_effect_all_are_adopted_in_the_end(tmp_path: Path) -> None:
     """And nothing is written on the way there."""
-    whole = built(tmp_path / "whole")
-    wire = Killed(whole)
-    whole.apply(options=ADOPT)
-    for at in range(1, wire.effects + 1, effort.count(small=5, full=1)):
-        world = built(tmp_path / f"at-{at}")
-        died = killed(world, at, options=ADOPT)
-        after = Killed(world)
-
-        world.resume()
-        world.apply(options=ADOPT)
-
+    for world, died, after in gone_on(lambda name: built(tmp_path / name), options=ADOPT):
         assert [m for w in (died, after) for m, _ in w.arrived if m != "GET"] == []
         assert world.plan().plan.adoptions == ()
         tally.count("crash points", "of an adoption")

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import effort
 import httpx2
 import pytest
 import tally
-from pipeline.test_resume import Killed, killed
+from pipeline.test_resume import gone_on
 from wire import Send
 from world import World, actions
 
@@ -243,26 +242,12 @@ def begun(folder: Path) -> World:
     return world
 
 
-def effects(folder: Path) -> int:
-    world = begun(folder)
-    wire = Killed(world)
-    world.apply()
-    return wire.effects
-
-
 def test_killed_at_any_effect_there_is_one_callback_in_the_end(tmp_path: Path) -> None:
     """Before and after every request and every commit; a second one of a name would take half the replies.
 
     Whether the key has arrived is not known afterwards, so one plan more may send it again.
     """
-    for at in range(1, effects(tmp_path / "whole") + 1, effort.count(small=5, full=1)):
-        world = begun(tmp_path / f"at-{at}")
-        killed(world, at)
-        Killed(world)
-
-        world.resume()
-        world.apply()
-
+    for world, _, _ in gone_on(lambda name: begun(tmp_path / name)):
         assert world.plan().plan.changes == ()
         assert [one.name for one in world.behind_our_back(lambda client: client.callbacks.list())] == [
             "on-call"

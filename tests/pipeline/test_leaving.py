@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-import effort
 import pytest
 import tally
 from apply.liars import yes
-from pipeline.test_resume import PHONE, Killed, killed, person
+from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
 from reconciler.apply.opening import opened
@@ -278,17 +277,8 @@ def test_killed_at_any_effect_she_is_live_and_not_ours_in_the_end(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     """Between the record and the mark too: what the one forgot, the other must not prune."""
-    whole = built(tmp_path / "whole", changes)
-    before, wire = live(whole), Killed(whole)
-    whole.apply()
-    for at in range(1, wire.effects + 1, effort.count(small=5, full=1)):
-        world = built(tmp_path / f"at-{at}", changes)
-        killed(world, at)
-        Killed(world)
-
-        world.resume()
-        world.apply()
-
+    before = live(built(tmp_path / "before", changes))
+    for world, _, _ in gone_on(lambda name: built(tmp_path / name, changes)):
         assert live(world).keys() == before.keys()
         assert ours(world) == ["contact/default/lee", "contact/default/sam"]
         left = world.plan().plan

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import effort
 import pytest
 import tally
-from pipeline.test_resume import Killed, killed
+from pipeline.test_resume import gone_on
 from world import World, actions
 
 from reconciler import pipeline
@@ -159,17 +158,7 @@ def begun(folder: Path, form: str) -> World:
 @FORMS
 def test_killed_at_any_effect_there_is_one_in_the_end(tmp_path: Path, form: str) -> None:
     """The journal, the locks and the look afterwards know no kind: a new one has all of them."""
-    whole = begun(tmp_path / "whole", form)
-    wire = Killed(whole)
-    whole.apply()
-    for at in range(1, wire.effects + 1, effort.count(small=5, full=1)):
-        world = begun(tmp_path / f"at-{at}", form)
-        killed(world, at)
-        Killed(world)
-
-        world.resume()
-        world.apply()
-
+    for world, _, _ in gone_on(lambda name: begun(tmp_path / name, form)):
         assert world.plan().plan.changes == ()
         assert len(world.behind_our_back(lambda client: client["template"].list())) == 1
         tally.count("crash points", "of an own kind")

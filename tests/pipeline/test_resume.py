@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -171,6 +171,26 @@ def killed(world: World, at: int, *, resume: bool = False, options: Options | No
             raise
     wire.after()
     return wire
+
+
+def gone_on(
+    made: Callable[[str], World], *, options: Options | None = None
+) -> Iterator[tuple[World, Killed, Killed]]:
+    """Yield a world for each effect at which an apply was killed, after a resume and another apply.
+
+    `made` makes a world under a name, always the same one. A quick run takes every fifth effect. With each
+    world comes what the killed process sent, and what those after it did.
+    """
+    whole = made("whole")
+    wire = Killed(whole)
+    whole.apply(options=options)
+    for at in range(1, wire.effects + 1, effort.count(small=5, full=1)):
+        world = made(f"at-{at}")
+        died = killed(world, at, options=options)
+        after = Killed(world)
+        world.resume()
+        world.apply(options=options)
+        yield world, died, after
 
 
 def live(world: World) -> list[tuple[str, str, int]]:
