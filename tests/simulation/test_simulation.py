@@ -11,8 +11,8 @@ import pytest
 import tally
 from simulation.story import Life, lived
 
-CHUNKS, SEEDS = 40, effort.count(small=6, full=34)
-REPLAYED = effort.count(small=1, full=6)  # seeds of a chunk that are lived twice
+CHUNKS, SEEDS = 40, effort.count(small=4, full=16)
+REPLAYED = effort.count(small=1, full=4)  # seeds of a chunk that are lived twice
 REPLAYED_CHUNKS = 10  # chunks that have such
 
 # What a fault can come to for the one whose run met it: it ended well all the same, or it was refused.
