@@ -13,8 +13,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 # text      any text                     zone      the name of a time zone; the service shows its offset
-# email     compared in lower case       content   a payload: its digest is compared, its bytes are sent
-# phone     compared by its digits       custom    texts by name, sent as a list of named values
+# email     read back in any case        content   a payload: its digest is compared, its bytes are sent
+# phone     read back by its digits      custom    texts by name, sent as a list of named values
 # country   by its English name          channels  how somebody is reached, sent as a list of channels
 # flag      true or false                group     a mapping whose values are fields of their own: `auth.key`
 # number    compared by its value, sent as a number
