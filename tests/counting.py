@@ -20,8 +20,8 @@ _FOR_ALL = ("pytestmark",)  # holds for every test of its module
 @cache
 def counting(module: Path) -> frozenset[str]:
     """Return the names of a test module's top level that lead to what counts."""
-    uses = _uses(ast.parse(module.read_text("utf-8")))
-    found = _imported(module)
+    tree = ast.parse(module.read_text("utf-8"))
+    uses, found = _uses(tree), _imported(tree)
     if module.name.startswith("test_"):
         found |= _fixtures(module.parent)
     while True:
@@ -61,10 +61,10 @@ def _mentioned(statement: ast.stmt) -> Iterator[str]:
             yield node.value
 
 
-def _imported(module: Path) -> set[str]:
+def _imported(tree: ast.Module) -> set[str]:
     """Return the names that a module imports and that count where they come from."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {_bound(one) for one in node.names if one.name in ROOTS or _counts(one.name)}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -49,8 +49,8 @@ LEAST: dict[str, dict[str, float]] = {
         "simulation: clock jump": 370,
         "simulation: store removed under a run": 25,
         "simulation: late beyond": 22,
-        "side by side: clock jump": 139,
-        "side by side: frozen": 190,
+        "side by side: clock jump": 107,
+        "side by side: frozen": 150,
     },
     "own stores": {"runs in one loop": 500, "real processes": 3, "behind a proxy that lies": 9},
     "crash points": {

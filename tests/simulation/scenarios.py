@@ -16,6 +16,7 @@ from reconciler.model.documents import Controls
 from reconciler.model.snapshots import Desired
 
 Live = list[tuple[Any, ...]]
+AT_ONCE = (2, 2, 3, 3, 4, 5, 8)  # runs side by side, one of these drawn: most accidents are of two or three
 
 
 @dataclass(frozen=True, slots=True)

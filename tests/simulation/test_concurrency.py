@@ -9,7 +9,7 @@ import pytest
 import tally
 from simulation.ending import tidied
 from simulation.oracle import FROZEN_TWICE, OVERWRITTEN, OVERWRITTEN_FROZEN, UNAWARE
-from simulation.scenarios import SCENARIOS, Live, live, world
+from simulation.scenarios import AT_ONCE, SCENARIOS, Live, live, world
 from simulation.universe import Fate, lease_s
 
 CHUNKS, SEEDS = 9, effort.count(small=8, full=56)  # 504 interleavings
@@ -41,7 +41,7 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
     name = CONTESTED[seed % len(CONTESTED)]
     scenario, wanted = SCENARIOS[name], alone(name)
     with world(scenario, seed=seed) as universe:
-        count = chance.randrange(2, 9)
+        count = chance.choice(AT_ONCE)
 
         async def one() -> None:
             await universe.pass_s(chance.choice((0.0, 0.02, 1.0, lease_s + 1)))

@@ -49,7 +49,7 @@ def ended(universe: Universe, scenario: Scenario, verb: str, wanted: Live) -> No
 def at_every_point(scenario: Scenario, then: Callable[[Universe, Live], None]) -> int:
     """Kill at each effect in turn; return how many there are."""
     wanted, effects = unstopped(scenario)
-    points = range(1, effects + 1, effort.count(small=12, full=1))
+    points = range(1, effects + 1, effort.count(small=20, full=1))
     for effect in points:
         with world(scenario) as universe:
             killed = universe.go(scenario.wanted, fate=Fate(kill_at_effect=effect))

@@ -13,7 +13,7 @@ from msgspec import structs
 from simulation.modelservice import Switches
 from simulation.oracle import FROZEN_TWICE, OVERWRITTEN, OVERWRITTEN_FROZEN, UNAWARE
 from simulation.people import desire, person
-from simulation.scenarios import SCENARIOS, live, world
+from simulation.scenarios import AT_ONCE, SCENARIOS, live, world
 from simulation.test_concurrency import alone
 from simulation.universe import End, Fate, Universe, lease_s
 
@@ -73,7 +73,7 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
     name = CONTESTED[seed % len(CONTESTED)]
     scenario, wanted = SCENARIOS[name], alone(name)
     with world(replace(scenario, switches=service(chance)), seed=seed) as universe:
-        count = chance.randrange(2, 9)
+        count = chance.choice(AT_ONCE)
         universe.patience_s = chance.choice((0.0, 0.0, 120.0, 900.0))
         for number in range(count):  # as a cache hands the same store to every runner
             copied(universe, f"own-{number}.db")

@@ -15,7 +15,7 @@ LOST: tuple[dict[int, str], ...] = (
     {3: "no answer before"},
     {2: "reset after", 3: "late"},
 )  # what its writes meet, by their number
-stride = effort.count(small=23, full=3)
+stride = effort.count(small=41, full=5)
 
 
 @pytest.mark.parametrize("deadline_s", [12.0, 40.0])

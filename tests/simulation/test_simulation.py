@@ -11,7 +11,7 @@ import pytest
 import tally
 from simulation.story import Life, lived
 
-CHUNKS, SEEDS = 40, effort.count(small=4, full=16)
+CHUNKS, SEEDS = 40, effort.count(small=4, full=15)
 REPLAYED = effort.count(small=1, full=4)  # seeds of a chunk that are lived twice
 REPLAYED_CHUNKS = 10  # chunks that have such
 

@@ -25,7 +25,7 @@ from reconciler.report.plan.review import Review
 
 # Of the page's own thread, on a machine that does other things too. What is claimed for an idle one is half
 # of the first and a third of the second: 1.5 s and 100 ms.
-MANY = effort.count(small=3_000, full=10_000)  # changes of a page
+MANY = effort.count(small=2_000, full=10_000)  # changes of a page
 load_s_max = 3.0
 filter_s_max = 0.3
 
