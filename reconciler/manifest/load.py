@@ -249,13 +249,20 @@ class _Loader:
         if key not in self.tables:
             try:
                 name = named(self.root.joinpath(*parts), self.root)
-                data = read_below(self.root, parts, bytes_max=ROSTER_BYTES_MAX, private=self.private)
-                self.digests[parts] = sha256(data).digest(), len(data)
-                table = self.tables[key] = read_roster(data, name, sheet)
+                table = self.tables[key] = read_roster(self._data(parts, name), name, sheet)
                 self.problems.extend(table.problems)
             except Unreadable as error:
                 self.tables[key] = error
         return self.tables[key]
+
+    def _data(self, parts: tuple[str, ...], name: str) -> bytes:
+        data = read_below(self.root, parts, bytes_max=ROSTER_BYTES_MAX, private=self.private)
+        read = sha256(data).digest(), len(data)
+        # A file of which two sheets are taken is read twice. One of them from before a change and one from
+        # after it are the people of no file that there ever was, and one digest would be kept for both.
+        if self.digests.setdefault(parts, read) != read:
+            raise Unreadable(f"{name} was changed while it was read.", "run the command again")
+        return data
 
     def _payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
         found: dict[Steps, Content] = {}

@@ -5,8 +5,10 @@ import io
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import effort
 import pytest
@@ -245,6 +247,37 @@ def test_each_entry_may_take_its_own_sheet(project: Project) -> None:
     assert [(name, one.place.file) for name, one in project.documents().items()] == [
         ("1", "manifests/staff.xlsx!Day"),
         ("2", "manifests/staff.xlsx!Night"),
+    ]
+
+
+class Writing(dict[str, str]):
+    """Variables, of which reading one has an effect."""
+
+    def __init__(self, effect: Callable[[], object]) -> None:
+        super().__init__(TITLE="Porter")
+        self._effect = effect
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._effect()
+        return super().get(name, default)
+
+    def __getitem__(self, name: str) -> str:
+        self._effect()
+        return super().__getitem__(name)
+
+
+def test_two_sheets_are_of_one_file(project: Project) -> None:
+    """Who is on one sheet before a change and on the other after it would be there twice, or not at all."""
+    before = package({"Day": sheet([HEADER, JANE]), "Night": sheet([HEADER, ("2", "Sam", "", "", "")])})
+    after = package({"Day": sheet([HEADER]), "Night": sheet([HEADER, JANE])})
+    _written(project, before, ROSTER.replace("    name:", "    sheet: Day\n    name:"))
+    later = ROSTER.replace("    name:", "    sheet: Night\n    name:")
+    project.manifest(f"contacts: {{7: {{firstName: Ann, jobTitle: '${{env:TITLE}}'}}}}\n{later}", "p.yaml")
+    project.environ = Writing(lambda: project.write("manifests/staff.xlsx", after))
+    project.variables = ["TITLE"]
+
+    assert _told(project) == [
+        ("manifests/p.yaml:5:5", "the roster manifests/staff.xlsx was changed while it was read."),
     ]
 
 

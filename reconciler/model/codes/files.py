@@ -90,6 +90,13 @@ FILES: tuple[Code, ...] = (
         r"^cells are merged|^`sheet` is for",
     ),
     Code(
+        "E513",
+        "A file that changes while it is read",
+        "Two of its sheets would be of two different files. Run the command again once whatever writes it "
+        "has ended.",
+        r"^the roster \S+ was changed while it was read",
+    ),
+    Code(
         "E512",
         "A roster in JSON that is no list of objects",
         "Each object is a person, and each key of it a column. Anything else may be half of somebody: "
