@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from growth import RATIO_MAX, ratio
+from manifest.spreadsheets import error, formula, package, sheet, spreadsheet
 from service.support import service
 
 from reconciler.core.calls.retry import retry_after_s
@@ -20,7 +21,9 @@ from reconciler.core.runs import ticket
 from reconciler.core.text.slug import slug
 from reconciler.core.text.suggest import nearest
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
+from reconciler.manifest.files import Unreadable
 from reconciler.manifest.load import load
+from reconciler.manifest.rosters.reading import read_roster
 from reconciler.manifest.rosters.template import compiled
 from reconciler.manifest.signs import private_kind
 from reconciler.manifest.variables import Variables
@@ -381,6 +384,52 @@ def test_reading_a_roster_grows_with_its_size(make: Callable[[int], str], size: 
         load([path], root=tmp_path, environ={}, variables=[])
 
     assert ratio(read, _bytes(make), size) <= RATIO_MAX
+
+
+RECORDS: dict[str, Shape] = {
+    "objects": (lambda n: "[" + ",".join(f'{{"ID": {at}, "Name": "Jane"}}' for at in range(n)) + "]", 500),
+    "a line each": (lambda n: "[" + ",\n".join(['{"ID": 1}'] * n) + "]", 1000),
+    "keys of one object": (lambda n: "[{" + ",".join(f'"k{at}": 1' for at in range(n)) + "}]", 1000),
+    "objects in objects": (lambda n: "[" + ",".join(['{"a": {"b": {"c": {"d": 1}}}}'] * n) + "]", 300),
+    "lists": (lambda n: "[" + ",".join(['{"ID": [1, [2]]}'] * n) + "]", 500),
+    "a long list": (lambda n: '[{"ID": [' + ",".join(["1"] * n) + "]}]", 5000),
+    "a long text": (lambda n: '[{"ID": "' + "x" * n + '"}]', 50_000),
+    "escapes": (lambda n: '[{"ID": "' + "\\u00e9" * n + '"}]', 10_000),
+    "space": (lambda n: "[" + " \n" * n + '{"ID": 1}' + " \n" * n + "]", 50_000),
+    "a long number": (lambda n: '[{"ID": ' + "1" * n + "}]", 50_000),
+    "an open text": (lambda n: '[{"ID": "' + "x\\n" * n, 20_000),
+}
+
+
+@_case(RECORDS)
+def test_reading_a_roster_in_json_grows_with_its_size(make: Callable[[int], str], size: int) -> None:
+    """Any interface writes them."""
+    assert ratio(lambda data: read_roster(data, "hr.json", ""), _bytes(make), size) <= RATIO_MAX
+
+
+SHEETS: dict[str, tuple[Callable[[int], bytes], int]] = {
+    "rows": (lambda n: spreadsheet([("ID", "Name"), *((str(at), "Jane") for at in range(n))]), 500),
+    "columns": (lambda n: spreadsheet([[f"c{at}" for at in range(n)]]), 500),
+    "formulas": (lambda n: spreadsheet([("ID",), *[(formula("A1", "1"),)] * n]), 300),
+    "errors": (lambda n: spreadsheet([("ID",), *[(error("#N/A"),)] * n]), 300),
+    "numbers": (lambda n: spreadsheet([("ID",), *((at * 1.5,) for at in range(n))]), 500),
+    "merged cells": (lambda n: spreadsheet([("ID",)], merged=[f"A{at}:B{at}" for at in range(2, n)]), 500),
+    "sheets": (lambda n: package({f"s{at}": sheet([("ID",)]) for at in range(n)}), 50),
+    "a long text": (lambda n: spreadsheet([("ID",), ("x" * n,)]), 20_000),
+}
+
+
+@pytest.mark.parametrize(("make", "size"), [pytest.param(*row, id=name) for name, row in SHEETS.items()])
+def test_reading_a_roster_in_a_spreadsheet_grows_with_its_size(
+    make: Callable[[int], bytes], size: int
+) -> None:
+    """They come by e-mail, and from programs that nobody knows."""
+
+    def read(data: bytes) -> None:
+        with suppress(Unreadable):  # of many sheets nobody says which
+            read_roster(data, "hr.xlsx", "")
+
+    assert ratio(read, make, size) <= RATIO_MAX
 
 
 DETAILS: dict[str, Shape] = {

@@ -14,6 +14,7 @@ from manifest.project import Project
 
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.reading import read_roster
+from reconciler.manifest.rosters.table import COLUMNS_MAX
 
 ROSTER = """rosters:
   - file: ../people/staff.json
@@ -114,6 +115,16 @@ HOSTILE: dict[str, tuple[str | bytes, int, str]] = {
     ),
     "much too deep": ("[" + '{"a":' * 200_000, 1, DEEP),
     "a list too deep": ('[{"a": ' + "[" * 200_000, 1, DEEP),
+    "a key of its own in every object": (
+        "[" + ",\n".join(f'{{"k{at}": 1}}' for at in range(9_000)) + "]",
+        5_793,
+        "the 5,793 objects up to here have 5,793 different keys: a table beyond ",
+    ),
+    "too many keys": (
+        "[{" + ",".join(f'"k{at}": 1' for at in range(COLUMNS_MAX + 1)) + "}]",
+        1,
+        "the 1 objects up to here have 16,385 different keys: a table beyond ",
+    ),
     "no UTF-8": (b'[{"id":\n "\xff"}]', 2, "the roster is not UTF-8."),
     "an invisible character": ('[{"id": "a\\u202eb"}]', 1, "the cell holds the bidirectional"),
     "half a character": ('[{"id": "\\ud800"}]', 1, "the cell holds half of"),

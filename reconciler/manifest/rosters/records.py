@@ -11,19 +11,31 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.rosters.table import UNSAID, Row, Table, TableBuilder, no_table, not_text
+from reconciler.manifest.rosters.table import (
+    CELLS_MAX,
+    COLUMNS_MAX,
+    UNSAID,
+    Row,
+    Table,
+    TableBuilder,
+    no_table,
+    not_text,
+)
 from reconciler.parsing.build import DEPTH_MAX
 
 _DEEP = f"objects stand in objects here more than {DEPTH_MAX} deep."
+_FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
+_FEWER = "give all objects the same few keys, or split the roster"
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class _WrongError(Exception):
     """What is wrong, and on which line; nothing of the file is read."""
 
-    def __init__(self, line: int, what: str) -> None:
+    def __init__(self, line: int, what: str, hint: str = _FORM) -> None:
         super().__init__(what)
         self.line = line
+        self.hint = hint
 
 
 def read_records(data: bytes, file: str) -> Table:
@@ -35,10 +47,9 @@ def read_records(data: bytes, file: str) -> Table:
     columns: dict[str, int] = {}
     unusable: dict[int, dict[int, str]] = {}
     try:
-        rows = [(line, _cells(line, one, columns, unusable)) for line, one in _objects(text)]
+        rows = list(_rows(text, columns, unusable))
     except _WrongError as error:
-        hint = "a roster in JSON is a list of objects: [{...}, {...}]"
-        return no_table(file, Problem(file, error.line, 0, str(error), hint))
+        return no_table(file, Problem(file, error.line, 0, str(error), error.hint))
     builder = TableBuilder(file)
     builder.take(_even(tuple(columns), rows))
     return builder.table(unusable, keyed=True)
@@ -50,6 +61,19 @@ def _even(header: tuple[str, ...], rows: list[Row]) -> Iterator[Row]:
         yield 1, list(header)
     for line, cells in rows:
         yield line, cells + [""] * (len(header) - len(cells))
+
+
+def _rows(text: str, columns: dict[str, int], unusable: dict[int, dict[int, str]]) -> Iterator[Row]:
+    """Yield the line and the cells of each object, within the limits: each gets a cell for every key so far.
+
+    Objects with keys of their own would take memory by the square of their number otherwise.
+    """
+    for number, (line, one) in enumerate(_objects(text), start=1):
+        yield line, _cells(line, one, columns, unusable)
+        if len(columns) > COLUMNS_MAX or number * len(columns) > CELLS_MAX:
+            found = f"the {number:,} objects up to here have {len(columns):,} different keys"
+            limits = f"{COLUMNS_MAX:,} columns or {CELLS_MAX:,} cells"
+            raise _WrongError(line, f"{found}: a table beyond {limits}, which is the limit.", _FEWER)
 
 
 def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -19,11 +19,11 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from reconciler.manifest.files import Unreadable
+from reconciler.manifest.rosters.table import CELLS_MAX
 from reconciler.parsing.build import shown
 from reconciler.parsing.characters import UNFIT
 
 UNPACKED_MAX = 512 * 1024 * 1024  # bytes of the parts that are read
-CELLS_MAX = 32 * 1024 * 1024  # cells of the used area; a million rows of sixteen columns have half of it
 _LIST_MAX = 8 * 1024 * 1024  # bytes of the list of sheets
 _BOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 _COMMON = (_BOOK, _RELATIONS, "xl/sharedStrings.xml", "xl/styles.xml", "[Content_Types].xml")
