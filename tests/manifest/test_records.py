@@ -93,7 +93,7 @@ DEEP = "objects stand in objects here more than 20 deep."
 HOSTILE: dict[str, tuple[str | bytes, int, str]] = {
     "nothing": ("", 1, "the roster is no list of objects."),
     "an object": ('{"people": []}', 1, "the roster is no list of objects."),
-    "an empty list": ("[]", 1, "the roster is empty; it has no header."),
+    "an empty list": ("[]", 1, "the roster is empty: a list without an object."),
     "a text": ('[{"id": 1},\n"x"]', 2, "what stands here is no object, or an empty one."),
     "an empty object": ('[{"id": 1},\n\n{}]', 3, "what stands here is no object, or an empty one."),
     "an open list": ('[{"id": 1},\n{"id": 2}', 2, "this is not JSON."),

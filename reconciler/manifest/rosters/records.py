@@ -25,6 +25,7 @@ from reconciler.parsing.build import DEPTH_MAX
 
 _DEEP = f"objects stand in objects here more than {DEPTH_MAX} deep."
 _FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
+_NOBODY = "export it again; to declare nobody by it, take it out of the manifest"
 _FEWER = "give all objects the same few keys, or split the roster"
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -86,6 +87,8 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         raise _WrongError(1, "the roster is no list of objects.")
     at = _after_space(text, at + 1)
     more = text[at : at + 1] != "]"
+    if not more:
+        raise _WrongError(line, "the roster is empty: a list without an object.", _NOBODY)
     while more:
         # The decoder by itself would tell no places: it is given one element at a time.
         line, counted = line + text.count("\n", counted, at), at
