@@ -24,6 +24,7 @@ from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.reading import read_roster
 from reconciler.manifest.rosters.table import CELLS_MAX, Table
 from reconciler.manifest.rosters.workbook import UNPACKED_MAX
+from reconciler.model.codes.table import OTHER, code_of_problem
 
 EXPORT = Path(__file__).with_name("hr-export.csv")
 ROSTER = """rosters:
@@ -328,6 +329,7 @@ def test_a_hostile_file_is_refused_in_a_sentence(project: Project, name: str) ->
     told = _told(project)
 
     assert len(told) == 1, told
+    assert code_of_problem(told[0][1]) != OTHER.code
     assert told[0][1].startswith("the roster ")
     assert project.load().documents == 0
     tally.count("bad inputs", "spreadsheets")

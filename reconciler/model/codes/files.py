@@ -102,7 +102,7 @@ FILES: tuple[Code, ...] = (
         "Each object is a person, and each key of it a column. Anything else may be half of somebody: "
         "nothing of the file is read.",
         r"^the roster is no list of objects|^what stands here is no object|^a key occurs twice in an object|"
-        r"^a key of this object|^NaN and Infinity|^objects stand in objects",
+        r"^a key of this object|^NaN and Infinity|^objects stand in objects|^the roster is empty: a list",
     ),
     Code(
         "E509",
