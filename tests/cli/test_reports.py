@@ -1,6 +1,7 @@
 """--report as a process: which files there are afterwards, what is refused before, and what is never lost."""
 
 import json
+import os
 import stat
 
 import pytest
@@ -39,6 +40,23 @@ def test_every_command_writes_what_it_is_asked_for(project: Project, service: Se
     assert "**Nothing to resume: every run of this stack has finished.**" in report(project, "r.md")
     modes = {stat.S_IMODE(path.stat().st_mode) for path in project.folder.glob("?.md")}
     assert modes == {0o600}
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_numbers_may_be_read_by_the_service_that_tells_them(
+    project: Project, service: Service, umask: int, mode: int
+) -> None:
+    """The collector of metrics is another user; reports that name people stay private."""
+    before = os.umask(umask)
+    try:
+        ended = project.run(service, "plan", "--report", "prometheus=r.prom", "--report", "markdown=r.md")
+    finally:
+        os.umask(before)
+
+    assert ended.returncode == 0
+    assert stat.S_IMODE((project.folder / "r.prom").stat().st_mode) == mode
+    assert stat.S_IMODE((project.folder / "r.md").stat().st_mode) == 0o600
+    assert 'reconciler_exit_code{stack="' in report(project, "r.prom")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +153,7 @@ def test_a_stale_plan_has_reports_that_say_what_moved(project: Project, service:
     assert (found["outcome"], found["exit_code"], found["verdict"]["safe"]) == ("stale", 5, False)
     assert (why["rule"], why["count"], why["next"]) == ("A1", 1, "plan again, and review it")
     assert (moved["scope"], moved["what"]) == (JANE, f"{JANE}: update now, and not in the saved plan.")
-    for name in set(FORMATS) - {"gitlab"}:
+    for name in set(FORMATS) - {"gitlab", "prometheus"}:
         assert "the plan is stale" in texts[name], name
         assert "jane-doe" in texts[name], name
     assert "Night Watch" not in "".join(texts[name] for name in ("markdown", "junit", "sarif", "github"))

@@ -17,7 +17,14 @@ from reconciler.report.plan.review import Review
 
 GOLDEN = Path(__file__).parent / "golden_reviews"
 # By format. `text` and `json` have their golden files in golden/, `html` in its own tests.
-SUFFIXES = {"markdown": "md", "junit": "xml", "sarif": "sarif", "github": "github", "gitlab": "gitlab"}
+SUFFIXES = {
+    "markdown": "md",
+    "junit": "xml",
+    "sarif": "sarif",
+    "github": "github",
+    "gitlab": "gitlab",
+    "prometheus": "prom",
+}
 
 seconds_max = 20.0  # of our own processor time for 10,000 changes, on a machine that does other things too
 

@@ -1,7 +1,7 @@
-"""The files of `--report FORMAT=FILE`: checked before anything is done, written whole and private.
+"""The files of `--report FORMAT=FILE`: checked before anything is done, written whole, and private.
 
-They hold names of people, as plans do. What stands in them is report/formats/; only asking and writing belong
-here.
+They hold names of people, as plans do, but for those of SHARED (report/formats/table.py). What stands in them
+is report/formats/; only asking and writing belong here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +15,7 @@ from reconciler.cli.console.streams import hidden_pieces
 from reconciler.cli.files.whole import check_place, fill_private
 from reconciler.errors import FileError
 from reconciler.logbook import steps
+from reconciler.report.formats.table import SHARED
 
 Subject = TypeVar("Subject")
 
@@ -22,7 +23,7 @@ Subject = TypeVar("Subject")
 class Reports(Generic[Subject]):
     """What `--report` asks for, each file with the function that renders it: a text, or its pieces."""
 
-    def __init__(self, wanted: Sequence[tuple[Callable[[Subject], Iterable[str]], Path]]) -> None:
+    def __init__(self, wanted: Sequence[tuple[Callable[[Subject], Iterable[str]], Path, int]]) -> None:
         self._wanted = tuple(wanted)
 
     @classmethod
@@ -49,7 +50,7 @@ class Reports(Generic[Subject]):
                 raise click.UsageError(f"--report {text}: another option names the same file.")
             taken.add(_same(path))
             check_place(path)
-            wanted.append((formats[name], path))
+            wanted.append((formats[name], path, 0o644 if name in SHARED else 0o600))
         return cls(wanted)
 
     def write(self, subject: Subject) -> bool:
@@ -58,9 +59,9 @@ class Reports(Generic[Subject]):
         No error is raised: what the command did stands, and its own report follows.
         """
         whole = True
-        for render, path in self._wanted:
+        for render, path, mode in self._wanted:
             try:
-                size = _write(path, render(subject))
+                size = _write(path, render(subject), mode)
                 steps.info("report written: %s, %d bytes", path, size)
             except FileError as error:
                 output.note(f"{error} All else of this command stands.\n  next: {error.next}")
@@ -68,7 +69,7 @@ class Reports(Generic[Subject]):
         return whole
 
 
-def _write(path: Path, rendered: Iterable[str]) -> int:
+def _write(path: Path, rendered: Iterable[str], mode: int) -> int:
     """Write one file, whole or not at all, and return its bytes. Raises FileError."""
     pieces = (rendered,) if isinstance(rendered, str) else rendered
     size = 0
@@ -78,7 +79,7 @@ def _write(path: Path, rendered: Iterable[str]) -> int:
         file.writelines(piece.encode("utf-8", "backslashreplace") for piece in hidden_pieces(pieces))
         size = file.tell()
 
-    fill_private(path, fill)
+    fill_private(path, fill, mode=mode)
     return size
 
 

@@ -63,14 +63,17 @@ def write_private(path: Path, data: bytes, *, sync: Sync = os.fsync, nameless: N
     fill_private(path, _all_of(data), sync=sync, nameless=nameless)
 
 
-def fill_private(path: Path, fill: Fill, *, sync: Sync = os.fsync, nameless: Nameless = _nameless) -> None:
+def fill_private(
+    path: Path, fill: Fill, *, mode: int = 0o600, sync: Sync = os.fsync, nameless: Nameless = _nameless
+) -> None:
     """`path` holds exactly what `fill` writes, which may be long, as if `write_private` had got it.
 
-    Whatever `fill` raises, what was there is untouched too.
+    Whatever `fill` raises, what was there is untouched too. `mode` is another one where it names nobody; the
+    umask takes from it.
     """
     _require_file(path)
     try:
-        _put(path, fill, Path.replace, mode=0o600, sync=sync, nameless=nameless)
+        _put(path, fill, Path.replace, mode=mode, sync=sync, nameless=nameless)
     except OSError as error:
         raise _from(path, "written", error) from error
 

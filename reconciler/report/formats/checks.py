@@ -12,6 +12,7 @@ from reconciler.model.notices import Notice
 from reconciler.report.formats import github as annotations
 from reconciler.report.formats import gitlab as widget
 from reconciler.report.formats import junit as tests
+from reconciler.report.formats import prometheus as textfile
 from reconciler.report.formats import sarif as log
 from reconciler.report.formats.commonmark import Section, code, fitted, prose
 from reconciler.report.formats.markdown import markdown_max
@@ -86,6 +87,18 @@ def github(validated: Validated) -> str:
 def gitlab(validated: Validated) -> str:
     """Return the mistakes and warnings as Code Quality."""
     return widget.quality(_found(validated))
+
+
+def prometheus(validated: Validated) -> str:
+    """Return the number of mistakes and that of warnings as a textfile of Prometheus."""
+    labels = {"command": "validate"}
+    mistakes, warnings = len(validated.problems), len(validated.notices)
+    return textfile.rendered(
+        [
+            ("mistakes", "Mistakes in manifests and rosters.", [(labels, mistakes)]),
+            ("warnings", "Warnings about what manifests and rosters say.", [(labels, warnings)]),
+        ]
+    )
 
 
 def _found(validated: Validated) -> Sequence[Remark]:

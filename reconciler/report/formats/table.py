@@ -13,6 +13,7 @@ from reconciler.report.formats.html import html, html_of_checks, html_pieces
 from reconciler.report.formats.json import json, json_pieces
 from reconciler.report.formats.junit import junit
 from reconciler.report.formats.markdown import markdown
+from reconciler.report.formats.prometheus import prometheus
 from reconciler.report.formats.sarif import sarif
 from reconciler.report.formats.text import text
 from reconciler.report.plan.review import Review
@@ -26,6 +27,7 @@ FORMATS: Mapping[str, Callable[[Review], str]] = {
     "github": github,
     "gitlab": gitlab,
     "html": html,
+    "prometheus": prometheus,
 }
 
 # Those that hold every change with its fields: the same text in pieces, so that nobody has to hold all of it.
@@ -41,4 +43,8 @@ CHECKS: Mapping[str, Callable[[Validated], str]] = {
     "github": checks.github,
     "gitlab": checks.gitlab,
     "html": html_of_checks,
+    "prometheus": checks.prometheus,
 }
+
+# Those that name nobody, for services of the machine: written with the rights that the umask leaves.
+SHARED = frozenset({"prometheus"})
