@@ -12,9 +12,7 @@ from reconciler.parsing.characters import HINT, UNFIT, complaint
 
 ROWS_MAX = 1_000_000  # rows of one roster
 COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has
-CELLS_MAX = (
-    32 * 1024 * 1024
-)  # of one roster that need not hold each of them; a million rows of sixteen have half
+CELLS_MAX = 32 * 1024 * 1024  # where a file need not hold each of them; a million rows of sixteen have half
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
 
 Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
