@@ -18,7 +18,7 @@ from report import cases
 
 from reconciler.cli.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
 from reconciler.cli.files.planfile import read_plan, write_plan
-from reconciler.cli.files.whole import fill_private
+from reconciler.cli.files.whole import fill_whole
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError
@@ -64,7 +64,7 @@ def test_what_ends_a_text_half_way_is_told_as_it_is(error: BaseException, tmp_pa
         encrypt_to(file, broken(), [PUBLIC])
 
     with pytest.raises(type(error)) as raised:
-        fill_private(tmp_path / "plan.age", fill)
+        fill_whole(tmp_path / "plan.age", fill)
 
     assert raised.value is error
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 from reconciler.cli.files import whole
 from reconciler.cli.files.whole import (
     check_place,
-    fill_private,
+    fill_whole,
     make_folder,
     read_file,
     write_folder,
@@ -158,7 +158,7 @@ def test_a_text_that_ends_half_way_leaves_what_was_there(
         raise error
 
     with pytest.raises(type(error)):
-        fill_private(path, fill, **way)
+        fill_whole(path, fill, **way)
 
     assert path.read_text() == "old"
     assert names(tmp_path) == ["plan.json"]

@@ -4,7 +4,7 @@ A shape that a limit refuses when it grows is no evidence, so the sizes stay bel
 have tests of their own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -136,7 +136,7 @@ JSON: dict[str, Shape] = {
 }
 
 
-def _case(shapes: dict[str, Shape]) -> pytest.MarkDecorator:
+def _case(shapes: Mapping[str, tuple[Callable[[int], str | bytes], int]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
         ("make", "size"), [pytest.param(*row, id=name) for name, row in shapes.items()]
     )
@@ -419,7 +419,7 @@ SHEETS: dict[str, tuple[Callable[[int], bytes], int]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "size"), [pytest.param(*row, id=name) for name, row in SHEETS.items()])
+@_case(SHEETS)
 def test_reading_a_roster_in_a_spreadsheet_grows_with_its_size(
     make: Callable[[int], bytes], size: int
 ) -> None:

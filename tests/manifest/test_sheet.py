@@ -8,7 +8,6 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import effort
 import pytest
@@ -257,10 +256,6 @@ class Writing(dict[str, str]):
     def __init__(self, effect: Callable[[], object]) -> None:
         super().__init__(TITLE="Porter")
         self._effect = effect
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self._effect()
-        return super().get(name, default)
 
     def __getitem__(self, name: str) -> str:
         self._effect()

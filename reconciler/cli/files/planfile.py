@@ -11,7 +11,7 @@ import msgspec
 
 from reconciler import __version__
 from reconciler.cli.files.encryption import decrypted, encrypt_to, is_encrypted
-from reconciler.cli.files.whole import fill_private, read_file
+from reconciler.cli.files.whole import fill_whole, read_file
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import PlanFile, opened, sealed_pieces
 from reconciler.errors import InputError, StalePlan
@@ -47,7 +47,7 @@ def write_plan(path: Path, plan: Plan, recipients: Sequence[str] = ()) -> None:
             file.writelines(pieces)
         size = file.tell()
 
-    fill_private(path, fill)
+    fill_whole(path, fill)
     steps.info("plan written: %s, %d bytes, %s", path, size, "encrypted" if recipients else "not encrypted")
 
 

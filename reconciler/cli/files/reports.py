@@ -12,7 +12,7 @@ import click
 
 from reconciler.cli.console import output
 from reconciler.cli.console.streams import hidden_pieces
-from reconciler.cli.files.whole import check_place, fill_private
+from reconciler.cli.files.whole import check_place, fill_whole
 from reconciler.errors import FileError
 from reconciler.logbook import steps
 from reconciler.report.formats.table import SHARED
@@ -79,7 +79,7 @@ def _write(path: Path, rendered: Iterable[str], mode: int) -> int:
         file.writelines(piece.encode("utf-8", "backslashreplace") for piece in hidden_pieces(pieces))
         size = file.tell()
 
-    fill_private(path, fill, mode=mode)
+    fill_whole(path, fill, mode=mode)
     return size
 
 

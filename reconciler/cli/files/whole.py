@@ -60,16 +60,16 @@ def write_private(path: Path, data: bytes, *, sync: Sync = os.fsync, nameless: N
 
     A link at `path` is replaced, never followed.
     """
-    fill_private(path, _all_of(data), sync=sync, nameless=nameless)
+    fill_whole(path, _all_of(data), sync=sync, nameless=nameless)
 
 
-def fill_private(
+def fill_whole(
     path: Path, fill: Fill, *, mode: int = 0o600, sync: Sync = os.fsync, nameless: Nameless = _nameless
 ) -> None:
     """`path` holds exactly what `fill` writes, which may be long, as if `write_private` had got it.
 
-    Whatever `fill` raises, what was there is untouched too. `mode` is another one where it names nobody; the
-    umask takes from it.
+    Whatever `fill` raises, what was there is untouched too. The umask takes from `mode`: let
+    others read only what names nobody.
     """
     _require_file(path)
     try:
