@@ -96,7 +96,8 @@ def is_there(path: str) -> bool:
 
 def defined(file: str) -> set[str]:
     """Return the names of all classes and functions of a file; methods also behind that of their class."""
-    nodes = list(ast.walk(ast.parse((ROOT / "reconciler" / file).read_text(encoding="utf-8"))))
+    path = next(one for one in (ROOT / "reconciler" / file, ROOT / file) if one.is_file())
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     plain = {node.name for node in nodes if isinstance(node, ast.ClassDef | _Function)}
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     return plain | {
