@@ -8,7 +8,7 @@ tries a change that nothing noticed by a fresh import.
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -17,19 +17,26 @@ _OUTSIDE = ("co_name", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount",
 _INSIDE = ("co_code", "co_names", "co_varnames", "co_cellvars")
 
 
-def functions_below(folder: Path) -> list[FunctionType]:
+Functions = Mapping[str, Sequence[FunctionType]]  # by the file that their code stands in
+
+
+def functions_below(folder: Path) -> Functions:
     """Return every function whose code stands in a file below this folder."""
     gc.unfreeze()  # what is frozen is not told
-    every = [one for one in gc.get_objects() if type(one) is FunctionType]
-    return [one for one in every if one.__code__.co_filename.startswith(f"{folder}/")]
+    found: dict[str, list[FunctionType]] = {}
+    for one in gc.get_objects():
+        if type(one) is FunctionType and one.__code__.co_filename.startswith(f"{folder}/"):
+            found.setdefault(one.__code__.co_filename, []).append(one)
+    return found
 
 
-def put_in_place(sources: Mapping[str, str], functions: Iterable[FunctionType]) -> bool:
+def put_in_place(sources: Mapping[str, str], functions: Functions) -> bool:
     """Give those of the functions that differ the code of these sources, by the names of their modules.
 
     Modules that are not imported are left out. False, and nothing was changed, where that cannot be done.
     """
     replaced: dict[CodeType, CodeType] = {}
+    files = []
     for name, text in sources.items():
         file = getattr(sys.modules.get(name), "__file__", None)
         if file is None:
@@ -38,7 +45,9 @@ def put_in_place(sources: Mapping[str, str], functions: Iterable[FunctionType]) 
         after = compile(text, file, "exec", dont_inherit=True)
         if not _is_same(before, after) or not _paired(before, after, replaced):
             return False
-    for function in functions:
+        files.append(file)
+    # Of these files alone: in a fork, a look at every function would copy the page of each.
+    for function in (one for file in files for one in functions.get(file, ())):
         new = replaced.get(function.__code__)
         if new is not None:
             function.__code__ = new

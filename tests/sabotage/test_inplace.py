@@ -104,4 +104,4 @@ def test_what_runs_at_import_is_told_and_nothing_is_changed(module: ModuleType, 
 
 
 def test_a_module_that_nobody_imported_is_nothing_to_change() -> None:
-    assert put_in_place({"put_in_place_later": "value = 1"}, [])
+    assert put_in_place({"put_in_place_later": "value = 1"}, {})

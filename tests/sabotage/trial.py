@@ -25,14 +25,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, ModuleType
 from typing import Literal, NamedTuple
 
 import pytest
 import warm
 from _pytest.runner import runtestprotocol  # pytest has no public name for it
 from hypothesis import Phase, settings
-from sabotage.inplace import functions_below, put_in_place
+from sabotage.inplace import Functions, functions_below, put_in_place
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -174,7 +174,7 @@ class _Server:
 def _result(
     session: pytest.Session,
     collected: Mapping[str, list[pytest.Item]],
-    functions: Sequence[FunctionType],
+    functions: Functions,
     job: Job,
 ) -> Result:
     """Try it in place; and anew where that is not to be, or where nothing turned red."""
@@ -217,7 +217,7 @@ def _forked(trial: Callable[[], Result]) -> Result:
     return result._replace(cpu_s=used.ru_utime + used.ru_stime)
 
 
-def _tried_in_place(items: Sequence[pytest.Item], functions: Sequence[FunctionType], job: Job) -> Result:
+def _tried_in_place(items: Sequence[pytest.Item], functions: Functions, job: Job) -> Result:
     signal.alarm(hang_s)
     sys.meta_path.insert(0, _Changed(job.sources))  # for modules that only a test imports
     if not put_in_place(job.sources, functions):
