@@ -95,14 +95,24 @@ def is_there(path: str) -> bool:
 
 
 def defined(file: str) -> set[str]:
-    """Return the names of all classes and functions of a file; methods also behind that of their class."""
+    """Return the names of a file: classes, functions, constants; methods also behind that of their class."""
     path = next(one for one in (ROOT / "reconciler" / file, ROOT / file) if one.is_file())
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(tree))
+    constants = {
+        target.id
+        for one in tree.body
+        if isinstance(one, ast.Assign | ast.AnnAssign)
+        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+        if isinstance(target, ast.Name)
+    }
     plain = {node.name for node in nodes if isinstance(node, ast.ClassDef | _Function)}
     classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
-    return plain | {
-        f"{one.name}.{node.name}" for one in classes for node in one.body if isinstance(node, _Function)
-    }
+    return (
+        constants
+        | plain
+        | {f"{one.name}.{node.name}" for one in classes for node in one.body if isinstance(node, _Function)}
+    )
 
 
 def test_every_question_stands_once_on_the_page() -> None:
