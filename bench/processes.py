@@ -57,17 +57,21 @@ def measure(
     )
 
 
-def reconciler(
-    folder: Path, *arguments: str, allowed: Sequence[int] = (0,), sampled: bool = False
-) -> Measured:
-    """Run one command of ours, with the credentials of the sandbox and without a lock in the service.
+def environ_of(folder: Path) -> dict[str, str]:
+    """Return what a command of a project needs: the credentials of the sandbox, no lock in the service.
 
     The key of its cache lies in the project, so that nothing is written into anybody's home.
     """
     state = {"XDG_STATE_HOME": str(folder / ".state")}
-    ours = {**SECRETS, **state, "RECONCILER_LOCK_IN_SERVICE": "never"}
+    return {**SECRETS, **state, "RECONCILER_LOCK_IN_SERVICE": "never"}
+
+
+def reconciler(
+    folder: Path, *arguments: str, allowed: Sequence[int] = (0,), sampled: bool = False
+) -> Measured:
+    """Run one command of ours."""
     command = [sys.executable, "-m", "reconciler", *arguments]
-    return measure(command, cwd=folder, environ=ours, allowed=allowed, sampled=sampled)
+    return measure(command, cwd=folder, environ=environ_of(folder), allowed=allowed, sampled=sampled)
 
 
 def _text(file: IO[bytes]) -> str:

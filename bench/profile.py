@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from cases import AT_ONCE, LATENCY_MS, project
-from processes import SECRETS, reconciler
+from processes import environ_of, reconciler
 from service import sandbox
 
 _EACH_S = 0.001
@@ -49,7 +49,7 @@ def main(count: int, case: str, *options: str) -> None:
         if case == "again":
             reconciler(folder, "apply", "--yes")
             reconciler(folder, "plan")
-        os.environ.update(SECRETS, RECONCILER_LOCK_IN_SERVICE="never")
+        os.environ.update(environ_of(folder))
         os.chdir(folder)
         seconds = _sampled([*(("apply", "--yes") if applies else ("plan",)), *options])
         os.chdir("/")
