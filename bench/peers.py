@@ -19,14 +19,14 @@ def there() -> bool:
     return (BIN / "octodns-sync").exists()
 
 
-def octodns(folder: Path, count: int) -> Measured:
-    """Plan a zone with a record for each person, of which one in a hundred differs; nothing is called."""
-    _write_zone(folder, count)
+def octodns(folder: Path, count: int, *, differing: bool) -> Measured:
+    """Plan a zone with a record for each person: one in a hundred differs, or none. Nothing is called."""
+    _write_zone(folder, count, differing=differing)
     command = [BIN / "octodns-sync", "--config-file", folder / "octodns.yaml"]
     return measure(command, cwd=folder, environ={"PYTHONPATH": str(PROGRAMS)})
 
 
-def _write_zone(folder: Path, count: int) -> None:
+def _write_zone(folder: Path, count: int, *, differing: bool) -> None:
     """Write what octoDNS reads: a record of as many texts as a person has fields. JSON is YAML too."""
     (folder / "octodns.yaml").write_text(
         "providers:\n"
@@ -40,7 +40,9 @@ def _write_zone(folder: Path, count: int) -> None:
     with (folder / "example.com.yaml").open("w", encoding="utf-8") as file:
         for number, row in enumerate(people(count)):
             values = [f"{key}={row[key]}" for key in (*PLAIN, "employeeId")]
-            live[f"e{row['employeeId']}"] = [*values[:-1], "changed"] if number % 100 == 0 else values
+            live[f"e{row['employeeId']}"] = (
+                [*values[:-1], "changed"] if differing and number % 100 == 0 else values
+            )
             file.write(f"e{row['employeeId']}:\n  type: TXT\n  ttl: 3600\n  values:\n")
             file.writelines(f'  - "{value}"\n' for value in values)
     (folder / "live.json").write_text(json.dumps(live), encoding="utf-8")

@@ -30,7 +30,7 @@ from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
 from reconciler.core.views.listing import Inventory, listing, narrowed
 from reconciler.errors import ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
-from reconciler.manifest.kept.loading import ManifestCache, load_from
+from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_from
 from reconciler.manifest.sources import EMPTY, find
 from reconciler.manifest.variables import Unset
 from reconciler.model.address import Address
@@ -49,8 +49,9 @@ from reconciler.work.collecting import without_collector
 from reconciler.work.explaining import explained
 from reconciler.work.exporting import ExportResult, ExportWishes, exported
 from reconciler.work.held import Observer, reading, take_service_lock, writing
-from reconciler.work.planning import Planned, judged, plan_afresh
+from reconciler.work.planning import Planned, found_again, judged, plan_afresh
 from reconciler.work.settling import settle
+from reconciler.work.standstill import standstill_of
 from reconciler.work.undoing import make_undo
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "Outside",
     "Planned",
     "apply",
+    "declared",
     "declared_so_far",
     "expiry_reason",
     "explain",
@@ -76,7 +78,12 @@ _AFRESH = "reconciler plan, then reconciler apply"
 
 
 def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Desired:
-    """Return everything declared. Raises ManifestError with every mistake of every file; calls nobody.
+    """Return everything declared. Raises ManifestError with every mistake of every file; calls nobody."""
+    return declared(settings, environ, all_values=all_values).desired
+
+
+def declared(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Declaration:
+    """Return the same, and what it was made of where that is known.
 
     Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
     result: good for checking the rest, as where secrets must not be, and for nothing else. With `caches` of
@@ -87,8 +94,8 @@ def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     with without_collector():
         known = kept.declared() if kept is not None else None
     if known is not None:
-        return known.desired
-    return resolved(settings, environ, all_values=all_values, kept=kept).desired
+        return known
+    return Declaration(resolved(settings, environ, all_values=all_values, kept=kept).desired)
 
 
 def resolved(
@@ -139,11 +146,22 @@ def _unusable(problems: Collection[Problem]) -> ManifestError:
 
 
 async def plan(
-    settings: Settings, desired: Desired, outside: Outside, *, options: Options, consent: Consent
+    settings: Settings,
+    desired: Desired,
+    outside: Outside,
+    *,
+    options: Options,
+    consent: Consent,
+    made_of: str = "",
 ) -> Planned:
-    """Return what apply would do. Sends nothing but GET, and writes nothing anywhere."""
+    """Return what apply would do. Sends nothing but GET, and writes nothing anywhere.
+
+    With `made_of` of a Declaration, `desired` is just what it declares.
+    """
     async with reading(settings, desired, outside) as context:
-        planned = await plan_afresh(context, options, consent)
+        standstill = await standstill_of(context, options, made_of)
+        planned = await found_again(context, standstill, consent)
+        planned = planned or await plan_afresh(context, options, consent, standstill=standstill)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
 

@@ -136,12 +136,21 @@ class World:
         folder.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps({"version": "1", "workspace": "default", **manifest}), "utf-8")
 
-    def plan(self, *, options: Options | None = None, consent: Consent = ALLOWED) -> pipeline.Planned:
+    def plan(
+        self, *, options: Options | None = None, consent: Consent = ALLOWED, made_of: str = ""
+    ) -> pipeline.Planned:
         """Plan, and claim that nothing but GET was sent."""
         before = len(self.wire.sent)
         desired = pipeline.validate(self.settings, self.environ)
         planned = self.run(
-            pipeline.plan(self.settings, desired, self.outside, options=options or Options(), consent=consent)
+            pipeline.plan(
+                self.settings,
+                desired,
+                self.outside,
+                options=options or Options(),
+                consent=consent,
+                made_of=made_of,
+            )
         )
         assert {method for method, _ in self.wire.sent[before:]} <= {"GET"}, "a plan has written"
         return planned

@@ -59,6 +59,22 @@ class Judged(Struct, frozen=True):
     why: str = ""
 
 
+class Newest(Struct, frozen=True, array_like=True):
+    """The newest rows of a list that is as it is remembered, newest first: enough to see that it still is.
+
+    `places` are theirs in the list's own order, `number` is that of all its rows, and no other row was
+    changed after `others_at`. The rest is as in Remembered.
+    """
+
+    rows: tuple[Row, ...]
+    places: tuple[int, ...]
+    number: int
+    others_at: float
+    settled: float
+    completed: str
+    caught: str = ""
+
+
 MORE = Judged()
 DONE = Judged(done=True)
 
@@ -109,6 +125,21 @@ class Walk:
         kept = tuple(shown.get(one, row) for one, row in self._known.items())
         return kept + tuple(row for one, row in reversed(shown.items()) if one not in self._known)
 
+    def newest(self, known: Remembered) -> Newest:
+        """Return what was shown of a list that is now remembered like this, after `done`."""
+        shown = self._shown
+        places = {row.remote_id: place for place, row in enumerate(known.rows) if row.remote_id in shown}
+        others_at = max((row.at for row in known.rows if row.remote_id not in shown), default=-1.0)
+        return Newest(
+            tuple(shown.values()),
+            tuple(places[one] for one in shown),
+            len(known.rows),
+            others_at,
+            known.settled,
+            known.completed,
+            known.caught,
+        )
+
     def _row(self, row: Row | None) -> str:
         """Take one row; return why it cannot be relied upon, or ""."""
         if row is None:
@@ -145,6 +176,29 @@ class Walk:
         if walked == sorted(walked):
             return "its order of change is that of the list itself"
         return ""
+
+
+def stands_still(newest: Newest, rows: Sequence[Row | None], *, total: int | None, last: bool) -> bool:
+    """Whether the first page of a list in order of change shows that all of it is as it was then.
+
+    True only where `Walk` says `done` of this page and finds nothing that may be newer. False says nothing.
+    """
+    told = [row for row in rows if row is not None]
+    if last or total != newest.number or len(told) < max(len(rows), proof_rows):
+        return False
+    times = [row.at for row in told]
+    if times != sorted(times, reverse=True) or times[0] >= newest.settled:
+        return False
+    known = {row.remote_id: (place, row) for place, row in zip(newest.places, newest.rows, strict=True)}
+    shown = {row.remote_id for row in told}
+    if len(shown) < len(told) or not shown <= known.keys():
+        return False
+    left = (row.at for one, (_, row) in known.items() if one not in shown)
+    if max((newest.others_at, *left)) > times[-1]:
+        return False
+    walked = [known[row.remote_id][0] for row in told]
+    as_was = all(known[row.remote_id][1].body == row.body for row in told)
+    return as_was and walked != sorted(walked)
 
 
 def worth_remembering(
@@ -191,7 +245,7 @@ def out_of_order(changed: Sequence[object], total: int | None) -> str:
     return "" if told == sorted(told, reverse=True) else "its rows are not in the order of their times"
 
 
-def due(known: Remembered, *, now: str, every_s: float) -> str:
+def due(known: Remembered | Newest, *, now: str, every_s: float) -> str:
     """Return why a list has to be read completely at `now` (ISO 8601), or ""."""
     present, completed = seconds(now), seconds(known.completed)
     if present is None or completed is None or not 0 <= present - completed < every_s:

@@ -10,13 +10,13 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from reconciler.core.feed import MORE, Remembered, Row, Walk, seconds, worth_remembering
+from reconciler.core.feed import MORE, Newest, Remembered, Row, Walk, seconds, stands_still, worth_remembering
 from reconciler.errors import Malformed, Rejected
 from reconciler.live.rows import shown_in
 from reconciler.logbook import steps
-from reconciler.model.kind.kinds import Kind
+from reconciler.model.kind.kinds import KINDS, Kind
 from reconciler.model.snapshots import Scope
-from reconciler.service.client import ReadCollection
+from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
 
@@ -56,6 +56,9 @@ class Lists(Protocol):
     async def keep(self, asked: Asked, found: Remembered | None) -> None:
         """Remember this from now on; None: nothing."""
 
+    def followed(self, asked: Asked, newest: Newest, calls: int) -> None:
+        """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
+
 
 class Following:
     """A list that may be read by what has changed in it. `calls` it took, and `why` it did not do, or ""."""
@@ -90,10 +93,13 @@ class Following:
             return None
         rows, step = walk.whole(), self._known.step
         self.completed = self._known.completed
-        if walk.fresh and (began := seconds(date)) is not None:
+        began, known = seconds(date), self._known
+        if walk.fresh and began is not None:
             settled = began - self._lists.margin_s
             known = Remembered(rows, settled, step, self._known.completed, self._known.caught)
             await self._lists.keep(self._asked, known)
+        if began is not None:
+            self._lists.followed(self._asked, walk.newest(known), self.calls)
         found = {row.remote_id: Found(row.remote_id, row.body, row.date) for row in rows}
         return Page(tuple(found.values())[:step], len(rows), last=len(rows) <= step), found
 
@@ -110,7 +116,7 @@ class Following:
             if shown_in(self._kind, page.rows, self._asked.fields, wanted) is None:
                 return "its rows show what is in an entity, and that changes without its time", ""
             date = date or next((row.date for row in page.rows), "")
-            rows = [self._row(row) for row in page.rows]
+            rows = [_row(row, self._kind) for row in page.rows]
             judged = walk.take(rows, total=page.total, last=page.last)
             offset += len(rows)
         return judged.why, date
@@ -123,7 +129,7 @@ class Following:
         found = None
         if complete and told is not None:
             found = worth_remembering(
-                [self._row(row) for row in rows.values()],
+                [_row(row, self._kind) for row in rows.values()],
                 total=first.total,
                 date=next((row.date for row in first.rows), ""),
                 margin_s=self._lists.margin_s,
@@ -139,9 +145,25 @@ class Following:
         if self._lists is not None:
             await self._lists.keep(self._asked, None)
 
-    def _row(self, found: Found) -> Row | None:
-        at = seconds(found.body.get(self._kind.listing.changed))
-        return None if at is None else Row(found.remote_id, at, _brief(found.body, self._kind), found.date)
+
+async def as_before(reader: Reader, asked: Asked, newest: Newest) -> bool:
+    """Whether one page in order of change shows that a list is as it was; where not, a read tells more.
+
+    Errors: whatever the service's client raises, but for a refusal of the order.
+    """
+    kind = KINDS[asked.scope.kind]
+    query = Query(fields=asked.fields, sort=f"-{kind.listing.changed}")
+    try:
+        page = await reader[kind.name].page(query, workspace=asked.workspace)
+    except (Malformed, Rejected):
+        return False
+    rows = [_row(row, kind) for row in page.rows]
+    return stands_still(newest, rows, total=page.total, last=page.last)
+
+
+def _row(found: Found, kind: Kind) -> Row | None:
+    at = seconds(found.body.get(kind.listing.changed))
+    return None if at is None else Row(found.remote_id, at, _brief(found.body, kind), found.date)
 
 
 def _brief(body: Mapping[str, object], kind: Kind) -> dict[str, object]:

@@ -90,7 +90,7 @@ class ScopeReader:
         if first is None:
             self.calls += 1
             first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
-        direct = self._cost_of_each(first) < self._cost_of_scan(first)
+        direct = self._is_dearer(self._cost_of_scan(first), first)
         followed = bool(self.listed)
         how = "search" if direct else "feed" if followed else "scan"
         listed = "not told" if first.total is None else f"{first.total}"
@@ -137,6 +137,11 @@ class ScopeReader:
         return first
 
     # Which way is cheaper: calls that each would still take, after the first page.
+
+    def _is_dearer(self, scan: float, first: Page) -> bool:
+        """Whether a scan takes more calls than a look at each of ours."""
+        # Each takes a call at least: of thousands, what exactly is not worth computing.
+        return len(self.wanted.records) < scan and self._cost_of_each(first) < scan
 
     def _cost_of_scan(self, first: Page) -> float:
         if first.total is None or first.last:

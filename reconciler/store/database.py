@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import structs
@@ -20,6 +21,7 @@ from reconciler.core.runs.audit import Verification, beginning, entity_hash, ver
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
+from reconciler.model.encoding import encode
 from reconciler.model.plan.changes import action
 from reconciler.model.plan.explanations import LastWrite
 from reconciler.model.plan.plans import Plan, Workspace
@@ -29,6 +31,7 @@ from reconciler.model.run.outcomes import Run
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, journal, proofs, recorded, runs
+from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.engines.schema import ENTITIES, JOURNAL
 from reconciler.store.engines.sealed import Seals, writing
@@ -37,6 +40,8 @@ from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from reconciler.store.pace import SharedPace
 
 T = TypeVar("T")
@@ -145,6 +150,16 @@ class Store:
             known = proofs.load(connection, self._owner, _ids(workspaces))
         return Recorded(entities, salt=self.salt, doubts=doubts, under_way=under_way, proofs=known)
 
+    def state(self) -> str:
+        """Return what changes with everything that is recorded here; "" where nothing is, or it is doubtful.
+
+        Of the seals alone: whether the rows are those that were sealed is looked at where they are read.
+        """
+        unsealed: dict[str, sealed.Seal] = {}
+        seals = self._read(lambda connection: sealed.read(connection, self._owner), unsealed)
+        told = encode([self.salt, sorted(seals.items())])
+        return sha256(told).hexdigest() if seals and not self._database.doubtful else ""
+
     def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
         """Carry out several batches in one transaction: all of them are durable afterwards, or none.
 
@@ -220,17 +235,11 @@ class Store:
 
         A run that somebody carries out right now is among them: only who holds the lock can tell.
         """
-        if self._empty:
-            return ()
-        with self._database.reading() as connection:
-            return runs.unfinished(connection, self._owner)
+        return self._read(lambda connection: runs.unfinished(connection, self._owner), ())
 
     def last_look(self) -> runs.Looked | None:
         """Return how many the last run that looked saw twice; numbers only. Raises CorruptRecord."""
-        if self._empty:
-            return None
-        with self._database.reading() as connection:
-            return runs.last_look(connection, self._owner)
+        return self._read(lambda connection: runs.last_look(connection, self._owner), None)
 
     def running(self) -> Running | None:
         """Return the run that holds the lock and how far it is, whether or not it is alive; None if free."""
@@ -267,20 +276,14 @@ class Store:
 
     def head(self) -> Head | None:
         """Return the end of the audit's chain: kept elsewhere, it proves that nothing was cut off since."""
-        if self._empty:
-            return None
-        with self._database.reading() as connection:
-            return audit.head(connection, self._owner)
+        return self._read(lambda connection: audit.head(connection, self._owner), None)
 
     def history(self, limit: int = 50, run: str = "") -> tuple[AuditEntry, ...]:
         """Return the last entries of the audit, newest last; of the runs whose id begins with `run`.
 
         Raises CorruptRecord for an entry that cannot be read.
         """
-        if self._empty:
-            return ()
-        with self._database.reading() as connection:
-            return audit.history(connection, self._owner, limit=limit, run=run)
+        return self._read(lambda connection: audit.history(connection, self._owner, limit=limit, run=run), ())
 
     def verify(self, anchor: Head | None) -> Verification:
         """Return how far the audit holds, and as a whole only with an `anchor` that was kept elsewhere."""
@@ -308,20 +311,16 @@ class Store:
 
     def workspaces(self) -> tuple[Workspace, ...]:
         """Return the workspaces that something is recorded in, where an alias has meant one alone so far."""
-        if self._empty:
-            return ()
-        with self._database.reading() as connection:
-            found = recorded.workspace_ids(connection, self._owner)
+        nobody: dict[str, frozenset[str]] = {}
+        found = self._read(lambda connection: recorded.workspace_ids(connection, self._owner), nobody)
         return tuple(Workspace(alias, *ids) for alias, ids in sorted(found.items()) if len(ids) == 1)
 
     def last_writes(
         self, addresses: Iterable[Address], workspaces: Workspaces
     ) -> Mapping[Address, LastWrite]:
         """Return the run that last wrote each of these records, and when; nothing for what has no record."""
-        if self._empty:
-            return {}
-        with self._database.reading() as connection:
-            return recorded.last_writes(connection, self._owner, addresses, _ids(workspaces))
+        known, nothing = _ids(workspaces), dict[Address, LastWrite]()
+        return self._read(lambda one: recorded.last_writes(one, self._owner, addresses, known), nothing)
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""
@@ -349,10 +348,7 @@ class Store:
 
     def holder(self) -> Holder | None:
         """Return who holds the lock now; None when it is free."""
-        if self._empty:
-            return None
-        with self._database.reading() as connection:
-            return holder(connection, self._owner)
+        return self._read(lambda connection: holder(connection, self._owner), None)
 
     def unlock(self, lock_id: str) -> Holder:
         """Take the lock away from exactly the holder with this id, and return who that was.
@@ -384,6 +380,13 @@ class Store:
     def _empty(self) -> bool:
         """Whether there is no store, or one that was never finished: opened for reading, it holds nothing."""
         return self._database.engine is None or not self.salt
+
+    def _read(self, call: "Callable[[Connection], T]", nothing: T) -> T:
+        """Return what `call` returns, or `nothing` of a store that is not there."""
+        if self._empty:
+            return nothing
+        with self._database.reading() as connection:
+            return call(connection)
 
     def _write(self, work: Callable[[Seals], T]) -> T:
         return self._database.write(lambda connection: writing(connection, self._owner, work))

@@ -28,26 +28,43 @@ class KeptLists:
     def __init__(self, root: Path, salt: str) -> None:
         self._home = root / NAME
         self._key = hashlib.blake2b(salt.encode(), person=b"reconciler.list").digest()
+        self.seals: dict[str, bytes] = {}  # of what was read and written here, by name
 
     def read(self, name: str) -> bytes | None:
         """Return what was kept under a name; None where that is nothing, or not what we wrote."""
+        self.seals.pop(name, None)
+        seal, data = self._taken(name, octets_max)
+        if not hmac.compare_digest(seal, self._seal(name, data)):
+            return None
+        self.seals[name] = seal
+        return data
+
+    def seal(self, name: str) -> bytes:
+        """Return the seal of what is kept under a name, the rest unseen; b"" where that is nothing.
+
+        The same seal stood on the same octets: what was read or written with it is kept still.
+        """
+        return self._taken(name, 0)[0]
+
+    def _taken(self, name: str, most: int) -> tuple[bytes, bytes]:
+        """Return a file's seal, and at most so many octets behind it; nothing where it is not such a file."""
         try:
             if not all(_is_folder(one) for one in self._folders()):
-                return None
+                return b"", b""
             flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
             with os.fdopen(os.open(self._place(name), flags), "rb") as file:
                 about = os.fstat(file.fileno())
                 if not stat.S_ISREG(about.st_mode) or not _seal_octets < about.st_size <= octets_max:
-                    return None
+                    return b"", b""
                 # As much is set aside at once, so not the limit itself; what is added meanwhile is not ours.
-                seal, data = file.read(_seal_octets), file.read(about.st_size - _seal_octets)
+                return file.read(_seal_octets), file.read(min(most, about.st_size - _seal_octets))
         except OSError:
-            return None
-        return data if hmac.compare_digest(seal, self._seal(name, data)) else None
+            return b"", b""
 
     def write(self, name: str, data: bytes | None) -> None:
         """Keep this under a name, for nobody else to read; None: nothing."""
         # Not durable on purpose: what a crash leaves half is no list, and it costs a scan.
+        self.seals.pop(name, None)
         with suppress(OSError):
             place = self._place(name)
             if data is None:
@@ -57,8 +74,10 @@ class KeptLists:
                     left.unlink(missing_ok=True)
                 unfinished = place.with_suffix(f".{os.getpid()}.part")
                 try:
-                    _put(unfinished, self._seal(name, data), data)
+                    seal = self._seal(name, data)
+                    _put(unfinished, seal, data)
                     unfinished.replace(place)
+                    self.seals[name] = seal
                 finally:
                     unfinished.unlink(missing_ok=True)
 

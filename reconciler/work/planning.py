@@ -6,7 +6,7 @@ Not here: what the plan says (core/planning/plan.py), how little is read (live/)
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ from reconciler.core.declared.values.content import is_placeholder
 from reconciler.core.planning import select
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import Moment
+from reconciler.core.planning.standstill import once_more
 from reconciler.core.review.guard import Consent, guard
 from reconciler.core.review.whom import Whom, nobody, whom
 from reconciler.core.runs.recover import Unfinished, doubtful
@@ -32,7 +33,8 @@ from reconciler.model.run.outcomes import Outcome
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.store.database import Store
-from reconciler.work.remembering import RememberedLists
+from reconciler.work.remembering import lists_of
+from reconciler.work.standstill import Standstill
 from reconciler.work.targets import target_of
 
 # Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
@@ -60,45 +62,72 @@ class Planned:
     whom: Whom = nobody
 
 
+async def found_again(
+    context: ReadContext, standstill: Standstill | None, consent: Consent
+) -> Planned | None:
+    """Return what `plan_afresh` would, where nothing has changed since a plan said nothing (rule R10).
+
+    Else None. Its `live` and `recorded` are empty: nothing of them was needed.
+    """
+    before = await standstill.again() if standstill else None
+    if before is None:
+        return None
+    moment = moment_of(context, await context.ask(Store.now), context.outside.token())
+    plan = await context.outside.offload(partial(once_more, before, context.desired, moment))
+    live, calls = Live({}, plan.reads), sum(context.client.calls.values())
+    return Planned(plan, judged(context, plan, consent), context.desired, live, Recorded({}), calls)
+
+
 async def plan_afresh(
-    context: ReadContext, options: Options, consent: Consent, *, salt: str = "", everyone: bool = False
+    context: ReadContext,
+    options: Options,
+    consent: Consent,
+    *,
+    salt: str = "",
+    everyone: bool = False,
+    standstill: Standstill | None = None,
 ) -> Planned:
     """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing.
 
-    With `everyone`, `live` also holds whom the plan only counts; the plan is the same.
+    With `everyone`, `live` also holds whom the plan only counts; the plan is the same. `standstill` knows the
+    target, and keeps a plan that says nothing.
     """
     desired, outside = with_forgotten(context.desired, options), context.outside
-    target = await target_of(context, desired)
-    workspaces = target.workspaces
-    recorded = await context.ask(lambda store: store.recorded(workspaces))
+    target = standstill.target if standstill else await target_of(context, desired)
+    recorded = await context.ask(lambda store: store.recorded(target.workspaces))
     steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
+    lists = standstill.lists if standstill else await lists_of(context)
     wanted, remembered = _focused(options, desired, recorded)
-    lists = await _lists(context)
     async with _stretching(desired, recorded, outside, asked=wanted):
         live = await read_live(
             context.client,
             wanted,
             remembered,
-            workspaces={one.alias: one.id for one in workspaces},
+            workspaces={one.alias: one.id for one in target.workspaces},
             rules=context.rules,
             concurrency=context.limits.concurrency,
             everyone=everyone,
             lists=lists,
         )
     moment = moment_of(context, await context.ask(Store.now), salt or outside.token())
-    rules = context.rules
-    planning = partial(
-        make_plan, desired, live, recorded, target=target, options=options, rules=rules, moment=moment
-    )
-    # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
-    took = stopwatch(context.timing.monotonic)
-    made = await outside.offload(planning)
-    if why := context.store.doubtful:
-        made = structs.replace(made, notices=(*made.notices, doubtful(why)))
+    planning = partial(make_plan, desired, live, recorded, rules=context.rules, moment=moment)
+    plan = await _made(context, partial(planning, target=target, options=options), standstill)
+    verdict, who = judged(context, plan, consent), whom(plan, desired, live, recorded, context.rules)
     calls = sum(context.client.calls.values())
-    _tell(made, calls, took())
-    who = whom(made, desired, live, recorded, context.rules)
-    return Planned(made, judged(context, made, consent), desired, live, recorded, calls, whom=who)
+    return Planned(plan, verdict, desired, live, recorded, calls, whom=who)
+
+
+async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: Standstill | None) -> Plan:
+    """Return what `planning` does, with what there is to say of the store; kept, where it says nothing."""
+    took = stopwatch(context.timing.monotonic)
+    # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
+    plan = await context.outside.offload(planning)
+    if why := context.store.doubtful:
+        plan = structs.replace(plan, notices=(*plan.notices, doubtful(why)))
+    if standstill:
+        await standstill.keep(plan)
+    _tell(plan, sum(context.client.calls.values()), took())
+    return plan
 
 
 def _focused(options: Options, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
@@ -106,13 +135,6 @@ def _focused(options: Options, desired: Desired, recorded: Recorded) -> tuple[De
     selection = select.Selection(options.only, options.excluded)
     select.check(selection, select.known(desired, recorded))
     return select.focus(selection, desired, recorded)
-
-
-async def _lists(context: ReadContext) -> RememberedLists | None:
-    """Return the lists that earlier plans have kept; None without a store, for its salt seals them."""
-    now = await context.ask(Store.now)
-    salt = context.store.salt
-    return RememberedLists(context.settings, context.outside, salt, now) if salt else None
 
 
 def _tell(plan: Plan, calls: int, seconds: float) -> None:

@@ -13,16 +13,18 @@ from pathlib import Path
 import msgspec
 
 from reconciler import __version__
-from reconciler.apply.context import Outside
-from reconciler.core.feed import Remembered, due, granularity_s
+from reconciler.apply.context import Outside, ReadContext
+from reconciler.core.feed import Newest, Remembered, due, granularity_s
 from reconciler.live.following import Asked, Recalled
 from reconciler.logbook import steps
 from reconciler.model.kind.kinds import Kind
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Scope
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
 from reconciler.service.profile import load_profile
+from reconciler.store.database import Store
 from reconciler.store.lists import KeptLists
 from reconciler.work.collecting import without_collector
 
@@ -37,9 +39,10 @@ class RememberedLists:
         self._settings = settings
         self._offload = outside.offload
         self._salt = salt
-        self._files = KeptLists(Path(settings.root), salt)
+        self.files = KeptLists(Path(settings.root), salt)
         self._profile = load_profile(settings.service.profile)
         self.now = now.astimezone(UTC).isoformat(timespec="seconds")
+        self.newest: dict[Scope, tuple[Asked, Newest, int]] = {}  # of the lists that this run followed
 
     @property
     def margin_s(self) -> float:
@@ -55,17 +58,34 @@ class RememberedLists:
         known = await self._offload(partial(self._read, asked))
         if known is None:
             return Recalled()
+        return Recalled(known, self.why_whole(known))
+
+    def why_whole(self, known: Remembered | Newest) -> str:
+        """Return why a list is to be read completely though it is remembered, or ""."""
         refresh = self._settings.refresh
         if refresh.mode == "full":
-            return Recalled(known, "a complete read was asked for")
-        return Recalled(known, due(known, now=self.now, every_s=refresh.complete_every_h * 3600))
+            return "a complete read was asked for"
+        return due(known, now=self.now, every_s=refresh.complete_every_h * 3600)
+
+    def followed(self, asked: Asked, newest: Newest, calls: int) -> None:
+        """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
+        self.newest[asked.scope] = asked, newest, calls
+
+    def state(self, asked: Asked, *, now: bool) -> tuple[str, ...]:
+        """Return what tells a list, as it is remembered, from every other; nothing where it is not.
+
+        As whatever run remembers it `now`; else as this one read or wrote it.
+        """
+        name = self._name(asked)
+        seal = self.files.seal(name) if now else self.files.seals.get(name, b"")
+        return (*self._told(asked), seal.hex()) if seal else ()
 
     async def keep(self, asked: Asked, found: Remembered | None) -> None:
         """Remember this from now on; None: nothing."""
         await self._offload(partial(self._write, asked, found))
 
     def _read(self, asked: Asked) -> Remembered | None:
-        data = self._files.read(self._name(asked))
+        data = self.files.read(self._name(asked))
         if data is None:
             return None
         try:
@@ -77,7 +97,7 @@ class RememberedLists:
 
     def _write(self, asked: Asked, found: Remembered | None) -> None:
         data = None if found is None else msgspec.msgpack.encode((self._told(asked), found))
-        self._files.write(self._name(asked), data)
+        self.files.write(self._name(asked), data)
         steps.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
 
     def _name(self, asked: Asked) -> str:
@@ -99,6 +119,13 @@ class RememberedLists:
             _digest(self._profile),
             *asked.fields,
         )
+
+
+async def lists_of(context: ReadContext) -> RememberedLists | None:
+    """Return the lists that earlier plans have kept; None without a store, for its salt seals them."""
+    now = await context.ask(Store.now)
+    salt = context.store.salt
+    return RememberedLists(context.settings, context.outside, salt, now) if salt else None
 
 
 def _digest(profile: Profile) -> str:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from reconciler.core.feed import Remembered, due
+from reconciler.core.feed import Newest, Remembered, due
 from reconciler.errors import NotFound
 from reconciler.live.following import Asked, Recalled
 from reconciler.model.kind.kinds import KINDS, Kind
@@ -154,6 +154,8 @@ class InMemory:
         self.crowd = crowd
         self.every_s = every_s
         self.kept: dict[str, bytes] = {}
+        self.newest: tuple[Asked, Newest] | None = None  # of the last read, where it was by a feed
+        self.plan = ""  # the one that was made of it
 
     @property
     def now(self) -> str:
@@ -168,6 +170,9 @@ class InMemory:
             return Recalled()
         known = msgspec.msgpack.decode(data, type=Remembered)
         return Recalled(known, due(known, now=self.now, every_s=self.every_s))
+
+    def followed(self, asked: Asked, newest: Newest, calls: int) -> None:  # noqa: ARG002 - what is not asked here
+        self.newest = asked, newest
 
     async def keep(self, asked: Asked, found: Remembered | None) -> None:
         self.kept.pop(repr(asked), None)

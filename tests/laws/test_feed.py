@@ -9,7 +9,7 @@ from core.build import RULES, contact, desired, planned, record, recorded
 from laws.feeds import LIES, PAGE, Crowd, InMemory, text
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.live.following import Lists
+from reconciler.live.following import as_before
 from reconciler.live.reading import read_live
 from reconciler.model.snapshots import Desired, Read, Recorded
 
@@ -33,7 +33,7 @@ def ours(crowd: Crowd) -> tuple[Desired, Recorded]:
     return desired(*entities), recorded(*records)
 
 
-async def _plan(crowd: Crowd, declared: Desired, known: Recorded, lists: Lists | None) -> tuple[str, Read]:
+async def _plan(crowd: Crowd, declared: Desired, known: Recorded, lists: InMemory | None) -> tuple[str, Read]:
     live = await read_live(
         crowd.reader, declared, known, workspaces={"ops": "AB12"}, rules=RULES, lists=lists
     )
@@ -42,12 +42,20 @@ async def _plan(crowd: Crowd, declared: Desired, known: Recorded, lists: Lists |
     return repr((fingerprint(plan), plan.unmanaged, plan.skips, plan.notices, plan.adoptions)), live.reads[0]
 
 
-def both(crowd: Crowd, declared: Desired, known: Recorded, lists: Lists) -> tuple[str, str, Read]:
-    """Return the plan by a scan, the one by what is remembered, and how that was read."""
+def both(crowd: Crowd, declared: Desired, known: Recorded, lists: InMemory) -> tuple[str, str, Read]:
+    """Return the plan by a scan, the one by what is remembered, and how that was read.
+
+    Claim besides that a list of which one page says that it stands still has the plan that it had.
+    """
     lie, crowd.lie = crowd.lie, ""
     scanned, _ = asyncio.run(_plan(crowd, declared, known, None))
     crowd.lie = lie
+    if lists.newest and asyncio.run(as_before(crowd.reader, *lists.newest)):
+        assert scanned == lists.plan
+        tally.count("feeds", "lists that stood still")
+    lists.newest = None
     followed, read = asyncio.run(_plan(crowd, declared, known, lists))
+    lists.plan = followed
     return scanned, followed, read
 
 

@@ -163,6 +163,46 @@ def test_a_second_load_parses_nothing(tmp_path: Path) -> None:
     assert second.desired.entities[Address("contact/ops/juan-doe")].fields["jobTitle"] == "Nurse"
 
 
+def _made_of(project: KeptProject) -> str:
+    found = project.kept().declared()
+    return "" if found is None else found.made_of
+
+
+def test_what_manifests_were_made_of_is_known_where_all_were_kept(tmp_path: Path) -> None:
+    """A plan is found again by it: whatever may declare something else must not have the same."""
+    project = KeptProject(tmp_path)
+    project.write("people.csv", "Id,Mail\nx1,x1@example.com\n")
+    roster = {"file": "people.csv", "name": "{Id}", "contacts": {"workEmailAddress1": "{Mail}"}}
+    project.write("a.yaml", json.dumps({"version": "1", "workspace": "ops", "rosters": [roster]}))
+    project.write("b.yaml", CONTACT)
+    assert _made_of(project) == ""  # nothing is kept yet
+    project.through()
+    first = _made_of(project)
+    assert first
+    assert _made_of(project) == first
+
+    found = {first}
+    for name, text in (
+        ("b.yaml", CONTACT + "    jobTitle: Nurse\n"),
+        ("people.csv", "Id,Mail\nx1,x1@example.com\nx2,x2@example.com\n"),
+        ("c.yaml", OTHER),
+        ("b.yaml", "\n" + CONTACT),  # every place is another line
+    ):
+        project.write(name, text)
+        assert _made_of(project) == "", name
+        project.through()
+        found.add(_made_of(project))
+    (project.root / "manifests" / "c.yaml").unlink()
+    found.add(_made_of(project))
+    settings = structs.replace(project.settings, adopt="never")
+    project.settings = settings
+    project.through()
+    found.add(_made_of(project))
+
+    assert len(found) == 7
+    assert "" not in found
+
+
 def _person(name: str, email: str, more: str = "") -> str:
     return f"version: 1\nworkspace: ops\ncontacts:\n  {name}:\n    workEmailAddress1: {email}\n{more}"
 

@@ -36,6 +36,18 @@ def test_a_plan_takes_the_calls_of_its_pages(results: dict[tuple[int, str], dict
 
 
 @effort.proofs_only()
+def test_a_plan_that_is_found_again_loads_no_records(
+    results: dict[tuple[int, str], dict[str, float]],
+) -> None:
+    """R10, as a user meets it: one call, and the memory of the manifests alone."""
+    again, made = results[PEOPLE, "plan, nothing to do"], results[PEOPLE, "plan, after an apply"]
+
+    assert (again["calls"], made["calls"]) == (1, 1)
+    assert again["peak_mib"] <= 110
+    assert again["peak_mib"] < made["peak_mib"] - 15
+
+
+@effort.proofs_only()
 def test_a_plan_stays_below_its_ceiling(results: dict[tuple[int, str], dict[str, float]]) -> None:
     for (people, name), case in results.items():
         assert not people or case["peak_mib"] <= _CEILING_MIB, name

@@ -66,10 +66,14 @@ class _Entry(Struct, array_like=True):
 
 
 class KeptPart(Struct, frozen=True):
-    """A part, and the digests of the rosters that it was made of, by their components from the root."""
+    """A part, and the digests of the rosters that it was made of, by their components from the root.
+
+    `seal` is that of its entry: another part, or the same of other files, has another one.
+    """
 
     part: ManifestPart
     rosters: Mapping[tuple[str, ...], bytes]
+    seal: bytes = b""
 
 
 def encoded(kept: KeptPart, *, key: bytes, made_for: bytes) -> list[bytes]:
@@ -115,7 +119,7 @@ def decoded(data: bytes, *, key: bytes, made_for: bytes) -> KeptPart | None:
         frozenset(entry.claims),
         entry.rows,
     )
-    return KeptPart(part, dict(entry.rosters))
+    return KeptPart(part, dict(entry.rosters), seal)
 
 
 def _seal(pieces: Iterable[bytes | memoryview], key: bytes, made_for: bytes) -> bytes:

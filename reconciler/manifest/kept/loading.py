@@ -46,15 +46,20 @@ _entry_max = 512 * 1024 * 1024  # bytes
 _FORM = re.compile(r"\.?[0-9a-f]{64}\.part(?:\.[0-9a-f]{16})?")
 # Packages whose version decides what a value is taken for, and the folders of ours that do.
 _PACKAGES = ("reconciler", "phonenumbers", "email-validator", "tzdata", "PyYAML", "jsonschema-rs")
-_CODE = ("core", "manifest", "model", "parsing")
+_CODE = ("core", "live", "manifest", "model", "parsing")
 
 
 class Declaration(Struct, frozen=True):
-    """What the manifests declare, with how many files there are and how many of them were read anew."""
+    """What the manifests declare, with how many files there are and how many of them were read anew.
+
+    `made_of` tells it from what other manifests, rosters, settings or versions of this program declare; it is
+    "" where that is not known.
+    """
 
     desired: Desired
-    files: int
-    anew: int
+    files: int = 0
+    anew: int = 0
+    made_of: str = ""
 
 
 class ManifestCache:
@@ -92,7 +97,7 @@ class ManifestCache:
         fresh = self._read(unknown)
         if fresh is None:
             return None
-        known = [part or fresh[name] for name, part in sorted(parts.items())]
+        known = [kept.part if kept else fresh[name] for name, kept in sorted(parts.items())]
         desired = joined(known, rows_max=ROWS_MAX)
         if desired is None:
             return None
@@ -102,7 +107,9 @@ class ManifestCache:
             len(unknown),
             took(),
         )
-        return Declaration(desired, len(found), len(unknown))
+        seals = [kept.seal for _, kept in sorted(parts.items()) if kept]
+        made_of = "" if unknown else sha256(b"".join(seals)).hexdigest()
+        return Declaration(desired, len(found), len(unknown), made_of)
 
     def keep(self, loaded: Loaded, found: Resolved) -> None:
         """Keep what was loaded, which has no mistake. It fails in silence: then it is read again."""
@@ -146,7 +153,7 @@ class ManifestCache:
         self._folder.clear(_FORM, besides=used, now_s=time.time())
         steps.info("manifests kept in the cache; files: %d of %d", written, len(loaded.read))
 
-    def _part(self, source: ManifestFile, private: frozenset[FileId], key: bytes) -> ManifestPart | None:
+    def _part(self, source: ManifestFile, private: frozenset[FileId], key: bytes) -> KeptPart | None:
         """Return what was kept of a manifest that is as it was, its rosters too."""
         entry = self._folder.read(self._name(source.name), bytes_max=_entry_max)
         data = read(source) if entry is not None else None
@@ -163,7 +170,7 @@ class ManifestCache:
                     return None
             except (Unreadable, OSError):  # it is told where the manifest is read
                 return None
-        return kept.part
+        return kept
 
     def _private(self, found: Iterable[ManifestFile]) -> frozenset[FileId]:
         return ids_of((*map(Path, self._settings.private_files), *(source.path for source in found)))

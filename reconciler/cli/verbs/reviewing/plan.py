@@ -109,12 +109,17 @@ def planned_for(given: Mapping[str, Any]) -> Planned:
     """Return the plan that the options of a command line ask for."""
     settings = settings_of(given["config"], given["environment"], service=True)
     settings = refreshed(settings, given["refresh"])
-    desired = pipeline.validate(settings, os.environ)
+    declared = pipeline.declared(settings, os.environ)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
         return finish(
             lambda _signals: pipeline.plan(
-                settings, desired, outside(settings), options=options_of(given), consent=consent_of(given)
+                settings,
+                declared.desired,
+                outside(settings),
+                options=options_of(given),
+                consent=consent_of(given),
+                made_of=declared.made_of,
             )
         )
 

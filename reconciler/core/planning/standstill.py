@@ -1,0 +1,56 @@
+"""A plan that says nothing, again: where all that it followed from is as it was, it is the same one.
+
+Belongs here: which plans are such, and the same plan at another moment. Not here: whether all is as it was
+(work/standstill.py), and of a list of the service whether it is (core/feed.py).
+"""
+
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
+from reconciler.core.planning.scopes import Moment
+from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.snapshots import Desired, Read
+
+_NOTHING: dict[str, object] = {
+    "changes": (),
+    "adoptions": (),
+    "skips": (),
+    "gone": (),
+    "records": (),
+    "postponed": {},
+    "renames": {},
+    "contents": {},
+    "notices": (),
+}
+
+
+def says_nothing(plan: Plan) -> bool:
+    """Whether a plan changes nothing, keeps nothing and names nobody: it counts, and tells how it was read.
+
+    Only of the options of a run without any: what is not selected has no part in the counts.
+    """
+    quiet = all(getattr(plan, name) == nothing for name, nothing in _NOTHING.items())
+    return quiet and plan.options == Options()
+
+
+def once_more(plan: Plan, desired: Desired, moment: Moment) -> Plan:
+    """Return what `make_plan` makes at this moment of that which `plan` was made of.
+
+    `plan` says nothing, and each of its lists is as it was by the first page of its changes.
+    """
+    again = structs.replace(
+        plan,
+        manifest_digest=manifest_digest(desired, moment.salt),
+        salt=moment.salt,
+        reads=tuple(_reads(plan.reads)),
+        created_at=moment.now,
+        expires_at=moment.expires,
+        fingerprint="",
+    )
+    return structs.replace(again, fingerprint=fingerprint(again))
+
+
+def _reads(before: Iterable[Read]) -> Iterable[Read]:
+    return (structs.replace(one, calls=1, avoided=one.calls + one.avoided - 1) for one in before)
