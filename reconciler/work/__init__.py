@@ -3,6 +3,7 @@
     collecting   loading without the cyclic collector
     remembering  what lists showed, from one run to the next
     targets      which service, and which of its workspaces
+    standstill   a plan that said nothing, found again where nothing has changed
     planning     a plan made afresh: read, compare, judge
     exporting    live scopes as entries of manifests
     held         what a run holds, let go of on every way out; who looks on
