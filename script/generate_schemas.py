@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli.documents.schema import documents
+from reconciler.cli.documents.schema import documents, event_lines
 from reconciler.manifest.schema.parts import with_kinds
 
 FOLDER = Path(__file__).parents[1] / "schemas"
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1] / "schemas"
 
 def main() -> None:
     """Write every schema anew; one that follows from nothing stays as it is."""
-    for name, schema in documents().items():
+    for name, schema in {**documents(), "event": event_lines()}.items():
         path = FOLDER / f"{name}.schema.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(_text(schema), encoding="utf-8")

@@ -253,5 +253,13 @@ report_options = together(
     report_option,
     click.option("--show-values", is_flag=True, help="Values in reports that otherwise name fields alone."),
 )
+# `events`: a path, "-" or None.
+events_option = click.option(
+    "--events",
+    metavar="FILE",
+    shell_complete=Completes("files"),
+    help="Append what the run does to FILE, which only you can read, while it does it: JSON lines. - is "
+    "standard output, in the place of the text.",
+)
 full_option = click.option("--full", is_flag=True, help="Do not shorten long lists.")
 detailed_option = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if changes were found.")

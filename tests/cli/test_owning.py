@@ -63,6 +63,20 @@ def test_forget_refuses_what_it_cannot_mean(
     assert plan["counts"]["deletes"] == 1
 
 
+def test_forget_says_that_another_entry_is_the_one_it_names(project: Project, service: Service) -> None:
+    """It said that nothing was recorded, and proposed the very address that it was given."""
+    project.run(service, "apply", "--yes")
+    project.edit("  jane-doe:", "  joan-doe:")
+
+    ended = project.run(service, "forget", "contact/default/jane-doe", "--yes")
+
+    assert ended.returncode == 3
+    assert ended.stderr == (
+        "contact/default/jane-doe is who another entry declares now, so it is not forgotten. [E004]\n"
+        "  next: see which: reconciler plan; take that entry out of the manifest first\n"
+    )
+
+
 def test_forget_asks(project: Project, service: Service) -> None:
     """Where nobody can answer it says which option stands for the answer."""
     done = project.run(service, "forget", SAM)

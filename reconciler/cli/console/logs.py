@@ -8,21 +8,17 @@ is given. A log never ends a command: when it cannot be written, that is said on
 import json
 import logging
 import os
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
 from reconciler import logbook
 from reconciler.cli.console import output, streams
-from reconciler.errors import FileError
+from reconciler.cli.console.appended import append_all, opened
 from reconciler.service.http.told import TriedCall
-
-_mode = 0o600
 
 _added: list[tuple[logging.Logger, logging.Handler]] = []
 
@@ -75,12 +71,10 @@ def to_stderr(verbosity: int) -> None:
 
 def to_file(path: str) -> None:
     """Append steps and calls to a file that only this user can read, a JSON line each. Raises FileError."""
-    handle = _opened(path)
+    handle = opened(path, "the log")
 
     def write(text: str) -> None:
-        left = (streams.hidden(output.inert_json(text))).encode()
-        while left:
-            left = left[os.write(handle, left) :]
+        append_all(handle, streams.hidden(output.inert_json(text)).encode())
 
     _listen(Listener(write, _as_json, handle), calls=True)
 
@@ -113,24 +107,3 @@ def _as_json(record: logging.LogRecord) -> str:
     if isinstance(told, TriedCall):
         return json.dumps({**about, "call": structs.asdict(told)})
     return json.dumps({**about, "step": record.getMessage()})
-
-
-def _opened(path: str) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
-        flags |= getattr(os, name, 0)
-    try:
-        handle = os.open(path, flags, _mode)
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise _unwritable(path, "it is not a regular file", "name a file")
-        if stat.S_IMODE(os.fstat(handle).st_mode) != _mode:
-            Path(path).chmod(_mode)  # it stood there before, and others could read it
-    except (OSError, ValueError) as error:
-        why = (getattr(error, "strerror", "") or "it is no path").lower()
-        raise _unwritable(path, why, "name another file") from error
-    return handle
-
-
-def _unwritable(path: str, why: str, hint: str) -> FileError:
-    return FileError(f"{path}: the log cannot be written: {why}.", next=hint)

@@ -21,6 +21,7 @@ from reconciler.model.codes.table import code_of_error
 from reconciler.model.notices import Notice
 from reconciler.model.plan.explanations import Explanation
 from reconciler.model.plan.plans import Options, Plan, Reason, Target
+from reconciler.model.run.events import EVENTS
 from reconciler.model.run.outcomes import REPORT_VERSION, WORDS
 from reconciler.model.run.running import Running
 from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
@@ -52,6 +53,12 @@ def documents() -> dict[str, Schema]:
     """Return the schema of every document by its name (`output/list`)."""
     made = {name: _document(one) for name, one in DOCUMENTS.items()}
     return {**made, "output/plan": _plan(), "output/resume": _resume(), "output/error": _error()}
+
+
+def event_lines() -> Schema:
+    """Return the schema of a line of `--events`: open, for a later version of the program may tell more."""
+    found, definitions = msgspec.json.schema_components(EVENTS)
+    return {"$schema": _DRAFT, "title": "An event of a run", "anyOf": list(found), "$defs": definitions}
 
 
 def _document(about: Printed) -> Schema:

@@ -13,6 +13,7 @@ from reconciler.cli.dispatch import Completes, runs
 @options.cache_option
 @options.yes_option
 @options.lock_option
+@options.events_option
 @options.full_option
 @options.format_option
 @runs("writing.owning:adopt")

@@ -30,6 +30,7 @@ from reconciler.cli.dispatch import Completes, runs
 @options.recipients_options
 @options.identity_option
 @options.report_options
+@options.events_option
 @options.full_option
 @options.format_option
 @runs("writing.apply:apply")

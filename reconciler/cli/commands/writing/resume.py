@@ -12,6 +12,7 @@ from reconciler.cli.dispatch import runs
 @options.fail_fast_option
 @options.lock_option
 @options.report_options
+@options.events_option
 @options.full_option
 @options.format_option
 @runs("writing.resume:resume")

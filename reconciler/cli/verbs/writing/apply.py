@@ -11,6 +11,7 @@ import click
 
 from reconciler import pipeline
 from reconciler.cli.console import output
+from reconciler.cli.console.events import Events, events_of
 from reconciler.cli.context import DIRTY, in_ci
 from reconciler.cli.files.encryption import is_encrypted
 from reconciler.cli.files.planfile import read_plan, write_plan
@@ -32,29 +33,37 @@ _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the 
 
 
 def apply(
-    *, file: str | None, yes: bool, undo_file: str | None, full: bool, as_json: bool, **given: Any
+    *,
+    file: str | None,
+    yes: bool,
+    undo_file: str | None,
+    events: str | None,
+    full: bool,
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Carry out the plan of `file`, or a new one where somebody agrees to it; return the exit code."""
     if file is not None and (given["only"] or given["excluded"] or given["reactivate"]):
         raise click.UsageError(
             "--only, --except and --reactivate belong to the plan; FILE holds them already."
         )
-    ask = file is None and not yes
-    if ask and (as_json or not output.can_ask()):
+    told, ask = events_of(events, as_json=as_json), file is None and not yes
+    if ask and (as_json or told.on_stdout or not output.can_ask()):
         raise click.UsageError(
             "nobody can be asked here: give --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
         )
-    reviews = Reviews("apply", given, file, undo_file)
-    job = _job(file, undo_file, given)
-    undo = Undo(job.undo, job.recipients)
-    try:
-        with reviews.of_refused(job.saved):
-            run = carry_out(job, undo, ask=ask, full=full, as_json=as_json, hears=reviews.hear)
-        code = report(run, full=full, as_json=as_json, reviews=reviews)
-        if job.options.undo_of and run.count("applied"):
-            output.note(_STILL_IN_GIT)
-    finally:
-        written = undo.write()  # also where the report cannot be printed
+    reviews = Reviews("apply", given, file, undo_file, told.file)
+    with told.of_command():
+        job = _job(file, undo_file, given)
+        undo = Undo(job.undo, job.recipients)
+        try:
+            with reviews.of_refused(job.saved):
+                run = carry_out(job, undo, told, ask=ask, full=full, as_json=as_json, hears=reviews.hear)
+            code = report(run, events=told, full=full, as_json=as_json, reviews=reviews)
+            if job.options.undo_of and run.count("applied"):
+                output.note(_STILL_IN_GIT)
+        finally:
+            written = undo.write()  # also where the report cannot be printed
     return code if written else code or 1
 
 
@@ -163,6 +172,7 @@ class Undo:
 def carry_out(
     job: Job,
     undo: Undo,
+    events: Events,
     *,
     ask: bool,
     full: bool,
@@ -178,7 +188,10 @@ def carry_out(
         bars.advance("reading the service", 0, None)
         run = finish(
             lambda signals: _verb(
-                job, undo, signals, screen(bars, signals, ask=ask, full=full, as_json=as_json, hears=hears)
+                job,
+                undo,
+                signals,
+                screen(bars, signals, ask=ask, full=full, as_json=as_json, events=events, hears=hears),
             )
         )
     if run is None:

@@ -12,6 +12,7 @@ import click
 
 from reconciler import pipeline
 from reconciler.cli.console import output
+from reconciler.cli.console.events import Events, events_of
 from reconciler.cli.running import context_of, patient, settings_of
 from reconciler.cli.verbs.writing.apply import Job, Undo, carry_out
 from reconciler.cli.verbs.writing.screen import Screen, report
@@ -26,10 +27,17 @@ from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
 
 
-def forget(*, addresses: Sequence[str], yes: bool, full: bool, as_json: bool, **given: Any) -> int:
+def forget(*, events: str | None, as_json: bool, **given: Any) -> int:
     """Own these no longer where somebody agrees; return the exit code."""
-    if not yes and (as_json or not output.can_ask()):
-        raise click.UsageError("nobody can be asked here: give --yes.")
+    told = events_of(events, as_json=as_json)
+    with told.of_command():
+        return _forgotten(told, as_json=as_json, **given)
+
+
+def _forgotten(
+    events: Events, *, addresses: Sequence[str], yes: bool, full: bool, as_json: bool, **given: Any
+) -> int:
+    _check_asking(events, yes=yes, as_json=as_json)
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
@@ -39,18 +47,31 @@ def forget(*, addresses: Sequence[str], yes: bool, full: bool, as_json: bool, **
     # Whoever names an address has agreed to the one write that it may take.
     consent = Consent(updates=len(named))
     job = _job(settings, desired, options, consent, _again("forget", named, given))
-    run = carry_out(job, Undo(None, ()), ask=not yes, full=full, as_json=as_json, screen=Forgetting)
-    return report(run, full=full, as_json=as_json)
+    undo = Undo(None, ())
+    run = carry_out(job, undo, events, ask=not yes, full=full, as_json=as_json, screen=Forgetting)
+    return report(run, events=events, full=full, as_json=as_json)
 
 
-def adopt(
-    *, addresses: Sequence[str], everything: bool, yes: bool, full: bool, as_json: bool, **given: Any
-) -> int:
+def adopt(*, events: str | None, as_json: bool, **given: Any) -> int:
     """Own these from now on, as they are, where somebody agrees; return the exit code."""
+    told = events_of(events, as_json=as_json)
+    with told.of_command():
+        return _adopted(told, as_json=as_json, **given)
+
+
+def _adopted(
+    events: Events,
+    *,
+    addresses: Sequence[str],
+    everything: bool,
+    yes: bool,
+    full: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
     if everything == bool(addresses):
         raise click.UsageError("give addresses, or --all for everything that is declared.")
-    if not yes and (as_json or not output.can_ask()):
-        raise click.UsageError("nobody can be asked here: give --yes.")
+    _check_asking(events, yes=yes, as_json=as_json)
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
@@ -58,8 +79,14 @@ def adopt(
     options = Options(only=_declared(addresses, desired), adopt=True)
     words = ("--all",) if everything else tuple(addresses)
     job = _job(settings, desired, options, Consent(), _again("adopt", words, given))
-    run = carry_out(job, Undo(None, ()), ask=not yes, full=full, as_json=as_json, screen=Adopting)
-    return report(run, full=full, as_json=as_json)
+    undo = Undo(None, ())
+    run = carry_out(job, undo, events, ask=not yes, full=full, as_json=as_json, screen=Adopting)
+    return report(run, events=events, full=full, as_json=as_json)
+
+
+def _check_asking(events: Events, *, yes: bool, as_json: bool) -> None:
+    if not yes and (as_json or events.on_stdout or not output.can_ask()):
+        raise click.UsageError("nobody can be asked here: give --yes.")
 
 
 def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
@@ -117,6 +144,20 @@ def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[
     return tuple(dict.fromkeys(texts))
 
 
+def _not_ours(text: str, planned: Planned) -> UnknownAddress:
+    """Return why nothing is forgotten under an address."""
+    if text in planned.recorded.entities:
+        return UnknownAddress(
+            f"{text} is who another entry declares now, so it is not forgotten.",
+            next="see which: reconciler plan; take that entry out of the manifest first",
+        )
+    otherwise = "compare it with the addresses that `reconciler history` shows"
+    return UnknownAddress(
+        f"{text} is not ours: nothing is recorded under this address.",
+        next=did_you_mean(text, map(str, planned.recorded.entities), otherwise),
+    )
+
+
 class Adopting(Screen):
     """Asks though nothing is written to the service: from now on the manifest decides."""
 
@@ -136,12 +177,7 @@ class Forgetting(Screen):
         known |= {notice.subject for notice in plan.notices}
         for text in plan.options.forget:
             if text not in known:
-                recorded = map(str, planned.recorded.entities)
-                otherwise = "compare it with the addresses that `reconciler history` shows"
-                raise UnknownAddress(
-                    f"{text} is not ours: nothing is recorded under this address.",
-                    next=did_you_mean(text, recorded, otherwise),
-                )
+                raise _not_ours(text, planned)
         super().planned(planned)
 
     def question(self, planned: Planned) -> str:

@@ -6,6 +6,7 @@ Loaded when a run is about to begin. Not here: what is done (pipeline.py) and ho
 from collections.abc import Callable
 
 from reconciler.cli.console import output, streams
+from reconciler.cli.console.events import Events
 from reconciler.cli.files.reports import with_reports
 from reconciler.cli.running import Signals
 from reconciler.cli.verbs.reviewing.plan import sizes
@@ -31,13 +32,15 @@ class Screen:
         ask: bool,
         full: bool,
         as_json: bool,
+        events: Events,
         hears: Callable[[Planned], None] | None = None,
     ) -> None:
         self._bars = bars
+        self._events = events
         self._signals = signals
         self._ask = ask
         self._full = full
-        self._as_json = as_json
+        self._silent = as_json or events.on_stdout
         self._hears = hears
         self._done = 0
         self._total = 0
@@ -45,6 +48,7 @@ class Screen:
     def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
         """Say that an earlier run did not finish: looking for what it left in doubt may take a while."""
         self._bars.clear()
+        self._events.unfinished(runs)
         output.note_lines(unfinished_lines(runs))
         output.note("changes in doubt are settled first; nothing is sent twice.")
         self._bars.advance("settling", 0, None)
@@ -52,6 +56,7 @@ class Screen:
     def doubtful(self, why: str) -> None:
         """Say that the store may lack what was sent lately: that takes a while to be sure of."""
         self._bars.clear()
+        self._events.waits(why)
         output.note(f"{why}.")
         output.note("requests sent since may be missing from it: waiting until none can still arrive.")
         self._bars.advance("settling", 0, None)
@@ -64,9 +69,10 @@ class Screen:
     def planned(self, planned: Planned) -> None:
         """Show the plan. If it is refused, the error that follows says why."""
         self._bars.clear()
+        self._events.planned(planned.plan, safe=planned.verdict.safe)
         if self._hears is not None:
             self._hears(planned)
-        if not self._as_json:
+        if not self._silent:
             shown = plan_lines(
                 planned.plan, Verdict(), full=self._full, sizes=sizes(planned), whom=planned.whom
             )
@@ -75,6 +81,7 @@ class Screen:
     def waits(self, what: str) -> None:
         """Say that the run takes the lock in the service: nothing else is seen of it for a while."""
         self._bars.clear()
+        self._events.waits(what)
         output.note(f"{what}.")
 
     def stale(self, saved: Plan, planned: Planned) -> None:
@@ -83,7 +90,7 @@ class Screen:
 
         if self._hears is not None:
             self._hears(planned)
-        if not self._as_json:
+        if not self._silent:
             output.lines(plan_difference(saved, planned.plan, full=self._full))
 
     def agrees(self, planned: Planned) -> bool:
@@ -93,15 +100,17 @@ class Screen:
             return False
         self._signals.apply_begins()
         self._total = len(planned.plan.changes)
+        self._events.begins(self._total)
         return True
 
     def question(self, planned: Planned) -> str:
         """Return what has to be agreed to, or "" where nothing is written to the service."""
         return "Carry out this plan?" if planned.plan.changes else ""
 
-    def ended(self, _outcome: Outcome) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """Count one more change."""
         self._done += 1
+        self._events.changed(outcome)
         self._bars.advance("applying", self._done, self._total)
 
 
@@ -114,17 +123,19 @@ class Resuming(Screen):
         self.agrees(planned)
 
 
-def report(run: Run, *, full: bool, as_json: bool, reviews: Reviews | None = None) -> int:
+def report(run: Run, *, events: Events, full: bool, as_json: bool, reviews: Reviews | None = None) -> int:
     """Print how a run ended, and return the exit code. Where the output is lost, say where to find it.
 
     The files of `reviews` are written whatever becomes of the output.
     """
     whole = False
+    events.ended(run)
     try:
-        _print(run, full=full, as_json=as_json)
+        if not events.on_stdout:
+            _print(run, full=full, as_json=as_json)
     finally:
         whole = reviews is None or reviews.write_run(run)
-    return with_reports(run.exit_code, whole=whole)
+    return with_reports(run.exit_code, whole=whole and events.whole)
 
 
 def _print(run: Run, *, full: bool, as_json: bool) -> None:

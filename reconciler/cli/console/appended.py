@@ -1,0 +1,43 @@
+"""Files that grow line by line while a command runs: logs and events. Only this user can read them.
+
+Not here: files that appear whole (cli/files/whole.py).
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from reconciler.errors import FileError
+
+_mode = 0o600
+
+
+def opened(path: str, what: str) -> int:
+    """Return a handle that appends to a regular file, made where it is not there. Raises FileError.
+
+    `what` names what is written: a log, events. No link is followed, and no pipe is waited for.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
+    try:
+        handle = os.open(path, flags, _mode)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise _unwritable(path, what, "it is not a regular file", "name a file")
+        if stat.S_IMODE(os.fstat(handle).st_mode) != _mode:
+            Path(path).chmod(_mode)  # it stood there before, and others could read it
+    except (OSError, ValueError) as error:
+        why = (getattr(error, "strerror", "") or "it is no path").lower()
+        raise _unwritable(path, what, why, "name another file") from error
+    return handle
+
+
+def append_all(handle: int, data: bytes) -> None:
+    """Write all of it. Raises OSError."""
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def _unwritable(path: str, what: str, why: str, hint: str) -> FileError:
+    return FileError(f"{path}: {what} cannot be written: {why}.", next=hint)

@@ -1,0 +1,131 @@
+"""`--events FILE`: what a run does, a JSON line each, while it does it. `-` is standard output.
+
+Belongs here: where the lines go, and when. Not here: what is in them (model/run/events.py). Events never end
+a command: when they cannot be written, that is said once, and the exit code of a good run is 1.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from reconciler.cli.console import output, streams
+from reconciler.cli.console.appended import append_all, opened
+from reconciler.core.runs.recover import Unfinished
+from reconciler.errors import ReconcilerError
+from reconciler.model.codes.table import code_of_error
+from reconciler.model.plan.plans import Plan
+from reconciler.model.run.events import (
+    EVENTS_VERSION,
+    BeginEvent,
+    ChangeEvent,
+    EndEvent,
+    ErrorEvent,
+    Event,
+    PlanEvent,
+    UnfinishedEvent,
+    WaitEvent,
+)
+from reconciler.model.run.outcomes import WORDS, Outcome, Run
+
+STDOUT = "-"
+
+
+class Events:
+    """The lines of one command; without a `target` nothing is told. Raises FileError."""
+
+    def __init__(self, target: str | None) -> None:
+        self.on_stdout = target == STDOUT
+        self.file = None if self.on_stdout else target
+        self.whole = True  # whether every line was written
+        self._handle = None if self.file is None else opened(self.file, "events")
+        self._told = target is not None
+        self._done = 0
+
+    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+        """Earlier runs are settled first."""
+        self._tell(UnfinishedEvent, "unfinished", runs=tuple(one.run for one in runs))
+
+    def waits(self, what: str) -> None:
+        """Say why nothing else is seen for a while."""
+        self._tell(WaitEvent, "wait", what=what)
+
+    def planned(self, plan: Plan, *, safe: bool) -> None:
+        """Tell what is to be done."""
+        numbers = {f"{word}s": plan.count(word) for word in ("create", "update", "delete")}
+        numbers |= {"records": plan.to_keep, "skipped": len(plan.skips)}
+        self._tell(PlanEvent, "plan", fingerprint=plan.fingerprint, safe=safe, **numbers)
+
+    def begins(self, total: int) -> None:
+        """From now on something may be written."""
+        self._tell(BeginEvent, "begin", total=total)
+
+    def changed(self, outcome: Outcome) -> None:
+        """Tell how one change ended; its fields hold values, and are in the report alone."""
+        self._done += 1
+        self._tell(
+            ChangeEvent,
+            "change",
+            address=str(outcome.address),
+            action=outcome.action,
+            result=outcome.result,
+            what=outcome.what,
+            next=outcome.next,
+            done=self._done,
+        )
+
+    def ended(self, run: Run) -> None:
+        """Tell how the run ended."""
+        results: dict[str, int] = {}
+        for one in run.outcomes:
+            results[one.result] = results.get(one.result, 0) + 1
+        told = {"run": run.run, "outcome": run.outcome, "exit_code": run.exit_code}
+        self._tell(EndEvent, "end", **told, results=dict(sorted(results.items())))
+
+    def nothing(self) -> None:
+        """Tell that there was no run to be carried out."""
+        self._tell(EndEvent, "end", run="", outcome=WORDS[0], exit_code=0, results={})
+
+    @contextmanager
+    def of_command(self) -> Iterator[None]:
+        """Tell of an error that ends what is inside; let go of the file afterwards."""
+        try:
+            yield
+        except ReconcilerError as error:
+            told = {"outcome": error.outcome, "exit_code": error.exit_code, "message": str(error)}
+            self._tell(ErrorEvent, "error", **told, code=code_of_error(type(error)), next=error.next)
+            raise
+        finally:
+            if self._handle is not None:
+                os.close(self._handle)
+                self._handle = None
+
+    def _tell(self, kind: type[Event], name: str, **about: Any) -> None:
+        """Write one line at once: whoever watches sees it, and a kill leaves whole lines."""
+        if not self._told:
+            return
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        event = msgspec.convert({"version": EVENTS_VERSION, "event": name, "at": at, **about}, kind)
+        text = output.inert_json(msgspec.json.encode(event).decode())
+        try:
+            if self._handle is None:
+                self._told = output.json(text)  # false: its reader has gone, and that is its affair
+            else:
+                append_all(self._handle, streams.hidden(text).encode())
+        except (OSError, output.OutputLost) as error:
+            self._told = self.whole = False
+            why = (
+                os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else f"{error}"
+            )
+            output.note(f"events are not written any more ({why}); the command goes on.")
+
+
+def events_of(target: str | None, *, as_json: bool) -> Events:
+    """Return the events that a command line asks for. Raises UsageError, FileError."""
+    if target == STDOUT and as_json:
+        raise click.UsageError("--events - and --format json both go to standard output: give --events FILE.")
+    return Events(target)
