@@ -1,8 +1,9 @@
 """Where the time of a command goes, layer by layer: one command in this process, sampled every millisecond.
 
     .venv/bin/python bench/profile.py 10000                  the first plan, of nobody recorded
-    .venv/bin/python bench/profile.py 10000 again            a plan with nothing to do, as users run it
-    .venv/bin/python bench/profile.py 10000 again --refresh full --no-cache
+    .venv/bin/python bench/profile.py 10000 after            the plan after an apply: nothing to do
+    .venv/bin/python bench/profile.py 10000 again            the same once more: it is found again
+    .venv/bin/python bench/profile.py 10000 after --refresh full --no-cache
     .venv/bin/python bench/profile.py 1000 apply             creates, 16 at once, 20 ms for each answer
 
 A sample counts for the innermost package of ours that it stands in, and so do the libraries that are called
@@ -46,8 +47,9 @@ def main(count: int, case: str, *options: str) -> None:
         sandbox(0 if applies else count, *latency) as base_url,
         project(count, "yaml", base_url, at_once=AT_ONCE) as folder,
     ):
-        if case == "again":
+        if case in ("after", "again"):
             reconciler(folder, "apply", "--yes")
+        if case == "again":
             reconciler(folder, "plan")
         os.environ.update(environ_of(folder))
         os.chdir(folder)
