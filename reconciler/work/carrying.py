@@ -3,11 +3,11 @@
 Which steps lead there, and in which order, is said in pipeline.py. Not here: one change (apply/step.py).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal
 
 from msgspec import structs
@@ -22,15 +22,18 @@ from reconciler.core.runs.recover import Unfinished
 from reconciler.core.runs.undo import inverse
 from reconciler.errors import StalePlan, StoreError
 from reconciler.logbook import steps
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import Plan, Workspace
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import WORDS, Outcome, Run
+from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
 from reconciler.work.ending import end
 from reconciler.work.held import Observer
 from reconciler.work.planning import Planned, check_safe, moment_of
 
 KeepUndo = Callable[[Plan], None]
+# Of one transaction: some 0.3 s, where a store that is silent for 12 s is given up.
+records_at_once = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,10 @@ async def _begin(context: RunContext, task: Task) -> tuple[Context, str]:
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
     await context.ask(lambda store: store.begin(context.run, task.command, task.plan, task.consent, about))
     await context.ask(lambda store: _close_all(store, task.unfinished))
-    await context.ask(lambda store: _keep_records(store, planned))
+    await context.ask(lambda store: _keep_names(store, planned))
+    found = refreshed(planned.plan, planned.desired, planned.live, planned.recorded)
+    while await context.ask(lambda store: keep_some(store, found, planned.plan.target.workspaces)):
+        pass
     return about, began
 
 
@@ -124,10 +130,25 @@ def _close_all(store: Store, unfinished: Iterable[Unfinished]) -> None:
         store.close_run(one.run, WORDS[INTERRUPTED])
 
 
-def _keep_records(store: Store, planned: Planned) -> None:
-    """Bring the store to what the plan found, before anything is written to the service."""
+def _keep_names(store: Store, planned: Planned) -> None:
+    """Bring the names of the records to what the plan found, before anything is written to the service."""
     plan, workspaces = planned.plan, planned.plan.target.workspaces
     store.rename(plan.renames.items(), workspaces)
     store.forget(plan.gone, workspaces)
     store.leave(forgotten_at_once(plan), workspaces)
-    store.remember(refreshed(plan, planned.desired, planned.live, planned.recorded), workspaces)
+
+
+def keep_some(
+    store: Store,
+    found: Iterator[RecordedEntity],
+    workspaces: tuple[Workspace, ...],
+    at_once: int = records_at_once,
+) -> bool:
+    """Remember the next of these records in a transaction of their own; whether there were any.
+
+    A million in one take longer than a store may be silent. What a killed run has not kept is found anew.
+    """
+    some = tuple(islice(found, at_once))
+    if some:
+        store.remember(some, workspaces)
+    return bool(some)

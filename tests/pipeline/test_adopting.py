@@ -1,5 +1,6 @@
 """adopt: what is declared and live becomes ours as it is, and nothing is written to the service."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,12 @@ import tally
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
+from reconciler.model.address import Address
 from reconciler.model.plan.changes import Delete, Update
-from reconciler.model.plan.plans import Options
+from reconciler.model.plan.plans import Options, Workspace
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.store.database import Store
+from reconciler.work.carrying import keep_some
 
 ADOPT = Options(adopt=True)
 
@@ -114,6 +119,24 @@ def test_killed_at_any_effect_all_are_adopted_in_the_end(tmp_path: Path) -> None
         assert [m for w in (died, after) for m, _ in w.arrived if m != "GET"] == []
         assert world.plan().plan.adoptions == ()
         tally.count("crash points", "of an adoption")
+
+
+def test_many_records_are_kept_some_at_a_time(tmp_path: Path) -> None:
+    """A million adopted in one transaction took longer than the 12 s that a store may be silent."""
+    workspaces = (Workspace("default", ""),)
+    records = (RecordedEntity(Address(f"contact/default/p{number}"), f"A{number}") for number in range(25))
+    kept = []
+    with Store.open(
+        f"sqlite:///{tmp_path}/store.db",
+        origin="https://service.example.com",
+        stack="many",
+        now=lambda: datetime(2026, 3, 1, 9, tzinfo=UTC),
+        token=lambda: "0" * 32,
+    ) as store:
+        while keep_some(store, records, workspaces, at_once=10):
+            kept.append(len(store.recorded(workspaces).entities))
+
+    assert kept == [10, 20, 25]
 
 
 @pytest.mark.parametrize("name", ["sam", "jane"])
