@@ -28,8 +28,7 @@ def opened(path: str, what: str) -> int:
         if stat.S_IMODE(os.fstat(handle).st_mode) != _mode:
             Path(path).chmod(_mode)  # it stood there before, and others could read it
     except (OSError, ValueError) as error:
-        why = (getattr(error, "strerror", "") or "it is no path").lower()
-        raise _unwritable(path, what, why, "name another file") from error
+        raise _unwritable(path, what, why(error, "it is no path"), "name another file") from error
     return handle
 
 
@@ -39,5 +38,10 @@ def append_all(handle: int, data: bytes) -> None:
         data = data[os.write(handle, data) :]
 
 
-def _unwritable(path: str, what: str, why: str, hint: str) -> FileError:
-    return FileError(f"{path}: {what} cannot be written: {why}.", next=hint)
+def why(error: Exception, otherwise: str) -> str:
+    """Return the system's words for what went wrong, which name no file; `otherwise` where it has none."""
+    return os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else otherwise
+
+
+def _unwritable(path: str, what: str, reason: str, hint: str) -> FileError:
+    return FileError(f"{path}: {what} cannot be written: {reason}.", next=hint)

@@ -5,6 +5,7 @@ a command: when they cannot be written, that is said once, and the exit code of 
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ import click
 import msgspec
 
 from reconciler.cli.console import output, streams
-from reconciler.cli.console.appended import append_all, opened
+from reconciler.cli.console.appended import append_all, opened, why
 from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import ReconcilerError
 from reconciler.model.codes.table import code_of_error
@@ -80,9 +81,7 @@ class Events:
 
     def ended(self, run: Run) -> None:
         """Tell how the run ended."""
-        results: dict[str, int] = {}
-        for one in run.outcomes:
-            results[one.result] = results.get(one.result, 0) + 1
+        results = Counter(one.result for one in run.outcomes)
         told = {"run": run.run, "outcome": run.outcome, "exit_code": run.exit_code}
         self._tell(EndEvent, "end", **told, results=dict(sorted(results.items())))
 
@@ -118,10 +117,7 @@ class Events:
                 append_all(self._handle, streams.hidden(text).encode())
         except (OSError, output.OutputLost) as error:
             self._told = self.whole = False
-            why = (
-                os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else f"{error}"
-            )
-            output.note(f"events are not written any more ({why}); the command goes on.")
+            output.note(f"events are not written any more ({why(error, f'{error}')}); the command goes on.")
 
 
 def events_of(target: str | None, *, as_json: bool) -> Events:

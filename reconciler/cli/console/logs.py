@@ -17,7 +17,7 @@ from msgspec import structs
 
 from reconciler import logbook
 from reconciler.cli.console import output, streams
-from reconciler.cli.console.appended import append_all, opened
+from reconciler.cli.console.appended import append_all, opened, why
 from reconciler.service.http.told import TriedCall
 
 _added: list[tuple[logging.Logger, logging.Handler]] = []
@@ -53,13 +53,10 @@ class Listener(logging.Handler):
             self._write(self._form(record))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a log, the command goes on
             self._broken = True
-            why = (
-                os.strerror(error.errno).lower()
-                if isinstance(error, OSError) and error.errno
-                else "a mistake"
-            )
             with suppress(Exception):
-                output.note(f"the log is not written any more ({why}); the command goes on.")
+                output.note(
+                    f"the log is not written any more ({why(error, 'a mistake')}); the command goes on."
+                )
 
 
 def to_stderr(verbosity: int) -> None:

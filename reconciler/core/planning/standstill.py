@@ -13,17 +13,23 @@ from reconciler.core.planning.scopes import Moment
 from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.snapshots import Desired, Read
 
-_NOTHING: dict[str, object] = {
-    "changes": (),
-    "adoptions": (),
-    "skips": (),
-    "gone": (),
-    "records": (),
-    "postponed": {},
-    "renames": {},
-    "contents": {},
-    "notices": (),
-}
+# What every plan tells: of what, from what, when, how it was read, and the counts. All else says something, a
+# field that plans get later too.
+_ALWAYS_TOLD = frozenset(
+    (
+        *(
+            "target",
+            "options",
+            "manifest_digest",
+            "salt",
+            "created_at",
+            "expires_at",
+            "fingerprint",
+            "version",
+        ),
+        *("reads", "unchanged", "outside", "unmanaged", "owned"),
+    )
+)
 
 
 def says_nothing(plan: Plan) -> bool:
@@ -31,8 +37,8 @@ def says_nothing(plan: Plan) -> bool:
 
     Only of the options of a run without any: what is not selected has no part in the counts.
     """
-    quiet = all(getattr(plan, name) == nothing for name, nothing in _NOTHING.items())
-    return quiet and plan.options == Options()
+    said = (getattr(plan, name) for name in plan.__struct_fields__ if name not in _ALWAYS_TOLD)
+    return not any(said) and plan.options == Options()
 
 
 def once_more(plan: Plan, desired: Desired, moment: Moment) -> Plan:
