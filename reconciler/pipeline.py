@@ -17,9 +17,9 @@ from pathlib import Path
 
 from msgspec import structs
 
-from reconciler.apply.context import Outside
-from reconciler.apply.opening import opened
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.context import Outside
+from reconciler.applying.opening import opened
+from reconciler.applying.stop import StopFlag
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.select import Selection
 from reconciler.core.review.guard import Consent

@@ -18,7 +18,7 @@ from msgspec import structs
 from wire import Fault, Rule, Wire
 
 from reconciler import pipeline
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished
 from reconciler.model.plan.changes import Change

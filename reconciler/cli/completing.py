@@ -13,8 +13,6 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from reconciler.cli.settings.reading import read_settings, working_folder
-from reconciler.cli.settings.sources import read_layers
 from reconciler.errors import ReconcilerError
 from reconciler.manifest.entries import entries, sections
 from reconciler.manifest.schema import schemas
@@ -22,6 +20,8 @@ from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.model import address
 from reconciler.model.codes.table import CODES
 from reconciler.parsing.tree import read_tree
+from reconciler.settings.reading import read_settings, working_folder
+from reconciler.settings.sources import read_layers
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,299}", re.ASCII)
 _BYTES_MAX = 2 * 1024 * 1024  # of all manifests together: about a second; beyond it nothing is offered

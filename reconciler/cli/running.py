@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import click
 from msgspec import structs
 
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.cli import signals
 from reconciler.cli.console import output, streams
-from reconciler.cli.context import read_context
+from reconciler.surroundings.context import read_context
 from reconciler.cli.options import CACHES
-from reconciler.cli.settings.reading import ReadSettings, read_settings, working_folder
+from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.logbook import steps
 from reconciler.model.run.context import Context

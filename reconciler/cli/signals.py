@@ -5,7 +5,7 @@ interpreter would do by default. What it means is a *reaction*, which the comman
 read by a thread of their own: a main thread that hangs in a disk, a database or a name server hears
 nothing. Standard library only, and as little of it as possible: every import is a moment without a handler.
 
-Not here: what an apply does when it is asked to stop (apply/stop.py).
+Not here: what an apply does when it is asked to stop (applying/stop.py).
 """
 
 # The C part of `signal`: `signal` itself imports `enum`, which takes longer than everything here.

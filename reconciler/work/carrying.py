@@ -1,6 +1,6 @@
 """The end of every verb that writes: its plan is shown, judged, agreed to, carried out, and reported.
 
-Which steps lead there, and in which order, is said in pipeline.py. Not here: one change (apply/step.py).
+Which steps lead there, and in which order, is said in pipeline.py. Not here: one change (applying/step.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,9 +12,9 @@ from typing import Literal
 
 from msgspec import structs
 
-from reconciler.apply import engine
-from reconciler.apply.context import RunContext, utc_text
-from reconciler.apply.exits import INTERRUPTED, cut_short, with_settled
+from reconciler.applying import engine
+from reconciler.applying.context import RunContext, utc_text
+from reconciler.applying.exits import INTERRUPTED, cut_short, with_settled
 from reconciler.core.planning.leaving import forgotten_at_once, with_leaving
 from reconciler.core.planning.records import refreshed
 from reconciler.core.review.guard import Consent

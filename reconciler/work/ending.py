@@ -1,6 +1,6 @@
 """A run that has ended: what its report says beside its outcomes, and what the store keeps of it.
 
-Not here: how one change ended (apply/endings.py), the exit code (apply/exits.py).
+Not here: how one change ended (applying/endings.py), the exit code (applying/exits.py).
 """
 
 from contextlib import suppress
@@ -8,8 +8,8 @@ from functools import partial
 
 from msgspec import structs
 
-from reconciler.apply.context import RunContext
-from reconciler.apply.exits import with_notices
+from reconciler.applying.context import RunContext
+from reconciler.applying.exits import with_notices
 from reconciler.core.comparing.proofs import needed, proofs
 from reconciler.core.planning.duplicates import ambiguous, seen
 from reconciler.errors import StoreError

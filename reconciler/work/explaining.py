@@ -10,8 +10,8 @@ from functools import partial
 
 from msgspec import structs
 
-from reconciler.apply.context import Outside, ReadContext
-from reconciler.apply.opening import opened
+from reconciler.applying.context import Outside, ReadContext
+from reconciler.applying.opening import opened
 from reconciler.core.comparing.match import former_names
 from reconciler.core.declared.resolve import Resolved
 from reconciler.core.planning.select import Selection, check

@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec import Struct, structs
 
-from reconciler.apply.context import ReadContext
+from reconciler.applying.context import ReadContext
 from reconciler.core.exporting.export import Export, Exported, Left, Wishes, export
 from reconciler.core.exporting.recognizing import Advice, identity_advice
 from reconciler.live.everything import Whole, read_everything

@@ -1,17 +1,17 @@
 """What a run that may write holds while it lasts, and its observer.
 
 Belongs here: taking lock, store and client, and letting go of them on every way out. Not here: what is done
-with them (carrying.py), how the locks work (store/lock.py, apply/service_lock.py).
+with them (carrying.py), how the locks work (store/lock.py, applying/service_lock.py).
 """
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
-from reconciler.apply.context import Outside, ReadContext, RunContext
-from reconciler.apply.exclusion import locks
-from reconciler.apply.opening import opened
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.context import Outside, ReadContext, RunContext
+from reconciler.applying.exclusion import locks
+from reconciler.applying.opening import opened
+from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Unfinished
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.plan.changes import Change

@@ -14,7 +14,7 @@ from functools import partial
 
 from msgspec import structs
 
-from reconciler.apply.context import Outside, ReadContext, utc_text
+from reconciler.applying.context import Outside, ReadContext, utc_text
 from reconciler.core.comparing import proofs
 from reconciler.core.declared.removed import with_forgotten
 from reconciler.core.declared.values.content import is_placeholder

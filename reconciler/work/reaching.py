@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.apply.context import Outside, ReadContext
-from reconciler.apply.opening import opened
+from reconciler.applying.context import Outside, ReadContext
+from reconciler.applying.opening import opened
 from reconciler.core.comparing.match import Matches, Recognized, former_names, match
 from reconciler.core.comparing.observe import observed
 from reconciler.core.messaging.recipients import keys, unreached

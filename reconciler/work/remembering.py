@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from reconciler import __version__
-from reconciler.apply.context import Outside, ReadContext
+from reconciler.applying.context import Outside, ReadContext
 from reconciler.core.feed import Newest, Remembered, due, granularity_s
 from reconciler.live.following import Asked, Recalled
 from reconciler.logbook import steps

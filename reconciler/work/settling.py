@@ -1,10 +1,10 @@
 """What earlier runs left in doubt is looked for before anything is planned.
 
-Not here: waiting and looking (apply/recovery.py), what is left of their plans (core/runs/recover.py).
+Not here: waiting and looking (applying/recovery.py), what is left of their plans (core/runs/recover.py).
 """
 
-from reconciler.apply.context import RunContext
-from reconciler.apply.recovery import settle_unfinished
+from reconciler.applying.context import RunContext
+from reconciler.applying.recovery import settle_unfinished
 from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import Interrupted
 from reconciler.model.run.outcomes import Outcome

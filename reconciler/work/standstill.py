@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from reconciler.apply.context import ReadContext
+from reconciler.applying.context import ReadContext
 from reconciler.core.feed import Newest
 from reconciler.core.planning.standstill import says_nothing
 from reconciler.live.following import Asked, as_before

@@ -4,7 +4,7 @@ Belongs here: asking the service. Not here: which workspace an alias means (core
 written.
 """
 
-from reconciler.apply.context import ReadContext
+from reconciler.applying.context import ReadContext
 from reconciler.core.workspaces import meant
 from reconciler.model.plan.plans import Target, Workspace
 from reconciler.model.snapshots import Desired

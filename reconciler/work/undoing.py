@@ -5,7 +5,7 @@ Not here: what undoes a run (core/runs/undo.py); that it is carried out like any
 
 from collections.abc import Collection
 
-from reconciler.apply.context import RunContext
+from reconciler.applying.context import RunContext
 from reconciler.core.review.guard import Consent
 from reconciler.core.review.whom import whom
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, fitting

@@ -7,8 +7,8 @@ import pytest
 from cli.hands import Project, Service
 from cli.keeping import told
 
-from reconciler.cli.checkout import Checkout, git_environ, read_checkout
-from reconciler.cli.context import in_ci, read_context
+from reconciler.surroundings.checkout import Checkout, git_environ, read_checkout
+from reconciler.surroundings.context import in_ci, read_context
 
 CI = {"CI": "true"}
 WHO = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")

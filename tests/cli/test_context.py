@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from reconciler import __version__
-from reconciler.cli import context
-from reconciler.cli.context import read_context
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.run.context import Context
+from reconciler.surroundings import context
+from reconciler.surroundings.context import read_context
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TRACE = "1-65e2f0a1-0123456789abcdef01234567"

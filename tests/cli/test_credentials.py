@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from waiting import patience_s
 
-from reconciler.cli.settings.credentials import SecretRefused, SecretSource, read, source_of
-from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
+from reconciler.settings.credentials import SecretRefused, SecretSource, read, source_of
+from reconciler.settings.reading import read_settings
 
 
 def python(code: str) -> SecretSource:

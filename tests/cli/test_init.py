@@ -16,12 +16,12 @@ import warm
 import yaml
 from cli.hands import PLAIN, Service
 
-from reconciler.cli.checkout import read_remotes
 from reconciler.cli.files import whole
 from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
 from reconciler.errors import FileError
 from reconciler.manifest.schema.check import check
 from reconciler.parsing.tree import read_tree
+from reconciler.surroundings.checkout import read_remotes
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).with_name("init.golden")

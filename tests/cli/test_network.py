@@ -11,9 +11,9 @@ from cli.test_settings import refusal
 from service.roads import STRANGER, TRUSTED, Front, HttpProxy, beside, proving
 from service.socket_server import free_port
 
-from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Network
+from reconciler.settings.reading import read_settings
 
 API = "https://service.example.com"
 SECRETS = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}

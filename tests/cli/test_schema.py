@@ -8,10 +8,10 @@ import jsonschema
 import msgspec
 import pytest
 
-from reconciler.cli.settings.values import DEFAULTS
 from reconciler.manifest.schema.check import check
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.parsing.tree import read_tree
+from reconciler.settings.values import DEFAULTS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

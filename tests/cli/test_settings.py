@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.settings.reading import ReadSettings, read_settings
-from reconciler.cli.settings.values import DEFAULTS
-from reconciler.cli.settings.variables import variable
 from reconciler.errors import SettingsError
 from reconciler.model.profile import Profile
 from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRef
 from reconciler.service.http import urls
 from reconciler.service.profile import load_profile
+from reconciler.settings.reading import ReadSettings, read_settings
+from reconciler.settings.values import DEFAULTS
+from reconciler.settings.variables import variable
 
 MINIMAL = "version: 1\n"
 ENVIRON = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}

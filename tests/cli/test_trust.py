@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.settings import sources, trust
-from reconciler.cli.settings.credentials import SecretRefused, SecretSource
-from reconciler.cli.settings.credentials import read as read_secret
-from reconciler.cli.settings.reading import ReadSettings, read_settings
 from reconciler.errors import SettingsError
+from reconciler.settings import sources, trust
+from reconciler.settings.credentials import SecretRefused, SecretSource
+from reconciler.settings.credentials import read as read_secret
+from reconciler.settings.reading import ReadSettings, read_settings
 
 JANE, SAM, ROOT = 1000, 1001, 0
 OURS, TEAM = 1000, 50  # groups

@@ -16,7 +16,7 @@ from waiting import patience_s, until
 from world import Agreeing, World
 
 from reconciler import pipeline
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.cli.files.planfile import read_plan
 from reconciler.core.review.guard import Consent
 from reconciler.errors import StalePlan, UnsafePlan

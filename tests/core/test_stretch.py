@@ -5,7 +5,7 @@ import hmac
 from pathlib import Path
 
 import pytest
-from apply.bench import Bench, person
+from applying.bench import Bench, person
 from core.build import contact, desired, live, planned, record, recorded
 from core.build import person as live_person
 

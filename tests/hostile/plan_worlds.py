@@ -11,7 +11,7 @@ from msgspec import structs
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.outcomes import Run
 from reconciler.model.settings import Identity

@@ -11,7 +11,7 @@ from random import Random
 import effort
 import pytest
 import tally
-from apply.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
+from applying.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
 from clock import Clock
 from hostile import corpora, damage
 from store.support import record, store_at

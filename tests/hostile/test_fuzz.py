@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from service.test_media import HOSTILE
 
-from reconciler.cli.settings.reading import read_settings
 from reconciler.core.calls import retry
 from reconciler.core.comparing import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
@@ -32,6 +31,7 @@ from reconciler.service.http import media, urls
 from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import List, read_page
 from reconciler.service.profile import load_profile
+from reconciler.settings.reading import read_settings
 
 FIXED = os.environ.get("HYPOTHESIS_PROFILE", "fixed") == "fixed"
 EXAMPLES = effort.count(small=40, full=200) if FIXED else 5_000

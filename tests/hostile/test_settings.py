@@ -5,10 +5,10 @@ from pathlib import Path
 from hostile import corpora
 from hostile.corpora import Case
 
-from reconciler.cli.settings.credentials import SecretRefused, SecretSource, read
-from reconciler.cli.settings.reading import read_settings
 from reconciler.errors import SettingsError
 from reconciler.service.profile import load_profile
+from reconciler.settings.credentials import SecretRefused, SecretSource, read
+from reconciler.settings.reading import read_settings
 
 HEAD = b"version: 1\n"
 AUTH = "  auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_KEY}}\n"

@@ -12,7 +12,6 @@ from report import cases
 
 from reconciler import __version__
 from reconciler.cli.files.planfile import write_plan
-from reconciler.cli.settings.reading import read_settings
 from reconciler.core.review.seal import sealed
 from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.signs import private_kind
@@ -24,6 +23,7 @@ from reconciler.pipeline import validate
 from reconciler.report.envelope import report_json
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
 from reconciler.report.service.messages import reply_json
+from reconciler.settings.reading import read_settings
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"
 ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{}}}}\n"

@@ -12,13 +12,13 @@ import yaml
 from cli.hands import PLAIN
 from manifest.project import RULES, Project
 
-from reconciler.cli.settings.reading import read_settings
 from reconciler.core.declared.resolve import resolve
 from reconciler.errors import SettingsError
 from reconciler.parsing import yamltext
 from reconciler.parsing.build import Builder, Stop
 from reconciler.parsing.tree import read_tree
 from reconciler.service.profile import load_profile
+from reconciler.settings.reading import read_settings
 
 SECRET = "Qv8sZ3kWx5"
 _WINDOW = 4  # characters of it that no message may hold

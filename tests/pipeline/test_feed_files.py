@@ -14,7 +14,7 @@ from msgspec import structs
 from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
-from reconciler.apply.opening import opened
+from reconciler.applying.opening import opened
 from reconciler.core.feed import Remembered
 from reconciler.live.following import Asked
 from reconciler.model.settings import Secret

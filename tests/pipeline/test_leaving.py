@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 import tally
-from apply.liars import yes
+from applying.liars import yes
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
-from reconciler.apply.opening import opened
+from reconciler.applying.opening import opened
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.review.drifts import drifts

@@ -11,7 +11,6 @@ from pipeline.test_resume import gone_on
 from world import World, actions
 
 from reconciler import pipeline
-from reconciler.cli.settings.reading import read_settings
 from reconciler.cli.verbs.project.schema import schema
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.planning.select import Selection
@@ -24,6 +23,7 @@ from reconciler.model.kind.own_kinds import RESERVED, contradictions
 from reconciler.model.plan.changes import Update
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile, parse_profile
+from reconciler.settings.reading import read_settings
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
 HELLO = {"name": "hello", "subject": "A word", "body": "Good morning", "type": "defaultReply"}

@@ -18,7 +18,7 @@ from wire import Send, Wire, answered
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished, recover
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan

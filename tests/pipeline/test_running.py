@@ -13,7 +13,7 @@ from wire import Send
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import LockHeld

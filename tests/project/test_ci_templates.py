@@ -20,8 +20,8 @@ from project.test_tidy import committed
 from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
-from reconciler.cli.settings.values import DEFAULTS
-from reconciler.cli.settings.variables import variable
+from reconciler.settings.values import DEFAULTS
+from reconciler.settings.variables import variable
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "examples" / "ci"

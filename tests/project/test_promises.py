@@ -10,7 +10,7 @@ from store.support import file_of
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.core.review.guard import Consent
 from reconciler.errors import StalePlan, StoreError, UnsafePlan
 from reconciler.model.plan.plans import Options

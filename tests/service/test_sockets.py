@@ -274,7 +274,7 @@ asyncio.run(main())
 
 
 def test_the_client_itself_reads_no_variable(tmp_path: Path) -> None:
-    """The settings decide once what variables mean (cli/settings/network.py); doctor shows it."""
+    """The settings decide once what variables mean (settings/network.py); doctor shows it."""
     proxy = f"http://127.0.0.1:{free_port()}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
     netrc = tmp_path / ".netrc"

@@ -27,7 +27,7 @@ from simulation.somebody import Somebody
 from simulation.virtualloop import HERE, Killed, Process, VirtualLoop
 
 from reconciler import pipeline
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.core.review.guard import Consent
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan.changes import Change, action

@@ -1,6 +1,6 @@
 """The lock in the service: what a ticket says, which ticket goes first, when it ends, why two never go.
 
-Belongs here: the decisions, on the service's clock. Not here: calls, waiting (apply/service_lock.py).
+Belongs here: the decisions, on the service's clock. Not here: calls, waiting (applying/service_lock.py).
 
 The service offers neither versions nor a compare-and-swap, so a lock in it can only be a bakery lock: whoever
 wants to write creates a resource (its *ticket*), waits, and reads the list of all tickets. Only the name of a

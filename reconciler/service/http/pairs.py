@@ -4,7 +4,7 @@
                                                                              │ more: LookAgain, not sent
 
 Belongs here: what one pair may still use, how long ago its look was answered, how many pairs may be under way
-at once. Not here: the turns themselves (limiter.py), looking again (apply/step.py).
+at once. Not here: the turns themselves (limiter.py), looking again (applying/step.py).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Proxies: which one the environment names for an address, and what the address of a proxy may be.
 
 Belongs here: the rules for the variables, reading the URL of a proxy. Not here: where the variables come from
-(cli/settings/network.py), connecting (connections.py).
+(settings/network.py), connecting (connections.py).
 
 Sources: curl's manual (ENVIRONMENT), Go's golang.org/x/net/http/httpproxy, Python's urllib.request. Where
 they differ, the comment at the rule says which one is followed.

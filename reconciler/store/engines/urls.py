@@ -1,7 +1,7 @@
 """What the URL of a store says: a file, or a PostgreSQL database and the way there.
 
 Belongs here: which URLs there are, and a form of them without the password. Not here: opening anything
-(connection.py), whether a password may stand where it stood (cli/settings/reading.py). No database library is
+(connection.py), whether a password may stand where it stood (settings/reading.py). No database library is
 loaded, because every command reads its settings.
 """
 

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from reconciler.cli.console import output
-from reconciler.cli.settings.credentials import SecretRefused, source_of
-from reconciler.cli.settings.reading import read_settings, working_folder
-from reconciler.cli.settings.values import Layers, Value
 from reconciler.model.run.outcomes import REPORT_VERSION
 from reconciler.service.http.proxies import shown as shown_proxy
+from reconciler.settings.credentials import SecretRefused, source_of
+from reconciler.settings.reading import read_settings, working_folder
+from reconciler.settings.values import Layers, Value
 from reconciler.store.engines.urls import shown as shown_store
 
 

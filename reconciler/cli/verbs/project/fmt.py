@@ -6,14 +6,14 @@ from pathlib import Path
 
 from reconciler.cli.console import output
 from reconciler.cli.files.manifests import write_manifests
-from reconciler.cli.settings.reading import read_settings, working_folder
-from reconciler.cli.settings.sources import nearest
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.formatted.difference import difference
 from reconciler.manifest.formatted.formatting import formatted
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
+from reconciler.settings.reading import read_settings, working_folder
+from reconciler.settings.sources import nearest
 
 _CHANGES = 2  # the exit code of `plan` and `drift` where there is something to do
 

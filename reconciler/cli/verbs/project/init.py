@@ -8,12 +8,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from reconciler.cli.checkout import read_remotes
 from reconciler.cli.files.examples import example
 from reconciler.cli.files.whole import check_place, make_folder, read_file, write_new
-from reconciler.cli.settings import trust
-from reconciler.cli.settings.reading import working_folder
-from reconciler.cli.settings.variables import present, variable
 from reconciler.cli.verbs.calling import show
 from reconciler.core.start import (
     HOOKS,
@@ -32,6 +28,10 @@ from reconciler.errors import InputError, SettingsError
 from reconciler.report.inert import is_hidden
 from reconciler.report.project.start import Begun, begun_lines, begun_values
 from reconciler.service.http.urls import base
+from reconciler.settings import trust
+from reconciler.settings.reading import working_folder
+from reconciler.settings.variables import present, variable
+from reconciler.surroundings.checkout import read_remotes
 
 _ADDRESS = variable("service.base_url")
 # Where credentials may be, by the settings that are written and by those that go over them.

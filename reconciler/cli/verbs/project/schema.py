@@ -4,10 +4,10 @@ import json
 import os
 
 from reconciler.cli.console import output
-from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.errors import InputError
 from reconciler.manifest.schema import schemas
 from reconciler.report.envelope import report_json
+from reconciler.settings.reading import read_settings, working_folder
 
 
 def schema(*, name: str | None, config: str | None, as_json: bool) -> int:

@@ -11,7 +11,6 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.planfile import read_plan
 from reconciler.cli.files.reports import with_reports
-from reconciler.cli.settings.reading import read_settings, working_folder
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.review.guard import Consent, guard
 from reconciler.core.review.whom import Whom, nobody, whom
@@ -23,6 +22,7 @@ from reconciler.model.settings import GuardLimits, Settings
 from reconciler.model.snapshots import Live, Recorded
 from reconciler.report.json import plan_pieces
 from reconciler.report.plan.text import plan_lines
+from reconciler.settings.reading import read_settings, working_folder
 
 
 def show(*, file: str, identity: str | None, full: bool, as_json: bool, **given: Any) -> int:

@@ -12,7 +12,6 @@ import click
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
-from reconciler.cli.context import DIRTY, in_ci
 from reconciler.cli.files.encryption import is_encrypted
 from reconciler.cli.files.planfile import read_plan, write_plan
 from reconciler.cli.files.whole import check_place, read_file
@@ -28,6 +27,7 @@ from reconciler.model.run.outcomes import Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
+from reconciler.surroundings.context import DIRTY, in_ci
 
 _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
 

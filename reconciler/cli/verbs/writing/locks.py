@@ -1,7 +1,7 @@
 """`reconciler lock` and `unlock` at work: who may write now, and taking that right from a run that is gone.
 
 Belongs here: the lock of the store, and the tickets of the one in the service. Not here: what is shown
-(report/), how a run takes them (store/lock.py, apply/service_lock.py).
+(report/), how a run takes them (store/lock.py, applying/service_lock.py).
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from reconciler.apply.exclusion import looking
-from reconciler.apply.service_lock import TicketLock
+from reconciler.applying.exclusion import looking
+from reconciler.applying.service_lock import TicketLock
 from reconciler.cli import signals
 from reconciler.cli.console import output
 from reconciler.cli.running import finish, outside, settings_of

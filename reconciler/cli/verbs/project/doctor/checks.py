@@ -17,15 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler import __version__, pipeline
-from reconciler.cli.settings import network, trust
-from reconciler.cli.settings.reading import ReadSettings
-from reconciler.cli.settings.values import REFERENCES, SECRETS, refused
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.verbs.project.validate import declared
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.check_results import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
+from reconciler.settings import network, trust
+from reconciler.settings.reading import ReadSettings
+from reconciler.settings.values import REFERENCES, SECRETS, refused
 
 # What others than the owner may do to a file, as bits of its mode.
 OPEN_TO_OTHERS = 0o077

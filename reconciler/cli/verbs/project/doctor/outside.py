@@ -11,9 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from reconciler.apply.exclusion import without_service_lock
-from reconciler.cli.settings.network import read_network
-from reconciler.cli.settings.reading import ReadSettings
+from reconciler.applying.exclusion import without_service_lock
 from reconciler.cli.verbs.project.doctor.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, guarded, unchecked
 from reconciler.cli.verbs.storing import now, open_store
@@ -40,6 +38,8 @@ from reconciler.service.http.connections import first_stop, knock, open_connecti
 from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile
 from reconciler.service.queries import Query
+from reconciler.settings.network import read_network
+from reconciler.settings.reading import ReadSettings
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
 

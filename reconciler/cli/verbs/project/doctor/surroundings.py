@@ -9,10 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.cli.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.errors import InputError, ReconcilerError, SettingsError
 from reconciler.model.check_results import CheckResult
 from reconciler.model.settings import Settings
+from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 
 _mistakes_max = 5  # mistakes of one file that are shown here; `reconciler validate` shows all
 

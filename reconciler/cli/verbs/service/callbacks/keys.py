@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from reconciler.cli.settings.credentials import SecretRefused, SecretSource, read
-from reconciler.cli.settings.reading import working_folder
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Secret
+from reconciler.settings.credentials import SecretRefused, SecretSource, read
+from reconciler.settings.reading import working_folder
 
 
 def new_key_of(given: dict[str, Any]) -> tuple[Secret | None, bool]:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reconciler.apply.stop import StopFlag
+from reconciler.applying.stop import StopFlag
 from reconciler.cli.console import output, streams
 from reconciler.errors import ServiceError
 from reconciler.model.messaging.messages import Response

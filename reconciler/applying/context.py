@@ -1,0 +1,130 @@
+"""What one run holds while it lasts: settings, time, chance, store, client, locks, the flag that stops it.
+
+Made once (work/held.py) and passed down whole, from the verb to the last call. Nothing is done with it here,
+and nothing in it is replaced; what changes while a run lasts (lock, stop flag, client) has its own interface.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+from reconciler.applying.stop import StopFlag
+from reconciler.aside import aside
+from reconciler.core.rules import Rules, rules_of
+from reconciler.model.run.context import Context
+from reconciler.model.settings import Limits, Settings
+from reconciler.model.snapshots import Desired
+from reconciler.service.client import Connections, Reader, ServiceClient
+from reconciler.service.http.timing import Timing
+from reconciler.service.profile import load_profile
+from reconciler.store.aside import Offload, within
+from reconciler.store.database import Store
+from reconciler.store.lock import Lock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What the verbs get from outside the program: time, chance, and the way to the service.
+
+    `now` tells UTC; `token` gives fresh random text, `run_id` a UUID; `context` says where we are;
+    `offload` runs what waits for the store's disk, beside the event loop or in place; `connections`
+    replaces the network (tests); `unattended` says that nobody can be asked here.
+    """
+
+    now: Callable[[], datetime]
+    token: Callable[[], str]
+    run_id: Callable[[], str]
+    timing: Timing
+    context: Callable[[], Context] = Context
+    connections: Connections | None = None
+    offload: Offload = aside
+    unattended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadContext:
+    """What a run holds that only reads: `client` cannot write then."""
+
+    settings: Settings
+    desired: Desired
+    outside: Outside
+    store: Store
+    client: Reader
+
+    @property
+    def timing(self) -> Timing:
+        """The time that only goes on, and sleep."""
+        return self.outside.timing
+
+    @property
+    def limits(self) -> Limits:
+        """How hard the run may press on the service, and how long it may take."""
+        return self.settings.service.limits
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of planning that the settings say."""
+        return rules_of(self.settings)
+
+    @property
+    def missing(self) -> frozenset[tuple[str, str]]:
+        """The kinds and actions that the deployment does not offer."""
+        return load_profile(self.settings.service.profile).missing
+
+    async def ask(self, call: Callable[[Store], T]) -> T:
+        """Return what `call` returns of the store, beside the event loop. Raises StoreError, in time."""
+        return await within(self.outside.offload, partial(call, self.store), give_up=self.store.give_up)
+
+
+class ServiceLock:
+    """The lock in the service, as a run sees it; this one is for runs that do not use it.
+
+    `says` is what a person should know of it before it is taken.
+    """
+
+    def __init__(self, says: str = "") -> None:
+        self.says = says
+        self.taken = False
+
+    async def take(self) -> bool:
+        """Hold it; whether it was taken now. Raises LockHeld, Interrupted, ServiceError."""
+        self.says = ""  # once is enough
+        return False
+
+    def lost(self) -> str:
+        """Return why nothing may be sent any more, or "". Asked before every write; makes no call."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext(ReadContext):
+    """What a run holds that may write.
+
+    `now` is the store's time, for what people read. What decides is measured by `timing.monotonic`: a clock
+    that is set while the run lasts changes nothing. `began` and `locked_at` are moments of that clock: who
+    held the lock before us sends nothing after `locked_at`. `service_lock` is there also where none is used.
+    """
+
+    client: ServiceClient
+    lock: Lock
+    service_lock: ServiceLock
+    stop: StopFlag
+    now: Callable[[], datetime]
+    run: str
+    began: float
+    locked_at: float
+    fail_fast: bool = False
+
+    @property
+    def ends_at(self) -> float:
+        """When the time of the whole run is over, planning included; on the monotonic clock."""
+        return self.began + self.limits.deadline_s
+
+
+def utc_text(moment: datetime) -> str:
+    """Return a moment as plans and reports write it: ISO 8601 in UTC, whole seconds."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,217 @@
+"""The look right before every write: is everything still as the plan saw it?
+
+A scan suggests, it never decides (planning rule R2). Only GET here. What a difference means for the
+change is said by `NotDone`; nothing is written.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from reconciler.applying.session import NotDone, Session
+from reconciler.core.comparing.match import same_identity
+from reconciler.core.comparing.normalize import live, masked
+from reconciler.core.rules import Key
+from reconciler.errors import NotFound
+from reconciler.model.address import Address, parse
+from reconciler.model.documents import Fields
+from reconciler.model.entities import Entity
+from reconciler.model.kind.kinds import KINDS, children
+from reconciler.model.plan.changes import Change, Create, Delete, Update
+from reconciler.service.client import Found
+from reconciler.service.found import remote_id
+from reconciler.service.queries import Query
+
+PLAN_AGAIN = "plan again, and review what it shows"
+names_max = 5  # names of fields in one sentence
+
+
+class Hit(Struct, frozen=True):
+    """A live entity that is the declared one, and the identity by which it is."""
+
+    found: Found
+    by: str
+
+
+def calls(run: Session, change: Change) -> int:
+    """How many calls the look before a change takes, as a rule: their turns are taken together."""
+    if not isinstance(change, Create) or KINDS[change.address.kind].parent:
+        return 1
+    return max(1, len(_keys(run, run.desired.entities[change.address])))
+
+
+def _keys(run: Session, entity: Entity) -> list[Key]:
+    return [key for key in run.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)]
+
+
+async def absent(run: Session, entity: Entity, parent_id: str) -> None:
+    """Return when nothing live is this entity; raise NotDone where something is."""
+    hits = await same(run, entity, parent_id)
+    if len(hits) == 1:
+        what = f"it exists now (id {hits[0].found.remote_id}, the same {hits[0].by}); nothing was sent."
+        raise NotDone("conflict", what, "plan again: what exists is adopted")
+    if hits:
+        ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
+        what = f"{len(hits)} like it exist now (ids {ids}); nothing was sent."
+        raise NotDone("conflict", what, "leave one of them, then plan again")
+
+
+async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
+    """Return the fresh entity, whose fields are what the plan saw wherever we change them."""
+    found = await fresh(run, change, parent_id)
+    if found is None:
+        raise conflict("it is not there any more; nothing was sent.")
+    kind = change.address.kind
+    now = shown(run, kind, found.body)
+    # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
+    mark = str(now.get(run.rules.mark_of(kind), ""))
+    if mark and not mark.startswith(f"{run.rules.stack}/"):
+        raise conflict("it carries the mark of another owner now; nothing was sent.")
+    moved = [
+        field.path
+        for field in change.fields
+        if field.path not in KINDS[kind].write_only and now.get(field.path) != field.before
+    ]
+    if moved:
+        raise conflict(f"{names(moved)} changed since the plan; nothing was sent.")
+    return found
+
+
+async def untouched(run: Session, change: Delete, parent_id: str) -> None:
+    """Return when the whole entity is what the plan saw, what goes with it included. Raises NotFound."""
+    found = await get(run, change.address, change.remote_id, parent_id)
+    now, before = shown(run, change.address.kind, found.body), dict(change.before)
+    # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
+    if now != before:
+        moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))
+        raise conflict(f"{names(moved)} changed since the plan; nothing was deleted.")
+    _no_new_child(run, change, found)
+    if change.keeps:
+        await _other_is_there(run, change, found, parent_id)
+
+
+async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:
+    """Raise NotDone unless the entity that stays is live, and still the same by an identity."""
+    kind, stays = change.address.kind, f"the one that was to stay ({change.keeps})"
+    try:
+        kept = await get(run, change.address, change.keeps, parent_id)
+    except NotFound:
+        raise conflict(f"{stays} is not there any more; nothing was deleted.") from None
+    # Not by our mark: a copy may carry it too.
+    if not same_identity(live(kind, kept.body), live(kind, duplicate.body), run.rules.identity.of(kind)):
+        raise conflict(f"{stays} is now another entity; nothing was deleted.")
+
+
+def conflict(what: str) -> NotDone:
+    """Return what ends a change of something that is not as the plan saw it."""
+    return NotDone("conflict", what, PLAN_AGAIN)
+
+
+class Several(NotDone):
+    """More than one live entity is the declared one: no look can tell which of them a write of ours made."""
+
+
+class ContactGone(NotDone):
+    """The contact of a device is not there any more, and the device with it."""
+
+
+async def fresh(run: Session, change: Update | Delete, parent_id: str) -> Found | None:
+    """Return the whole live entity of a change, or None where it is gone."""
+    try:
+        return await get(run, change.address, change.remote_id, parent_id)
+    except NotFound:
+        return None
+
+
+async def get(run: Session, address: Address, one: str, parent_id: str) -> Found:
+    """Return a whole live entity. Raises NotFound."""
+    return await run.collection(address).get(one, workspace=run.workspace(address), parent=parent_id)
+
+
+def shown(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
+    """Return a body in the form that the plan's values have."""
+    return masked(kind, live(kind, body), run.plan.salt)
+
+
+async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+    """Return every live entity that is this one by any of its identities, compared exactly.
+
+    Raises NotDone where it has no identity to be looked for by, or its contact is gone.
+    """
+    if KINDS[entity.address.kind].parent:
+        return await _same_child(run, entity, parent_id)
+    keys = _keys(run, entity)
+    if not keys:
+        what = "it has none of the fields by which it could be recognized; nothing was sent."
+        raise NotDone("failed", what, "declare an identity field, or name another one in the settings")
+    hits: dict[str, Hit] = {}
+    for key in keys:
+        # The search is the service's and may be loose: every hit is compared again, exactly.
+        filters = {path: str(entity.fields[path]).strip() for path in key}
+        for found in await _search(run, entity.address, filters):
+            if found.remote_id not in hits:
+                hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, found)}
+    return tuple(hits.values())
+
+
+async def _search(run: Session, address: Address, filters: Mapping[str, str]) -> tuple[Found, ...]:
+    # A row that does not show what it was found by would have to be looked at whole.
+    plain = tuple(path for path in filters if "." not in path) if KINDS[address.kind].brief else ()
+    query = Query(filters, plain)
+    rows = await run.collection(address).search(query, workspace=run.workspace(address))
+    if not rows.complete:
+        # A row that slid to another page may be the one: made anew, it would be there twice.
+        what = f"whether it exists cannot be told ({rows.trouble})."
+        raise NotDone("failed", what, "run it again when less is being written there")
+    return rows
+
+
+async def _confirmed(run: Session, entity: Entity, row: Found) -> tuple[Hit, ...]:
+    """Return the row as a hit if it is the entity: a row that does not tell is looked at whole."""
+    keys = run.rules.keys(entity.address.kind)
+    fields = live(entity.address.kind, row.body)
+    by = same_identity(entity.fields, fields, keys)
+    if not by and any(path not in fields for key in keys for path in key if entity.fields.get(path)):
+        try:
+            row = await get(run, entity.address, row.remote_id, "")
+        except NotFound:
+            return ()
+        by = same_identity(entity.fields, live(entity.address.kind, row.body), keys)
+    return (Hit(row, by),) if by else ()
+
+
+async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+    """Return the same of what another entity has: all of them are read, no search finds one."""
+    kind = entity.address.kind
+    try:
+        rows = await run.collection(entity.address).list(
+            workspace=run.workspace(entity.address), parent=parent_id
+        )
+    except NotFound:
+        what = "its contact is not there any more; nothing was sent."
+        raise ContactGone("conflict", what, PLAN_AGAIN) from None
+    keys = run.rules.keys(kind)
+    hits = ((row, same_identity(entity.fields, live(kind, row.body), keys)) for row in rows)
+    return tuple(Hit(row, by) for row, by in hits if by)
+
+
+def _no_new_child(run: Session, change: Delete, found: Found) -> None:
+    """Raise NotDone where the contact has a device that the plan did not show going with it."""
+    recorded = (run.records.get(address) for address in map(parse, change.cascades) if address)
+    expected = set(change.cascades) | {record.remote_id for record in recorded if record}
+    for kind in children(change.address.kind):
+        rows = found.body.get(kind.rows_key)
+        for row in rows if isinstance(rows, list) else ():
+            # A plan names one that nobody declared by the first field of its headline.
+            if (
+                isinstance(row, dict)
+                and not {remote_id(row, kind.segment), row.get(kind.headline[0])} & expected
+            ):
+                raise conflict(f"it has a {kind.name} that the plan does not show; nothing was deleted.")
+
+
+def names(paths: list[str]) -> str:
+    """Return some names of fields as one phrase: values are people's, names are not."""
+    more = len(paths) - names_max
+    return ", ".join(paths[:names_max]) + (f" and {more} more" if more > 0 else "")

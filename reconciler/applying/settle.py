@@ -1,0 +1,232 @@
+"""What is in doubt: settled by looking, never by sending again (planning rule A9).
+
+A request can land late. Looking at once and then sending again still makes two; so what may yet
+land is waited out first, looked for once, and adopted or left in doubt. Only GET here.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import assert_never
+
+from msgspec import Struct, structs
+
+from reconciler.applying import look, readback
+from reconciler.applying.readback import SHOWN_AGAIN, joined, not_taken, row_of_change
+from reconciler.applying.session import IN_DOUBT, Doubt, NotDone, Session
+from reconciler.applying.workers import queues, together
+from reconciler.core.comparing.taken import same
+from reconciler.core.planning.records import proven, record_of
+from reconciler.errors import NotFound, ReconcilerError
+from reconciler.logbook import steps
+from reconciler.model.address import Address
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.run.outcomes import FieldResult, Outcome, Result
+from reconciler.model.snapshots import LiveEntity
+from reconciler.service.client import Found
+from reconciler.store.recorded import Batch
+
+# How long to wait between two looks at the lock. Seconds: well within its lease.
+slice_s = 60.0
+
+
+class Landed(Struct, frozen=True):
+    """A write that was carried out after all: the id, what to record, and how it was told.
+
+    `fields` were not taken; `refused`: nothing of it was. `beside` names what others changed meanwhile.
+    """
+
+    remote_id: str
+    batch: Batch
+    what: str
+    fields: tuple[FieldResult, ...] = ()
+    refused: bool = False
+    beside: str = ""
+
+    def outcome(self, change: Change, before: str = "") -> Outcome:
+        """How the change ended; `before` is what was known of it until it was found."""
+        what = joined(before, self.what, not_taken(self.fields), self.beside)
+        result: Result = "failed" if self.fields or self.refused else "applied"
+        hint = SHOWN_AGAIN if result == "failed" else ""
+        return Outcome(change.address, action(change), result, what, hint, self.remote_id, self.fields)
+
+
+async def settle(run: Session) -> tuple[Outcome, ...]:
+    """Return how every doubt of the run ends: applied where it is found, else in doubt.
+
+    Waits until the last of them can no longer land, then looks at each once. A run that has to end
+    does neither: its doubts stay, and the store keeps the next plan from creating them again.
+    """
+    doubts = run.doubts
+    results: dict[Address, Outcome] = {}
+
+    async def look_at(queue: Iterator[Doubt]) -> None:
+        for doubt in queue:
+            results[doubt.attempt.change.address] = await _settled(run, doubt)
+
+    # A request can land late: a look before the window is over would take what is under way for absent (A9).
+    if doubts and await _waited_out(run):
+        await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
+    unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
+    return (*results.values(), *(_open(run, doubt) for doubt in unseen))
+
+
+async def landed(run: Session, change: Change, parent_id: str, before: Found | None = None) -> Landed | None:
+    """Return what a write has done, or None where nothing shows that it was carried out.
+
+    `before` is what the look before it showed. Raises NotDone where that cannot be told.
+    """
+    match change:
+        case Create():
+            return await _created(run, change, parent_id)
+        case Update():
+            return await _updated(run, change, parent_id, before)
+        case Delete():
+            found = await look.fresh(run, change, parent_id)
+            gone = Landed(change.remote_id, Batch(forget=taken_along(run, change)), "it is gone.")
+            return gone if found is None else None
+        case never:
+            assert_never(never)
+
+
+def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
+    """Return what is owned no longer after a delete: the entity, and a contact's devices."""
+    return (change.address, *run.devices.get(change.address, ()))
+
+
+async def _waited_out(run: Session) -> bool:
+    """Whether the settle window of every doubt is over now, and the run may still look."""
+    last = max(doubt.lost_at for doubt in run.doubts)
+    try:
+        return await waited(run, last + run.context.limits.settle_s - run.context.timing.monotonic())
+    except ReconcilerError:
+        return False
+
+
+async def waited(run: Session, left_s: float) -> bool:
+    """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
+    if left_s > 0:
+        steps.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
+    while left_s > 0 and run.may_look():
+        await run.pause(min(left_s, slice_s))
+        left_s -= slice_s
+        # Renews the lease as well: whoever took the lock meanwhile would look, and write, at the same time.
+        await run.ledger.check()
+    return run.may_look()
+
+
+async def _settled(run: Session, doubt: Doubt) -> Outcome:
+    attempt, outcome = doubt.attempt, None
+    try:
+        found = await landed(run, attempt.change, attempt.parent_id, attempt.before)
+        if found is None and doubt.answered:
+            found = await _not_taken(run, doubt)
+        if found is not None:
+            outcome = found.outcome(attempt.change, "" if doubt.answered else "its answer was lost;")
+            await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
+            return outcome
+    except asyncio.CancelledError:
+        return outcome or _open(run, doubt)  # what is in the ledger's hands is written all the same
+    except NotDone as told:
+        return _open(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
+    except ReconcilerError as error:
+        return _open(run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}"))
+    return _open(run, doubt)
+
+
+def _open(run: Session, doubt: Doubt) -> Outcome:
+    """Return the outcome of what stays in doubt. Its intent stays open until a run has waited and looked."""
+    outcome = doubt.attempt.outcome("in doubt", doubt.what, IN_DOUBT)
+    intent = run.intent(doubt.attempt, run.context.limits.settle_s)
+    run.ledger.later(Batch(intents=(intent,), ended=(outcome,)))
+    return outcome
+
+
+async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
+    """Return what the service was done with, as it said, and does not show, now that it can land no more."""
+    change, before, parent_id = doubt.attempt.change, doubt.attempt.before, doubt.attempt.parent_id
+    match change:
+        case Create():
+            return None  # its answer named another entity: it may be anywhere, so nothing is claimed
+        case Delete():
+            what = "not taken by the service: it said that the delete is done, and the entity is still there."
+            return Landed(change.remote_id, Batch(), what, refused=True)
+        case Update():
+            found = await look.fresh(run, change, parent_id)
+            if found is None:
+                raise NotDone("conflict", "it is not there any more.")
+            proof = readback.of_update(run, change, before, found, parent_id, at_once=False)
+            batch = run.keep(proof.record, proof.row)
+            return Landed(change.remote_id, batch, "", proof.reading.refused, beside=proof.beside)
+        case never:
+            assert_never(never)
+
+
+async def _created(run: Session, change: Create, parent_id: str) -> Landed | None:
+    entity = run.desired.entities[change.address]
+    hits = await look.same(run, entity, parent_id)
+    if len(hits) > 1:
+        # Ours and somebody else's, or ours twice: taking one would make the other a stranger for ever.
+        ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
+        raise look.Several(
+            "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
+        )
+    if not hits:
+        return None
+    try:
+        found = await look.get(run, change.address, hits[0].found.remote_id, parent_id)
+    except NotFound:
+        return None
+    _not_of_another(run, change.address, found.remote_id)
+    row = row_of_change(change, found, parent_id)
+    missing = tuple(
+        field for field in readback.of_create(run, entity, row).reading.refused if field.shown is None
+    )
+    what = f"it is there, recognized by {hits[0].by}."
+    return Landed(found.remote_id, _recorded(run, change, row), what, missing)
+
+
+def _not_of_another(run: Session, address: Address, remote_id: str) -> None:
+    """Raise NotDone where what was found is recorded as another entity: two answers named one id.
+
+    What this run recorded under that id was not it, and is recorded no longer.
+    """
+    why = run.id_conflict(address, remote_id)
+    owner = run.known.get((address.kind, address.workspace, remote_id))
+    if not why or owner is None:
+        return
+    made = run.outcomes.get(owner)
+    # Two swapped answers recorded each as the other (tests/applying/test_readback.py): neither is believed.
+    if made is not None and made.action == "create":
+        run.ledger.later(Batch(forget=(owner,)))
+    raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
+
+
+async def _updated(run: Session, change: Update, parent_id: str, before: Found | None) -> Landed | None:
+    found = await look.fresh(run, change, parent_id)
+    if found is None:
+        return None
+    kind = change.address.kind
+    now = look.shown(run, kind, found.body)
+    # What cannot be read back proves nothing: a password alone stays in doubt.
+    readable = [f for f in change.fields if f.path not in KINDS[kind].write_only]
+    if not readable or any(
+        not same(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable
+    ):
+        return None
+    batch = _recorded(run, change, row_of_change(change, found, parent_id))
+    beside = readback.changed_meanwhile(before, found, change)
+    return Landed(change.remote_id, batch, "it shows what was sent.", beside=beside)
+
+
+def _recorded(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
+    """Return the keeping of a record that claims as sent only what the service shows just so.
+
+    Whoever made what we found, a field that differs has to be seen by the next plan.
+    """
+    entity = run.desired.entities[change.address]
+    before = run.records.get(change.address)
+    record = record_of(
+        entity, row, salt=run.context.store.salt, before=before, created=isinstance(change, Create)
+    )
+    return run.keep(proven(record, before), row)

@@ -1,0 +1,205 @@
+"""The way to the service, by settings and variables: which proxy, and which certificates prove the service.
+
+Belongs here: reading `service.network`, its files, and the variables that it lets decide. Not here: the
+rules for variables and URLs, TLS, connecting (proxies.py, tls.py and connections.py in service/http/).
+
+A proxy's address may hold a password: no problem here quotes one.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from reconciler.errors import Problem
+from reconciler.model.settings import Network, Proxy, Trust
+from reconciler.service.http import proxies, tls, urls
+from reconciler.settings import credentials, trust
+from reconciler.settings.values import Layers, Value
+from reconciler.settings.variables import variable
+
+PROXY, CA = "service.network.proxy", "service.network.ca"
+ca_bytes_max = 16 * 1024 * 1024  # of a file of certificates; those of a whole system take some 250 KiB
+
+_FILE, _FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
+
+
+class ProxyChoice(Struct, frozen=True):
+    """Which proxy is used. `told` says so, and who decided, for people; `problem` why none can be."""
+
+    told: str
+    proxy: Proxy | None = None
+    problem: Problem | None = None
+
+
+class TrustChoice(Struct, frozen=True):
+    """Which certificates are trusted. `told` says so, and who decided; `problem` why they cannot be."""
+
+    told: str
+    trust: Trust = Trust()
+    problem: Problem | None = None
+
+
+def read_network(layers: Layers, environ: Mapping[str, str]) -> tuple[Network, tuple[Problem, ...]]:
+    """Return the way to the service, or what is wrong with it. Reads the files that it names."""
+    way, trusted = proxy_of(layers, environ), trust_of(layers, environ)
+    problems = tuple(one.problem for one in (way, trusted) if one.problem is not None)
+    return Network(way.proxy, trusted.trust), problems
+
+
+def written_problems(layers: Layers) -> tuple[Problem, ...]:
+    """Return what is wrong with the setting itself, before anything is read for it."""
+    value = layers.values[tuple(PROXY.split("."))]
+    if not isinstance(value.raw, str) or value.raw in ("env", "none"):
+        return ()
+    way = _given(layers, value, value.raw)
+    if way.problem is not None or way.proxy is None or way.proxy.login is None:
+        return (way.problem,) if way.problem else ()
+    if value.place.file == f"environment {variable(PROXY)}":
+        return ()
+    what = "it holds a user: this file is kept in git, and what was once committed stays readable."
+    hint = "write {env: NAME}, {file: PATH} or {command: WORDS}; change the password if it was committed"
+    return (value.problem(what, hint),)
+
+
+def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None = None) -> ProxyChoice:
+    """Return which proxy the settings want, or the environment where they leave it to it.
+
+    `known` is the one that was read before from a secret's place, which is then not asked again: a command
+    may have asked a person.
+    """
+    value = layers.values[tuple(PROXY.split("."))]
+    if value.raw == "none":
+        return ProxyChoice(f"none: directly ({_place(value)})")
+    if value.raw == "env":
+        return _from_environment(layers, environ)
+    if isinstance(value.raw, str):
+        return _given(layers, value, value.raw)
+    if known is not None:
+        return ProxyChoice(_told(known, _place(value)), known)
+    try:
+        text = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ).reveal()
+    except credentials.SecretRefused as refusal:
+        return ProxyChoice("", problem=value.problem(f"{refusal}.", refusal.next))
+    return _given(layers, value, text)
+
+
+def _given(layers: Layers, value: Value, text: str) -> ProxyChoice:
+    """Return the proxy of the settings. It is used for this machine too, and never for plain http."""
+    base_url = layers.values["service", "base_url"].raw
+    try:
+        proxy = proxies.parse(text, PROXY)
+    except urls.Unusable as error:
+        return ProxyChoice("", problem=value.problem(str(error), error.next))
+    if base_url is not None and urls.base(base_url).scheme != "https":
+        what = "service.base_url is plain http, and a proxy would read the credentials."
+        return ProxyChoice("", problem=value.problem(what, "write https for service.base_url, or none here"))
+    return ProxyChoice(_told(proxy, _place(value)), proxy)
+
+
+def _from_environment(layers: Layers, environ: Mapping[str, str]) -> ProxyChoice:
+    base_url = layers.values["service", "base_url"].raw
+    if base_url is None:
+        return ProxyChoice("none: service.base_url is not set")
+    choice = proxies.chosen(urls.base(base_url), environ)
+    if not choice.text:
+        why = f"{choice.why}; {choice.variable} is not in effect" if choice.why else "no variable names one"
+        return ProxyChoice(f"none: directly ({why})")
+    try:
+        proxy = proxies.parse(choice.text, choice.variable, scheme="http")
+    except urls.Unusable as error:
+        hint = f"{error.next}; or set {PROXY}"
+        place = f"environment {choice.variable}"
+        return ProxyChoice("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint))
+    return ProxyChoice(_told(proxy, choice.variable), proxy)
+
+
+def _told(proxy: Proxy, source: str) -> str:
+    login = ", with a user that is never shown" if proxy.login else ""
+    return f"{proxy.address} ({source}){login}"
+
+
+def _place(value: Value) -> str:
+    return f"{value.name}, {value.origin}"
+
+
+def trust_of(layers: Layers, environ: Mapping[str, str]) -> TrustChoice:
+    """Return which certificates the settings want, or the environment where they leave it to it.
+
+    Variables are looked at only for https, and there SSL_CERT_FILE and SSL_CERT_DIR, together, stand for all.
+    """
+    value, who = layers.values[tuple(CA.split("."))], trust.this_user(environ)
+    if value.raw != "env":
+        found = _file(layers.root / value.raw, value.raw, who)
+        if isinstance(found, tuple):
+            return TrustChoice("", problem=value.problem(*found))
+        return TrustChoice(f"{found.told} ({_place(value)})", found.trust)
+    base_url = layers.values["service", "base_url"].raw
+    if base_url is not None and urls.base(base_url).scheme != "https":
+        return TrustChoice("not asked for: service.base_url is plain http, on this machine")
+    return _variables(environ, who)
+
+
+def _variables(environ: Mapping[str, str], who: trust.Who) -> TrustChoice:
+    file, folders = environ.get(_FILE, ""), environ.get(_FOLDERS, "")
+    told, certificates = [], ""
+    if file:
+        found = _file(Path(file), file, who)
+        if isinstance(found, tuple):
+            return _refused(_FILE, *found)
+        told.append(f"{found.told} ({_FILE})")
+        certificates = found.trust.certificates
+    named = tuple(one for one in folders.split(os.pathsep) if one)
+    for one in named:
+        unfit = _folder(Path(one), one, who)
+        if unfit is not None:
+            return _refused(_FOLDERS, *unfit)
+        told.append(f"the folder {one} ({_FOLDERS})")
+    if not told:
+        return TrustChoice("those of this system (no setting or variable names others)")
+    return TrustChoice(f"{' and '.join(told)}, and no others", Trust(certificates, named))
+
+
+def _refused(name: str, what: str, hint: str) -> TrustChoice:
+    problem = Problem(f"environment {name}", 0, 0, f"{CA}: {what}", f"{hint}; or set {CA}")
+    return TrustChoice("", problem=problem)
+
+
+def _file(path: Path, shown: str, who: trust.Who) -> TrustChoice | tuple[str, str]:
+    """Return the certificates of a file that nobody else could have written, or why not and what to do."""
+    hint = f"put the certificates that prove the service into {shown}, in the form PEM"
+    try:
+        data = trust.read(path, who, ca_bytes_max + 1)
+    except (OSError, ValueError) as error:
+        return f"{shown} cannot be read: {_reason(error)}.", hint
+    if data is None:
+        return f"{shown} is not a regular file.", hint
+    if isinstance(data, trust.Objection):
+        return f"{shown} is not used: {data.what}. It decides who receives the credentials.", data.next
+    if len(data) > ca_bytes_max:
+        return f"{shown} has over {ca_bytes_max // 1024 // 1024} MiB.", hint
+    try:
+        text, number = tls.certificates(data)
+    except tls.NoCertificates as error:
+        return f"{shown} {error}.", hint
+    return TrustChoice(f"{number} of {shown}", Trust(text))
+
+
+def _folder(path: Path, shown: str, who: trust.Who) -> tuple[str, str] | None:
+    """Return why a folder of certificates is not used, and what to do; None where it is."""
+    hint = "name a folder of certificates under their hashes (openssl rehash)"
+    try:
+        if not path.is_dir():
+            return f"{shown} is not a folder.", hint
+        found = trust.folder_objection(path, who)
+    except (OSError, ValueError) as error:
+        return f"{shown} cannot be read: {_reason(error)}.", hint
+    if found is None:
+        return None
+    return f"{shown} is not used: {found.what}. It decides who receives the credentials.", found.next
+
+
+def _reason(error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
+    return reason.lower()

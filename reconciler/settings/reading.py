@@ -1,0 +1,335 @@
+"""Settings: the layers of sources.py, checked as a whole, as the typed values that all parts use.
+
+Belongs here: what a value means and which values contradict each other. Not here: where values come
+from (sources.py), how a secret is read (credentials.py).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from reconciler.errors import Problem, SettingsError
+from reconciler.manifest.files import Unreadable, place_below, read_below
+from reconciler.manifest.schema.check import check, is_pattern
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import BUILT_IN, CONTACT
+from reconciler.model.kind.own_kinds import Contradiction, KindRow, contradictions
+from reconciler.model.profile import Profile
+from reconciler.model.settings import (
+    Auth,
+    Checks,
+    GuardLimits,
+    Identity,
+    Limits,
+    LockSettings,
+    Network,
+    Refresh,
+    Secret,
+    Service,
+    Settings,
+    WorkspaceRef,
+)
+from reconciler.parsing.tree import read_tree
+from reconciler.service.http import urls as service_urls
+from reconciler.service.profile import bring_kinds, file_bytes_max, load_profile, parse_profile, unquoting
+from reconciler.settings import credentials
+from reconciler.settings.network import read_network
+from reconciler.settings.network import written_problems as network_problems
+from reconciler.settings.secret_files import private_files
+from reconciler.settings.sources import read_layers
+from reconciler.settings.values import SECRETS, Layers, Value, refused
+from reconciler.settings.variables import variable
+from reconciler.store.engines import urls
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """The settings of one run, and where each value came from."""
+
+    settings: Settings
+    layers: Layers
+
+
+def read_settings(
+    *,
+    config: str | None,
+    environment: str | None,
+    cwd: Path,
+    environ: Mapping[str, str],
+    service: bool,
+) -> ReadSettings:
+    """Return the settings; with `service`, complete with secrets and fit for calls. Raises SettingsError.
+
+    Without `service` no secret is read and nothing about the service needs to be known: the secrets of
+    the result are empty, and so is an unset base address.
+    """
+    layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
+    profile, problems = _profile(layers), [*_contradictions(layers)]
+    problems += [] if isinstance(profile, Profile) else profile
+    problems += _missing(layers) if service else ()
+    secrets, network = {name: Secret("") for name in SECRETS}, Network()
+    if service and not problems:
+        read = {name: _secret(layers, name, environ) for name in SECRETS}
+        secrets |= {name: one for name, one in read.items() if isinstance(one, Secret)}
+        network, wrong = read_network(layers, environ)
+        problems += [*(one for one in read.values() if isinstance(one, Problem)), *wrong]
+    if problems or not isinstance(profile, Profile):
+        raise refused(*problems)
+    bring_kinds(profile)
+    meant = _service(layers, secrets, network, profile)
+    return ReadSettings(_settings(layers, meant, private_files(layers, environ)), layers)
+
+
+def working_folder() -> Path:
+    """Return the working directory. Raises SettingsError where it was removed meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise SettingsError("the working directory no longer exists.", next="cd into the project") from error
+
+
+def _value(layers: Layers, name: str) -> Value:
+    return layers.values[tuple(name.split("."))]
+
+
+def workspaces(layers: Layers) -> Iterator[Value]:
+    """Yield the workspaces, in the order written; the alias is the last part of the path."""
+    return (value for path, value in layers.values.items() if path[0] == "workspaces")
+
+
+def _contradictions(layers: Layers) -> Iterator[Problem]:
+    """Yield what the schema cannot see: addresses, stores, and workspaces that are one and the same."""
+    base_url, store = _value(layers, "service.base_url"), _value(layers, "store")
+    address = () if base_url.raw is None else tuple(address_problems(base_url))
+    yield from address or network_problems(layers)  # a proxy is judged by where it leads
+    yield from _store_problems(store)
+    yield from _workspace_problems(tuple(workspaces(layers)))
+    yield from _identity_problems(layers)
+
+
+def address_problems(value: Value) -> Iterator[Problem]:
+    """Yield what is wrong with a base address. Credentials go to it, so nothing about it is guessed."""
+    try:
+        found = service_urls.read_base(value.raw)
+    except service_urls.Unusable as error:
+        yield value.problem(str(error), error.next)
+        return
+    if found.is_plain:
+        yield value.problem(
+            f"{value.raw!r} would send the credentials readable by everyone on the way.",
+            "write https; plain http is for this machine only (127.0.0.1, localhost)",
+        )
+
+
+def _profile(layers: Layers) -> Profile | list[Problem]:
+    """Return the profile, read once for the whole run, or all its mistakes. A file is one of the project."""
+    value = _value(layers, "service.profile")
+    name: str = value.raw
+    try:
+        if not name.endswith(".yaml"):
+            return load_profile(name)
+        root = layers.root.resolve()
+        content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max)
+        return [*_profile_problems(content, name)] or parse_profile(content, name)
+    except Unreadable as error:
+        return [value.problem(f"the profile {error}", error.hint)]
+    except SettingsError as error:
+        return [value.problem(str(error).removeprefix(f"{value.name} "), error.next)]
+
+
+def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
+    """Yield every mistake of a profile at its line: first those of its form, then those of its kinds."""
+    tree = read_tree(content, name)
+    found = (*tree.problems, *(() if tree.broken else check("profile", tree)))
+    yield from map(unquoting, found)
+    if not found and "kinds" in tree.value:
+        rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
+        for path, what, hint in (*contradictions(rows), *_unfit_patterns(rows)):
+            steps = tuple(int(step) if step.isdecimal() else step for step in path)
+            yield tree.problem(("kinds", *steps), f"kinds.{'.'.join(path)}: {what}", hint)
+
+
+def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
+    for name, row in rows.items():
+        for key, field in row.fields.items():
+            if not is_pattern(field.pattern):
+                what = f"the pattern of {key} cannot be used in a schema."
+                yield Contradiction((name, "fields", key, "pattern"), what, "write it as in JSON Schema")
+
+
+def _store_problems(value: Value) -> Iterator[Problem]:
+    """Yield what is wrong with the store's URL, never with its password."""
+    if urls.has_password(value.raw) and value.place.file != f"environment {variable('store')}":
+        yield value.problem(
+            "it holds a password: this file is kept in git, and what was once committed stays readable.",
+            f"take it out, and set PGPASSWORD, a passfile, or {variable('store')} with the whole URL; "
+            "change the password if it was committed",
+        )
+        return
+    error = urls.problem(value.raw)
+    if error is not None:
+        yield value.problem(str(error).removeprefix(f"{value.name}: "), error.next)
+
+
+def _store(layers: Layers) -> str:
+    """Return the store's URL, a file's path absolute."""
+    url: str = _value(layers, "store").raw
+    path = urls.file_of(url)
+    return url if path is None else urls.SQLITE + str(layers.root / path)
+
+
+def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
+    seen: dict[tuple[str, str], Value] = {}
+    for value in values:
+        alias, entry = value.path[-1], value.raw
+        if alias == "default" and entry:
+            yield value.problem(
+                "the alias default is the service's default workspace and takes no id or name.",
+                "give the workspace another alias",
+            )
+        elif alias != "default" and not entry:
+            yield value.problem(
+                "it has neither id nor name; only the alias default may have none.",
+                "write its id, its name, or both",
+            )
+        for key in ("id", "name"):
+            first = seen.setdefault((key, entry[key]), value) if key in entry else value
+            if first is not value:
+                yield value.problem(
+                    f"it has the same {key} as {first.name} ({first.place}): one workspace, managed twice.",
+                    "keep one of them",
+                )
+
+
+def _identity_problems(layers: Layers) -> Iterator[Problem]:
+    """Yield identities that recognize nothing: fields that a kind does not have, and our own mark."""
+    mark = _mark(layers)
+    for kind in BUILT_IN.values():
+        identity = _value(layers, f"identity.{kind.plural}")
+        if identity.origin != "default":
+            yield from _unknown_fields(kind, identity, layers)
+        if kind.marked and mark and f"custom.{mark}" in identity.raw:
+            yield identity.problem(
+                f"custom.{mark} is the mark of ownership, so it cannot be an identity.",
+                "name a field of the person",
+            )
+
+
+def _unknown_fields(kind: Kind, identity: Value, layers: Layers) -> Iterator[Problem]:
+    extra = _value(layers, "fields.contacts").raw if kind is CONTACT else ()
+    known = [*(field.name for field in kind.declarable), *extra]
+    for path in identity.raw:
+        if path not in known and kind.type_of(path) != "custom":
+            close = get_close_matches(path, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else "a custom field is written custom.NAME"
+            yield identity.problem(f"{path} is not a field of a {kind.name}.", hint)
+
+
+def _mark(layers: Layers) -> str:
+    return (_value(layers, "ownership.mark").raw or "").removeprefix("custom_")
+
+
+def _missing(layers: Layers) -> Iterator[Problem]:
+    """Yield what a call cannot do without."""
+    shown = layers.shown
+    for name in ("service.base_url", *SECRETS):
+        if _value(layers, name).raw is None:
+            key = name.rsplit(".", 1)[-1]
+            example = "https://api.example.com" if key == "base_url" else f"{{env: {key.upper()}}}"
+            yield Problem(
+                shown, 0, 0, f"{name} is not set.", f"write {key}: {example}, or set {variable(name)}"
+            )
+
+
+def _secret(layers: Layers, name: str, environ: Mapping[str, str]) -> Secret | Problem:
+    value = _value(layers, name)
+    try:
+        secret = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ)
+    except credentials.SecretRefused as refusal:
+        return value.problem(f"{refusal}.", refusal.next)
+    unfit = _unfit(name, secret.reveal())
+    return value.problem(*unfit) if unfit else secret
+
+
+def _unfit(name: str, text: str) -> tuple[str, str] | None:
+    """Return why a secret cannot travel where it has to, without the secret."""
+    if name.endswith(".username") and ":" in text:
+        return "a user name with a colon cannot be sent with the Basic scheme.", "check the value"
+    if name.endswith(".api_key") and not re.fullmatch(r"[!-~]+", text, re.ASCII):
+        return (
+            "the key holds a space or a letter outside ASCII; headers cannot carry it.",
+            "copy it again",
+        )
+    return None
+
+
+def _identity(layers: Layers) -> dict[str, tuple[str, ...]]:
+    """Return the identity fields that somebody chose, by the plural of their kind."""
+    chosen = (
+        (plural, _value(layers, f"identity.{plural}")) for plural in (one.plural for one in BUILT_IN.values())
+    )
+    return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
+
+
+def _one(layers: Layers, name: str, kind: type[T]) -> T:
+    return msgspec.convert(_value(layers, name).raw, kind, strict=False)
+
+
+def _struct(layers: Layers, prefix: str, kind: type[T]) -> T:
+    """Return the settings below `prefix` as one value; what is not set has the default of `kind`."""
+    below = {
+        path[-1]: value.raw
+        for path, value in layers.values.items()
+        if ".".join(path[:-1]) == prefix and value.raw is not None
+    }
+    return msgspec.convert(below, kind, strict=False)
+
+
+def _service(layers: Layers, secrets: Mapping[str, Secret], network: Network, profile: Profile) -> Service:
+    return Service(
+        base_url=(_value(layers, "service.base_url").raw or "").rstrip("/"),
+        auth=Auth(
+            username=secrets["service.auth.username"],
+            password=secrets["service.auth.password"],
+            api_key=secrets["service.auth.api_key"],
+            send_key=_value(layers, "service.auth.send_key").raw,
+        ),
+        profile=profile,
+        format=_value(layers, "service.format").raw,
+        schedule_zone=_value(layers, "service.schedule_zone").raw or "",
+        limits=_struct(layers, "service.limits", Limits),
+        network=network,
+    )
+
+
+def _settings(layers: Layers, service: Service, private: tuple[str, ...]) -> Settings:
+    root, words = layers.root, tuple[str, ...]
+    return Settings(
+        root=str(root),
+        manifests=tuple(str(root / path) for path in _one(layers, "manifests", words)),
+        service=service,
+        workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspaces(layers)},
+        store=_store(layers),
+        stack=_one(layers, "stack", str),
+        environment=layers.environment,
+        identity=Identity(_identity(layers)),
+        mark=_mark(layers),
+        adopt=_value(layers, "adopt").raw,
+        guard=_struct(layers, "guard", GuardLimits),
+        lock=_struct(layers, "lock", LockSettings),
+        refresh=_struct(layers, "refresh", Refresh),
+        variables=_one(layers, "variables", words),
+        contact_fields=_one(layers, "fields.contacts", words),
+        device_limit=_one(layers, "device_limit", int),
+        checks=_struct(layers, "checks", Checks),
+        plan_expires_h=_one(layers, "plan_expires_h", float),
+        private_files=private,
+        plan_recipients=_one(layers, "plan.recipients", words),
+    )

@@ -1,0 +1,71 @@
+"""Where this process runs: commit, trace id, container and region, from the environment and the machine.
+
+Every source is taken only when what it says has the right form; none of them can fail a run.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from reconciler import __version__
+from reconciler.model.run.context import Context
+from reconciler.surroundings.checkout import Checkout, read_checkout
+
+# As in schemas/common.schema.json (a test holds the two together).
+COMMIT = re.compile(r"[0-9a-fA-F]{40}", re.ASCII)
+TRACE = re.compile(r"1-[0-9a-fA-F]{8}-[0-9a-fA-F]{24}", re.ASCII)
+REGION = re.compile(r"[a-z]{2}-[a-z]+-[1-9][0-9]*", re.ASCII)
+CONTAINER = re.compile(r"[0-9a-f]{64}", re.ASCII)
+SHORT_CONTAINER = re.compile(r"[0-9a-f]{12}", re.ASCII)
+
+# Names under which build systems tell the commit, and clouds their region.
+_COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "GIT_COMMIT")
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION", "CLOUD_REGION")
+DIRTY = "+dirty"  # behind the commit: tracked files differ from it
+
+
+def read_context(environ: Mapping[str, str], root: Path, *, random: Callable[[int], str]) -> Context:
+    """Return the context of a run in the project at `root`. `random(n)` gives n random octets in hexadecimal.
+
+    A trace id of the caller (X-Ray's variable) is kept, so that the run joins its trace; else one is made.
+    The commit is the one that is checked out, with `+dirty` where tracked files differ from it; where git
+    does not say it is the build system's.
+    """
+    return Context(
+        program=__version__,
+        commit=_commit(read_checkout(root)) or _first(COMMIT, (environ.get(name, "") for name in _COMMITS)),
+        trace_id=_found(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
+        or f"1-{int(time.time()):08x}-{random(12)}",
+        container=_found(CONTAINER, _read(Path("/proc/self/mountinfo"), of="/containers/"))
+        or _first(SHORT_CONTAINER, (environ.get("HOSTNAME", ""),)),
+        region=_first(REGION, (environ.get(name, "") for name in _REGIONS)),
+    )
+
+
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether a build system runs this: `CI` is set, and says neither 0 nor false."""
+    return environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def _commit(tree: Checkout) -> str:
+    known = _first(COMMIT, (tree.commit,))
+    return known + DIRTY if known and tree.dirty else known
+
+
+def _first(pattern: re.Pattern[str], texts: Iterable[str]) -> str:
+    return next((text for text in texts if pattern.fullmatch(text)), "")
+
+
+def _found(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[0] if found else ""
+
+
+def _read(path: Path, *, of: str) -> str:
+    """Return the lines of a file that speak `of` something; nothing where it cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(line for line in lines if of in line)
