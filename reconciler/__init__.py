@@ -15,27 +15,40 @@ normalizes, plans and guards, `applying/` carries out, `report/` renders; docs/a
 
 Read `pipeline.py` first: one short function a verb.
 
-As a library, `ServiceClient` is the whole service, typed (docs/library.md). The public names are below and
-are loaded when they are first used, so that `reconciler --version` waits for none of them.
+As a library, `plan` and `apply` do what the commands do, and `ServiceClient` is the whole service, typed
+(docs/library.md). The public names are below and are loaded when they are first used, so that
+`reconciler --version` waits for none of them.
 """
 
 TYPE_CHECKING = False  # importing it from `typing` would take 4 ms, in which no signal is heard
 if TYPE_CHECKING:
+    from reconciler.cli.files.planfile import read_plan, write_plan
+    from reconciler.core.review.guard import Consent
     from reconciler.errors import (
+        FileError,
         InDoubt,
         InputError,
+        LockHeld,
         Malformed,
+        ManifestError,
         NotFound,
         Permanent,
+        Problem,
         ReconcilerError,
+        Refused,
         Rejected,
         ServiceError,
         SettingsError,
+        StalePlan,
+        StoreError,
         Temporary,
         Throttled,
         Unauthorized,
         Unavailable,
+        UnknownAddress,
+        UnsafePlan,
     )
+    from reconciler.library import Project, Proposal, apply, apply_async, plan, plan_async
     from reconciler.model.messaging.messages import (
         BulkResource,
         Callback,
@@ -52,7 +65,8 @@ if TYPE_CHECKING:
         Sent,
         StatusCount,
     )
-    from reconciler.model.plan.plans import Workspace
+    from reconciler.model.plan.plans import Options, Plan, Verdict, Workspace
+    from reconciler.model.run.outcomes import Outcome, Run
     from reconciler.model.settings import Limits, Secret
     from reconciler.receiver.app import ReceiverConfig, create_receiver
     from reconciler.receiver.inbox import Inbox
@@ -70,58 +84,85 @@ __all__ = [
     "Callback",
     "CallbackAuth",
     "CallbackCall",
+    "Consent",
     "Delivery",
+    "FileError",
     "Found",
     "InDoubt",
     "Inbox",
     "InputError",
     "Limits",
+    "LockHeld",
     "Malformed",
+    "ManifestError",
     "Message",
     "MessageDetail",
     "MessageRow",
     "NotFound",
+    "Options",
+    "Outcome",
     "Page",
     "Permanent",
+    "Plan",
+    "Problem",
     "Progress",
+    "Project",
+    "Proposal",
     "Query",
     "ReceiverConfig",
     "ReconcilerError",
+    "Refused",
     "Rejected",
     "Reply",
     "Respondent",
     "Response",
     "ResponseCount",
     "Rows",
+    "Run",
     "Secret",
     "Sent",
     "ServiceClient",
     "ServiceError",
     "SettingsError",
+    "StalePlan",
     "StatusCount",
+    "StoreError",
     "Temporary",
     "Throttled",
     "Timing",
     "Unauthorized",
     "Unavailable",
+    "UnknownAddress",
+    "UnsafePlan",
+    "Verdict",
     "Workspace",
     "__version__",
+    "apply",
+    "apply_async",
     "create_receiver",
     "parse_reply",
+    "plan",
+    "plan_async",
+    "read_plan",
+    "write_plan",
 ]
 
 # Where each name is at home, below this package; a test holds it against what type checkers read above.
 _HOMES = {
+    "cli.files.planfile": "read_plan write_plan",
+    "core.review.guard": "Consent",
     "errors": (
-        "InDoubt InputError Malformed NotFound Permanent ReconcilerError "
-        "Rejected ServiceError SettingsError Temporary Throttled Unauthorized "
-        "Unavailable"
+        "FileError InDoubt InputError LockHeld Malformed ManifestError NotFound Permanent Problem "
+        "ReconcilerError Refused Rejected ServiceError SettingsError StalePlan StoreError Temporary "
+        "Throttled Unauthorized Unavailable UnknownAddress UnsafePlan"
     ),
+    "library": "Project Proposal apply apply_async plan plan_async",
     "model.messaging.messages": (
         "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),
-    "model.plan.plans": "Workspace",
+    "model.plan.plans": "Options Plan Verdict Workspace",
+    "model.run.outcomes": "Outcome Run",
     "model.settings": "Limits Secret",
     "receiver.app": "ReceiverConfig create_receiver",
     "receiver.inbox": "Inbox",

@@ -18,7 +18,7 @@ holds a secret or a value of somebody's personal data. Nothing raises a ProgramE
 are `assert` and whatever Python raises, and `cli/console/mistakes.py` makes one of what nobody has handled.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -215,3 +215,20 @@ class ProgramError(ReconcilerError):
     def __init__(self, message: str, *, next: str, places: tuple[str, ...]) -> None:  # noqa: A002 - the word that users read
         super().__init__(message, next=next)
         self.places = places
+
+
+def plainly(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first of what a user can meet, where a group holds nothing else; else the group.
+
+    Reads run side by side: when the service refuses, several of them may say so at once.
+    """
+    told, others = group.split(ReconcilerError)
+    return group if told is None or others is not None else next(_leaves(told))
+
+
+def _leaves(group: BaseExceptionGroup[ReconcilerError]) -> Iterator[ReconcilerError]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

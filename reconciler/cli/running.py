@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 import uuid
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -21,17 +21,17 @@ from msgspec import structs
 from reconciler.applying.stop import StopFlag
 from reconciler.cli import signals
 from reconciler.cli.console import output, streams
-from reconciler.surroundings.context import read_context
 from reconciler.cli.options import CACHES
-from reconciler.settings.reading import ReadSettings, read_settings, working_folder
-from reconciler.errors import Interrupted, ReconcilerError
+from reconciler.errors import Interrupted, plainly
 from reconciler.logbook import steps
 from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.timing import Timing
+from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.store.engines.urls import shown as shown_store
+from reconciler.surroundings.context import read_context
 
 if sys.platform != "win32":
     import uvloop
@@ -176,21 +176,9 @@ def finish(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
     except asyncio.CancelledError:
         raise Interrupted("stopped before anything was written.", next="run it again") from None
     except BaseExceptionGroup as group:
-        # Reads run side by side; when the service refuses, several of them may say so at once.
-        told, others = group.split(ReconcilerError)
-        if told is None or others is not None:
-            raise
-        raise next(_leaves(told)) from None
+        raise plainly(group) from None
     finally:
         heard.work_ended()
-
-
-def _leaves(group: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -6,6 +6,7 @@ stands in for the service.
 
 import ast
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 import httpx2
 import pytest
+from copies import copied
 from waiting import patience_s, until
 
 import reconciler
@@ -141,6 +143,61 @@ def sent_to(base: str) -> str:
     return looks()[0]
 
 
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The quickstart in a folder of one's own, which is not locked in the service: that waits for seconds."""
+    folder = copied(PAGE.parents[1] / "examples" / "quickstart", tmp_path / "project")
+    settings = folder / "reconciler.yaml"
+    text = settings.read_text("utf-8") + "lock: {in_service: never}\n"
+    settings.write_text(
+        text.replace("  auth:", "  limits: {requests_per_second: 0}\n  auth:"), encoding="utf-8"
+    )
+    return folder
+
+
+def test_a_program_plans_and_applies(project: Path) -> None:
+    first, second = planned("Plan and apply", project, times=2)
+
+    assert first[0] == "to create: 5 to delete: 0"
+    assert sorted(first[1:]) == [
+        "contact/default/ada-king applied ",
+        "contact/default/jane-doe applied ",
+        "contact/default/sam-lee applied ",
+        "device/default/jane-doe/phone applied ",
+        "resource/default/rota applied ",
+    ]
+    assert second == ["to create: 0 to delete: 0"]
+
+
+def test_a_program_plans_and_applies_in_a_loop_of_its_own(project: Path) -> None:
+    first, second = planned("Plan and apply with asyncio", project, times=2)
+
+    assert (first[0], first[-1], len(first)) == ("changes: 3", "done 3", 5)
+    assert second == ["changes: 0", "done 0"]
+
+
+def planned(heading: str, folder: Path, *, times: int) -> list[list[str]]:
+    """What a program of the page prints in this project, run so many times against one service."""
+    found = []
+    with running(SandboxConfig()) as base:
+        variables = {"SVC_USER": "demo", "SVC_PASSWORD": "demo", "SVC_API_KEY": "demo-key"}
+        environ = {**os.environ, **variables, "RECONCILER_SERVICE_BASE_URL": base}
+        for _ in range(times):
+            command = program(heading, base, folder)
+            ended = subprocess.run(
+                command,
+                cwd=folder,
+                env=environ,
+                capture_output=True,
+                text=True,
+                timeout=patience_s,
+                check=False,
+            )
+            assert (ended.returncode, ended.stderr) == (0, "")
+            found.append(ended.stdout.splitlines())
+    return found
+
+
 def test_a_program_searches_contacts(tmp_path: Path) -> None:
     lines = told("Search contacts", tmp_path)
 
@@ -171,7 +228,7 @@ def test_every_program_of_the_page_is_run_here() -> None:
     """A new one needs a claim."""
     claims = Path(__file__).read_text("utf-8")
 
-    assert len(PROGRAMS) == 6
+    assert len(PROGRAMS) == 8
     assert [heading for heading in PROGRAMS if f'"{heading}"' not in claims] == []
 
 
@@ -190,7 +247,7 @@ def test_a_strict_type_check_passes_the_programs_and_tells_a_misspelt_name(tmp_p
     told, summary = ended.stdout.splitlines()
     assert told.startswith("wrong.py:1: error: ")
     assert 'has no attribute "ServiceCleint"' in told
-    assert summary == "Found 1 error in 1 file (checked 7 source files)"
+    assert summary == "Found 1 error in 1 file (checked 9 source files)"
 
 
 # What is exported.

@@ -1,0 +1,278 @@
+"""What a program gets: plan a project and apply it, in an event loop of its own or in that of the caller.
+
+Belongs here: what of a command is its program's and not its terminal's. Nothing is printed, nobody is asked;
+what is under way can be heard with `logging` (reconciler/logbook.py). What is done stands in pipeline.py.
+"""
+
+import asyncio
+import os
+import secrets
+import uuid
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct, structs
+
+from reconciler import pipeline
+from reconciler.applying.stop import StopFlag
+from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.review.guard import Consent
+from reconciler.core.runs.recover import Standing, Unfinished
+from reconciler.errors import InputError, Refused, plainly
+from reconciler.manifest.kept.loading import Declaration
+from reconciler.model.plan.changes import Change
+from reconciler.model.plan.plans import Options, Plan, Verdict
+from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.settings import Settings
+from reconciler.pipeline import Outside, Planned
+from reconciler.report.json import plan_json
+from reconciler.service.http.timing import Timing
+from reconciler.settings.reading import read_settings
+from reconciler.surroundings.context import read_context
+
+T = TypeVar("T")
+
+_EVERYTHING, _NOTHING = Options(), Consent()
+
+
+class Project(Struct, frozen=True):
+    """A folder with `reconciler.yaml`, and which section of it: what `--config` and `--environment` say.
+
+    The file is looked for as by every command: in `folder`, then in those above. `environ` is what settings
+    and manifests may take variables from; None: the environment of this process.
+    """
+
+    folder: str | os.PathLike[str] = "."
+    environment: str | None = None
+    config: str | None = None
+    environ: Mapping[str, str] | None = None
+
+    def settings(self) -> Settings:
+        """Return the settings, complete with secrets. Raises SettingsError with every mistake."""
+        read = read_settings(
+            config=self.config,
+            environment=self.environment,
+            cwd=Path(self.folder).absolute(),
+            environ=self.variables,
+            service=True,
+        )
+        return structs.replace(read.settings, caches=True)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables that are meant."""
+        return os.environ if self.environ is None else self.environ
+
+
+class Proposal(Struct, frozen=True):
+    """A plan, the guard's verdict on it, and what of earlier runs should be known with it.
+
+    `ambiguous`: what is declared fits several of those who are live, or the other way round.
+    """
+
+    plan: Plan
+    verdict: Verdict
+    ambiguous: bool = False
+    standing: Standing = Standing(None, ())
+
+    @property
+    def safe(self) -> bool:
+        """Whether the guard would let it be applied; else `verdict.reasons` say why not."""
+        return self.verdict.safe
+
+    @property
+    def empty(self) -> bool:
+        """Whether an apply would change nothing, neither at the service nor in the store."""
+        return not (self.plan.changes or self.plan.to_keep)
+
+    def json(self) -> str:
+        """Return what `reconciler plan --format json --detailed-exitcode` prints: schema plan-report."""
+        code = 7 if not self.safe else 5 if self.ambiguous else 0 if self.empty else 2
+        return plan_json(self.plan, self.verdict, code, self.standing)
+
+
+async def plan_async(
+    project: Project, *, options: Options = _EVERYTHING, consent: Consent = _NOTHING
+) -> Proposal:
+    """Return what apply would do. Sends nothing but GET, and changes nothing anywhere.
+
+    Raises SettingsError, ManifestError, UnknownAddress, ServiceError, StoreError.
+    """
+    settings, declared, outside = await asyncio.to_thread(_read, project)
+    planning = pipeline.plan(
+        settings,
+        declared.desired,
+        outside,
+        options=options,
+        consent=consent,
+        made_of=declared.made_of,
+    )
+    return _proposal(await _plainly(planning))
+
+
+async def apply_async(
+    project: Project,
+    approved: Plan | Callable[[Proposal], bool],
+    *,
+    options: Options = _EVERYTHING,
+    consent: Consent = _NOTHING,
+    fail_fast: bool = False,
+    ended: Callable[[Outcome], object] | None = None,
+) -> Run:
+    """Carry out a plan that was approved, if it is still what there is to do; or a new one, once it is.
+
+    `approved` is that plan, or what decides about a new one with these `options`: it is called in the event
+    loop, with a plan that is safe, while the run holds its lock. `ended` is called with each outcome. How
+    each change ended is in the Run too: a change that did not go well is no error.
+
+    Cancelled while changes are written, it stops as the command stops at a signal: what is under way is
+    finished and written down, then CancelledError is raised. Cancelled once more it ends at once, and
+    requests under way are in doubt. Raises Refused where a plan was not approved; UnsafePlan, StalePlan,
+    LockHeld, and what `plan_async` raises: all before anything is written.
+    """
+    saved = approved if isinstance(approved, Plan) else None
+    if saved is not None and options != _EVERYTHING:
+        raise InputError("the options belong to the plan, and it has its own.", next="leave them out")
+    settings, declared, outside = await asyncio.to_thread(_read, project)
+    hearing = _Hearing(_as_planned if isinstance(approved, Plan) else approved, ended)
+    applying = pipeline.apply(
+        settings,
+        declared.desired,
+        outside,
+        options=saved.options if saved is not None else options,
+        consent=consent,
+        saved=saved,
+        fail_fast=fail_fast,
+        stop=hearing.stop,
+        observer=hearing,
+    )
+    run = await _stopping(_plainly(applying), hearing)
+    if run is None:
+        raise Refused("the plan was not approved; nothing was written.", next="plan again, and approve it")
+    return run
+
+
+def plan(project: Project, *, options: Options = _EVERYTHING, consent: Consent = _NOTHING) -> Proposal:
+    """Return what apply would do, as `plan_async` does, for a program without an event loop."""
+    return _alone(lambda: plan_async(project, options=options, consent=consent))
+
+
+def apply(
+    project: Project,
+    approved: Plan | Callable[[Proposal], bool],
+    *,
+    options: Options = _EVERYTHING,
+    consent: Consent = _NOTHING,
+    fail_fast: bool = False,
+    ended: Callable[[Outcome], object] | None = None,
+) -> Run:
+    """Carry out a plan, as `apply_async` does, for a program without an event loop.
+
+    Ctrl-C while changes are written stops it as it stops the command; KeyboardInterrupt is raised then.
+    """
+    return _alone(
+        lambda: apply_async(
+            project, approved, options=options, consent=consent, fail_fast=fail_fast, ended=ended
+        )
+    )
+
+
+class _Hearing:
+    """The observer of a run that nobody watches: passes on what the caller asked for."""
+
+    def __init__(
+        self, approve: Callable[[Proposal], bool], ended: Callable[[Outcome], object] | None
+    ) -> None:
+        self.stop = StopFlag()
+        self.writes = False
+        self._approve = approve
+        self._ended = ended
+
+    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+        """Earlier runs are settled; the steps are logged."""
+
+    def doubtful(self, why: str) -> None:
+        """The wait is logged."""
+
+    def beyond(self, changes: tuple[Change, ...]) -> None:
+        """Only of what is resumed."""
+
+    def planned(self, planned: Planned) -> None:
+        """What is not safe is raised."""
+
+    def waits(self, what: str) -> None:
+        """The wait is logged."""
+
+    def stale(self, saved: Plan, planned: Planned) -> None:
+        """StalePlan says why."""
+
+    def agrees(self, planned: Planned) -> bool:
+        """Whether the caller approves; from then on a cancellation lets writes end."""
+        self.writes = self._approve(_proposal(planned))
+        return self.writes
+
+    def ended(self, outcome: Outcome) -> None:
+        """Pass it on."""
+        if self._ended is not None:
+            self._ended(outcome)
+
+
+def _as_planned(_: Proposal) -> bool:
+    return True
+
+
+def _proposal(planned: Planned) -> Proposal:
+    standing = Standing(planned.running, planned.unfinished)
+    return Proposal(planned.plan, planned.verdict, bool(ambiguous(planned.plan, planned.desired)), standing)
+
+
+def _read(project: Project) -> tuple[Settings, Declaration, Outside]:
+    """Return the settings, what is declared, and the real clock, chance and network. Nobody can be asked."""
+    settings = project.settings()
+    outside = Outside(
+        now=lambda: datetime.now(UTC),
+        token=lambda: secrets.token_hex(16),
+        run_id=lambda: str(uuid.uuid4()),
+        timing=Timing.real(),
+        context=partial(read_context, project.variables, Path(settings.root), random=secrets.token_hex),
+        unattended=True,
+    )
+    return settings, pipeline.declared(settings, project.variables), outside
+
+
+async def _stopping(work: Coroutine[Any, Any, T], hearing: _Hearing) -> T:
+    """Return what `work` does; where this task is cancelled meanwhile, only once it has ended."""
+    working, cancelled = asyncio.ensure_future(work), False
+    while not working.done():
+        try:
+            await asyncio.wait({working})
+        except asyncio.CancelledError:
+            cancelled = True
+            if hearing.writes:
+                hearing.stop.signal()
+            else:
+                working.cancel()
+    if cancelled:
+        await asyncio.gather(working, return_exceptions=True)  # or its error would be told as never heard
+        raise asyncio.CancelledError
+    return working.result()
+
+
+async def _plainly(work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` does. Raises what a user can meet alone, also where several reads raise it."""
+    try:
+        return await work
+    except BaseExceptionGroup as group:
+        raise plainly(group) from None
+
+
+def _alone(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Return what `work` does, in an event loop of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    raise InputError("an event loop runs here already.", next="await plan_async() or apply_async()")
