@@ -208,7 +208,8 @@ async def _updated(run: Session, change: Update, parent_id: str, before: Found |
         return None
     kind = change.address.kind
     now = look.shown(run, kind, found.body)
-    # What cannot be read back proves nothing: a password alone stays in doubt.
+    # What cannot be read back proves nothing: at the end of a run a password alone stays in doubt; after a
+    # kill it is planned once more, and a PUT that is sent twice changes nothing.
     readable = [f for f in change.fields if f.path not in KINDS[kind].write_only]
     if not readable or any(
         not same(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable

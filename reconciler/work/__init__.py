@@ -14,5 +14,5 @@
     ending       the report of a run that has ended
     carrying     show a plan, check it, ask, carry it out
 
-Each knows only those above it. Effects are in service/, store/ and apply/.
+Each knows only those above it. Effects are in service/, store/ and applying/.
 """

@@ -5,7 +5,7 @@
     reads back as something else                 taken; from now on this is how the service writes that value,
                                                  but not where nothing was sent: then it is not taken either
 
-Decisions only. Reading back is apply/; what a record then says is core/planning/records.py.
+Decisions only. Reading back is applying/; what a record then says is core/planning/records.py.
 """
 
 import re

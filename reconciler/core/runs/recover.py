@@ -4,7 +4,7 @@
                                  | never sent
     old plan, fresh plan --remaining_changes--> what of the old plan is still to be done, just as it says
 
-Decisions only. Reading the journal is store/journal.py, looking at the service is apply/.
+Decisions only. Reading the journal is store/journal.py, looking at the service is applying/.
 """
 
 from collections.abc import Iterable
