@@ -2,6 +2,7 @@
 
     ReconcilerError
       InputError          ManifestError, SettingsError, UnknownAddress       the author edits       3
+                          MissingExtra                                       install it             3
       Refused             UnsafePlan, StalePlan, LockHeld                    a person decides       7, 5, 4
       ServiceError        Temporary(wait_s): Throttled, Unavailable, Cached  we try again           1
                           Permanent: Unauthorized, NotFound, Rejected,
@@ -75,6 +76,10 @@ class ManifestError(InputError):
 
 class SettingsError(InputError):
     """The settings, or a secret they point at, cannot be used."""
+
+
+class MissingExtra(InputError):
+    """What only some need is asked for and not installed; `next` is the command that installs it."""
 
 
 class UnknownAddress(InputError):

@@ -14,10 +14,14 @@ import click
 
 
 class Runs:
-    """The callback of a declared command. `target` is `module:function`, below `reconciler.cli.verbs`."""
+    """The callback of a declared command. `target` is `module:function`, below `reconciler.cli.verbs`.
 
-    def __init__(self, target: str, declaration: Callable[[], None]) -> None:
+    `needs` is an extra without which it cannot work (extras.py); "" for none.
+    """
+
+    def __init__(self, target: str, declaration: Callable[[], None], needs: str) -> None:
         self.target = target
+        self.needs = needs
         update_wrapper(self, declaration)
 
     def __call__(self, **given: Any) -> int:
@@ -25,7 +29,9 @@ class Runs:
         return self.load()(**given)
 
     def load(self) -> Callable[..., int]:
-        """Import the module, and return the function."""
+        """Import the module, and return the function. Raises MissingExtra."""
+        if self.needs:
+            import_module("reconciler.extras").require(self.needs)
         module, name = self.target.split(":")
         function: Callable[..., int] = getattr(import_module(f"reconciler.cli.verbs.{module}"), name)
         return function
@@ -43,6 +49,6 @@ class Completes:
         return offer(ctx, parameter, incomplete)
 
 
-def runs(target: str) -> Callable[[Callable[[], None]], Runs]:
-    """Decorate a declaration whose work is done by the function `target`."""
-    return lambda declaration: Runs(target, declaration)
+def runs(target: str, *, needs: str = "") -> Callable[[Callable[[], None]], Runs]:
+    """Decorate a declaration whose work is done by the function `target`, with the extra `needs`."""
+    return lambda declaration: Runs(target, declaration, needs)

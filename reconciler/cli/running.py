@@ -6,7 +6,6 @@ Only this wiring belongs here. What is done is in pipeline.py, what is shown in 
 import asyncio
 import os
 import secrets
-import sys
 import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -23,6 +22,7 @@ from reconciler.cli import signals
 from reconciler.cli.console import output, streams
 from reconciler.cli.options import CACHES
 from reconciler.errors import Interrupted, plainly
+from reconciler.extras import is_installed
 from reconciler.logbook import steps
 from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
@@ -32,9 +32,6 @@ from reconciler.service.http.timing import Timing
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.store.engines.urls import shown as shown_store
 from reconciler.surroundings.context import read_context
-
-if sys.platform != "win32":
-    import uvloop
 
 T = TypeVar("T")
 
@@ -182,8 +179,10 @@ def finish(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's where there is one: half the time for each request."""
-    if sys.platform == "win32":
+    """Return uvloop's where it is installed, None for Python's own."""
+    if not is_installed("fast"):
         return None
+    import uvloop  # noqa: PLC0415 - an extra
+
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory

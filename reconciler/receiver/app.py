@@ -20,11 +20,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from hmac import compare_digest
 from http import HTTPStatus
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.aside import aside, beside_bytes
 from reconciler.errors import ReconcilerError, SettingsError
@@ -32,6 +31,9 @@ from reconciler.model.messaging.messages import Reply
 from reconciler.model.settings import Secret
 from reconciler.receiver.inbox import Inbox, Kept
 from reconciler.service.messaging.replies import parse_reply
+
+if TYPE_CHECKING:  # whoever serves it elsewhere needs none of our server
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 # Past its limit a body is read on for a while and thrown away, so that its sender sees the refusal and
 # no broken connection.
@@ -71,7 +73,7 @@ def create_receiver(
     inbox: Inbox,
     on_reply: Callable[[Reply], None],
     on_refused: Callable[[RefusedRequest], None] = lambda _refused: None,
-) -> ASGIApp:
+) -> "ASGIApp":
     """Return the application. It answers 200 to a POST only when the reply is in the inbox and passed on.
 
     `on_reply` gets every reply once, one at a time, in a worker thread. After a crash, or where it
@@ -94,7 +96,7 @@ def create_keeper(
     inbox: Inbox,
     on_kept: Callable[[], None],
     on_refused: Callable[[RefusedRequest], None] = lambda _refused: None,
-) -> ASGIApp:
+) -> "ASGIApp":
     """Return the application. It answers 200 to a POST when the reply is in the inbox, on disk.
 
     `on_kept` is called after that, in a worker thread: there is something to tell, or there was before.
@@ -139,7 +141,7 @@ class _Receiver:
         self._header = config.header.lower().encode()
         self._turn = asyncio.Lock()  # replies are kept and passed on in the order in which they came
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer one request."""
         match scope["type"]:
             case "http":
@@ -151,7 +153,7 @@ class _Receiver:
             case _:
                 await send({"type": "websocket.close"})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> int:
+    async def _answer(self, scope: "Scope", receive: "Receive") -> int:
         """Return the status of the answer; 0 where the connection was closed before it."""
         method = scope["method"]
         here, authentic = self._is_here(scope), self._is_authentic(scope)
@@ -186,7 +188,7 @@ class _Receiver:
             return self._refuse(RefusedRequest(HTTPStatus.INTERNAL_SERVER_ERROR, "not kept", str(error)))
         return HTTPStatus.OK
 
-    async def _body(self, receive: Receive, *, keep: bool) -> "bytes | RefusedRequest | None":
+    async def _body(self, receive: "Receive", *, keep: bool) -> "bytes | RefusedRequest | None":
         """Return the body (empty without `keep`), or why it was not read; None where the caller left."""
         chunks: list[bytes] = []
         size = 0
@@ -211,15 +213,15 @@ class _Receiver:
         self._on_refused(refused)
         return refused.status
 
-    def _is_here(self, scope: Scope) -> bool:
+    def _is_here(self, scope: "Scope") -> bool:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         return compare_digest(_digest(path.encode("utf-8", "surrogatepass")), self._path)
 
-    def _is_authentic(self, scope: Scope) -> bool:
+    def _is_authentic(self, scope: "Scope") -> bool:
         given = _digest(self._given(scope))
         return self._key is None or compare_digest(given, self._key)
 
-    def _given(self, scope: Scope) -> bytes:
+    def _given(self, scope: "Scope") -> bytes:
         """Return the key that the caller shows; b"" where there is none, or more than one."""
         if self._config.how == "header":
             return _header(scope, self._header)
@@ -257,20 +259,20 @@ def _digest(value: bytes) -> bytes:
     return sha256(value).digest()
 
 
-def _header(scope: Scope, name: bytes) -> bytes:
+def _header(scope: "Scope", name: bytes) -> bytes:
     """Return the header of that name; b"" where there is none, or more than one."""
     found = [value for key, value in scope["headers"] if key.lower() == name]
     return found[0] if len(found) == 1 else b""
 
 
-async def _send(send: Send, status: int) -> None:
+async def _send(send: "Send", status: int) -> None:
     """Answer with an empty body. One request a connection: a slow second one could otherwise hold it open."""
     headers = [(b"content-length", b"0"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": int(status), "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _lifespan(receive: Receive, send: Send) -> None:
+async def _lifespan(receive: "Receive", send: "Send") -> None:
     for _ in range(2):
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

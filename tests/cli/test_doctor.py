@@ -34,7 +34,7 @@ ALL = [
         "history",
     ),
     *("service", "credentials", "workspaces", "feed", "clock"),
-    *("limits", "files", "proxies", "certificates", "program"),
+    *("limits", "files", "proxies", "certificates", "program", "extras"),
 ]
 SECRETS = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_API_KEY": "canary-key"}
 

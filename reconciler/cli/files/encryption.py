@@ -9,13 +9,11 @@ whoever has it can encrypt another plan to it. That is what the fresh plan is fo
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
-
-import pyrage
-from pyrage import EncryptError, IdentityError, RecipientError, ssh, x25519
+from typing import Any, BinaryIO
 
 from reconciler.cli.files.whole import read_file
 from reconciler.errors import InputError
+from reconciler.extras import require
 
 Key = object  # the library's own, public or private: handed back to it and never looked into
 
@@ -38,14 +36,22 @@ def encrypt_to(file: BinaryIO, pieces: Iterator[bytes], recipients: Sequence[str
 
     What `pieces` and the file raise is raised as it is.
     """
-    source, sink = _Source(pieces), _Sink(file)
+    age, source, sink = _age(), _Source(pieces), _Sink(file)
     try:
-        pyrage.encrypt_io(source, sink, check_recipients(recipients))
-    except EncryptError:  # the library keeps the words of an error alone
+        age.encrypt_io(source, sink, check_recipients(recipients))
+    except age.EncryptError:  # the library keeps the words of an error alone
         error = source.error or sink.error
         if error is None:
             raise
         raise error from None
+
+
+def _age() -> Any:
+    """Return the library of the age format, where it is installed. Raises MissingExtra."""
+    require("encryption")
+    import pyrage  # noqa: PLC0415 - an extra
+
+    return pyrage
 
 
 class _Source:
@@ -95,9 +101,11 @@ def check_recipients(recipients: Iterable[str]) -> list[Key]:
 def _recipient(text: str) -> Key:
     # A private key in its place is the one slip that must not be repeated by an error.
     shown = "(a private key)" if "SECRET" in text.upper() else repr(text[:24])
+    age = _age()
+    kind = age.x25519 if text.startswith("age1") else age.ssh
     try:
-        return x25519.Recipient.from_str(text) if text.startswith("age1") else ssh.Recipient.from_str(text)
-    except (RecipientError, ValueError):
+        return kind.Recipient.from_str(text)
+    except (age.RecipientError, ValueError):
         raise InputError(
             f"{shown} is not a public key that a plan can be encrypted for.",
             next="give age1... (age-keygen -y KEY) or the line of an SSH key, ssh-ed25519 AAAA...",
@@ -114,7 +122,7 @@ def read_recipients(path: Path) -> tuple[str, ...]:
 
 def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping[str, str]) -> bytes:
     """Return what an encrypted file holds. Raises InputError, FileError: no key, another one, damaged."""
-    name = identity or environ.get(VARIABLE, "")
+    age, name = _age(), identity or environ.get(VARIABLE, "")
     if data.startswith(_ARMOUR):
         raise InputError(
             f"{shown}: this is the text form of an encrypted file; plans are kept in the other one.",
@@ -127,8 +135,8 @@ def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping
         )
     identities = read_identities(Path(name))
     try:
-        return bytes(pyrage.decrypt(data, identities))
-    except pyrage.DecryptError as error:
+        return bytes(age.decrypt(data, identities))
+    except age.DecryptError as error:
         if "matching keys" in str(error):
             raise InputError(
                 f"{shown}: this plan is not encrypted to the key in {name}.",
@@ -154,9 +162,10 @@ def read_identities(path: Path) -> list[Key]:
 
 
 def _identity(path: Path, line: str) -> Key:
+    age = _age()
     try:
-        return x25519.Identity.from_str(line)
-    except (IdentityError, ValueError):  # its text may quote the key
+        return age.x25519.Identity.from_str(line)
+    except (age.IdentityError, ValueError):  # its text may quote the key
         raise InputError(
             f"{path}: it holds a line that is not a private key.",
             next="name the file that age-keygen wrote (AGE-SECRET-KEY-1...), or an SSH private key",
@@ -164,9 +173,10 @@ def _identity(path: Path, line: str) -> Key:
 
 
 def _ssh_identity(path: Path, data: bytes) -> Key:
+    age = _age()
     try:
-        return ssh.Identity.from_buffer(data)
-    except (IdentityError, ValueError) as error:
+        return age.ssh.Identity.from_buffer(data)
+    except (age.IdentityError, ValueError) as error:
         if "decrypted first" in str(error):
             raise _locked(path) from None
         raise InputError(

@@ -2,6 +2,8 @@
 
 from pathlib import PurePath
 
+from reconciler.errors import MissingExtra
+from reconciler.extras import require
 from reconciler.manifest.files import Unreadable
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.records import read_records
@@ -32,8 +34,10 @@ def has_sheets(name: str) -> bool:
 
 def _spreadsheet(data: bytes, file: str, sheet: str) -> Table:
     try:
-        from reconciler.manifest.rosters.sheet import read_sheet  # noqa: PLC0415 - loads an extra, and 8 ms of others
-    except ModuleNotFoundError as error:
-        what = f"{file} cannot be read here: what reads spreadsheets is not installed."
-        raise Unreadable(what, "pip install 'reconciler[xlsx]', or export it as `CSV UTF-8`") from error
+        require("xlsx")
+    except MissingExtra as error:
+        what, hint = f"{file} cannot be read here: {error}", f"{error.next}, or export it as `CSV UTF-8`"
+        raise Unreadable(what, hint) from error
+    from reconciler.manifest.rosters.sheet import read_sheet  # noqa: PLC0415 - loads an extra, and 8 ms of others
+
     return read_sheet(data, file, sheet)

@@ -34,6 +34,14 @@ CLASSES: Mapping[str, Code] = {
             "every setting and where it comes from."
         ),
     ),
+    "MissingExtra": Code(
+        "E005",
+        "A part that is installed apart is missing",
+        (
+            "What only some need is an extra of the package. `reconciler doctor --offline` shows which "
+            "ones are installed here, docs/install.md what each is for."
+        ),
+    ),
     "UnknownAddress": Code(
         "E004",
         "An address or selector that names nothing",

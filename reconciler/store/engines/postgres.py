@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.schema import CreateSchema
 
+from reconciler.extras import require
 from reconciler.store.engines.proof import proof, surroundings
 from reconciler.store.engines.urls import ServerUrl, server_of
 from reconciler.store.lost import RESTORE
@@ -236,7 +237,8 @@ class Server:
 
 
 def source(url: str) -> Server:
-    """Return the server that a `postgresql://` URL names. Raises SettingsError."""
+    """Return the server that a `postgresql://` URL names. Raises SettingsError, MissingExtra."""
+    require("postgres")
     return Server(server_of(url), os.environ)
 
 

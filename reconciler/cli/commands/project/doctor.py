@@ -25,8 +25,8 @@ def command() -> None:
 
     Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
     and the duplicates that the last run saw, the service with credentials, workspaces, the
-    order of its lists and clock, limits, file permissions, proxy and certificates with their origin, and
-    versions. It works even if most of them are broken.
+    order of its lists and clock, limits, file permissions, proxy and certificates with their origin,
+    versions and extras. It works even if most of them are broken.
 
     Reads all of these, the service with two GETs; writes nothing.
 

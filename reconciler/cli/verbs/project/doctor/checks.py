@@ -20,6 +20,7 @@ from reconciler import __version__, pipeline
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.verbs.project.validate import declared
 from reconciler.errors import Problem, SettingsError
+from reconciler.extras import EXTRAS, install_hint, is_installed, versions
 from reconciler.model.check_results import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
@@ -30,7 +31,7 @@ from reconciler.settings.values import REFERENCES, SECRETS, refused
 # What others than the owner may do to a file, as bits of its mode.
 OPEN_TO_OTHERS = 0o077
 
-_LIBRARIES = ("httpx2", "sqlalchemy", "psycopg", "msgspec", "pyyaml", "jsonschema-rs", "pyrage", "rich")
+_LIBRARIES = ("httpx2", "sqlalchemy", "msgspec", "pyyaml", "jsonschema-rs", "rich")
 
 # What other programs would heed. Session keys in a file, or credentials from one, are never ours to use.
 _NEVER_HEEDED = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSLKEYLOGFILE", "NETRC")
@@ -242,3 +243,15 @@ def program(_around: Surroundings) -> tuple[CheckResult, ...]:
             ),
         )
     return (CheckResult("program", "ok", ", ".join(shown)),)
+
+
+def parts(_around: Surroundings) -> tuple[CheckResult, ...]:
+    """Which extras are installed, in which versions, and which are not: none of them has to be."""
+    there = [name for name in EXTRAS if is_installed(name)]
+    missing = [name for name in EXTRAS if name not in there]
+    shown = [f"{name} ({', '.join(versions(name))})" for name in there]
+    what = ", ".join(shown) or "none"
+    if not missing:
+        return (CheckResult("extras", "ok", what),)
+    what = f"{what}; not installed: {', '.join(missing)}"
+    return (CheckResult("extras", "ok", what, f"where one is needed: {install_hint('NAME')}"),)

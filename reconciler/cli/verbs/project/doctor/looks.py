@@ -47,6 +47,7 @@ def _found(
         "files": checks.files,
         "proxies": checks.way,
         "program": checks.program,
+        "extras": checks.parts,
     }
     return findings + _side_by_side(looks, around)
 
