@@ -20,6 +20,7 @@ from reconciler.report.formats.remarks import Remark, remarks_of_check
 from reconciler.report.inert import json_without_orders, without_orders
 from reconciler.report.json import problems_json
 from reconciler.report.lines import count, notice_lines, plain
+from reconciler.report.metrics import Metric
 from reconciler.report.plan.text import problem_lines
 
 
@@ -91,13 +92,16 @@ def gitlab(validated: Validated) -> str:
 
 def prometheus(validated: Validated) -> str:
     """Return the number of mistakes and that of warnings as a textfile of Prometheus."""
+    return textfile.rendered(metrics_of(validated))
+
+
+def metrics_of(validated: Validated) -> tuple[Metric, ...]:
+    """Return the number of mistakes and that of warnings."""
     labels = {"command": "validate"}
     mistakes, warnings = len(validated.problems), len(validated.notices)
-    return textfile.rendered(
-        [
-            ("mistakes", "Mistakes in manifests and rosters.", [(labels, mistakes)]),
-            ("warnings", "Warnings about what manifests and rosters say.", [(labels, warnings)]),
-        ]
+    return (
+        Metric("mistakes", "Mistakes in manifests and rosters.", ((labels, mistakes),)),
+        Metric("warnings", "Warnings about what manifests and rosters say.", ((labels, warnings),)),
     )
 
 

@@ -1,9 +1,8 @@
-"""The report as a textfile of Prometheus: what a command planned and did, as numbers that alerts are made of.
+"""The report as a textfile of Prometheus: the metrics of metrics.py, from which alerts are made.
 
 A command ends before anybody could ask it, so node_exporter's textfile collector reads this file and tells
-the numbers as its own. Numbers and words of ours alone: no address, no name of anybody, no value.
+the numbers as its own.
 
-- Every number that an alert needs is there also when it is zero: what is absent raises no alarm.
 - Every series has the labels `stack` and `command`, so that files of several projects and commands may lie in
   one folder; the help of a metric is always the same, because the collector refuses two that differ.
 - A command that fails before there is a plan writes no report, and the file of the last one stays: its time
@@ -12,21 +11,11 @@ the numbers as its own. Numbers and words of ours alone: no address, no name of 
 Source: Prometheus, exposition formats, text format 0.0.4; node_exporter, textfile collector.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import get_args
+from collections.abc import Iterable
 
-from reconciler.core.review.drifts import drifts
-from reconciler.model.plan.changes import ACTIONS, action
-from reconciler.model.plan.plans import SkipReason
-from reconciler.model.run.outcomes import Result
-from reconciler.model.snapshots import Scope
 from reconciler.report.inert import inert
+from reconciler.report.metrics import Labels, Metric, metrics_of
 from reconciler.report.plan.review import Review
-
-Labels = Mapping[str, str]
-Series = tuple[Labels, float]
 
 _PREFIX = "reconciler_"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
@@ -34,20 +23,15 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 def prometheus(review: Review) -> str:
     """Return the numbers of a plan, of a drift, and of the run where there was one: each metric a gauge."""
-    common = {"stack": review.plan.target.stack, "command": review.command}
-    return rendered(
-        (name, told, [({**common, **labels}, value) for labels, value in series(review)])
-        for name, (told, series) in METRICS.items()
-    )
+    return rendered(metrics_of(review))
 
 
-def rendered(metrics: Iterable[tuple[str, str, Iterable[Series]]]) -> str:
-    """Return metrics, each a name, its help and its series, as text; one without series is left out."""
+def rendered(metrics: Iterable[Metric]) -> str:
+    """Return metrics as text."""
     lines: list[str] = []
     for name, told, series in metrics:
         samples = [f"{_PREFIX}{name}{_labels(labels)} {_number(value)}" for labels, value in series]
-        if samples:
-            lines += [f"# HELP {_PREFIX}{name} {told}", f"# TYPE {_PREFIX}{name} gauge", *samples]
+        lines += [f"# HELP {_PREFIX}{name} {told}", f"# TYPE {_PREFIX}{name} gauge", *samples]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -58,80 +42,3 @@ def _labels(labels: Labels) -> str:
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
-
-
-# What each metric is made of.
-
-
-def _ended(review: Review) -> Iterator[Series]:
-    moment = review.run.ended_at if review.run else review.plan.created_at
-    if moment:
-        yield {}, _seconds(moment)
-
-
-def _changes(review: Review) -> Iterator[Series]:
-    """Of every kind and workspace that was read or is changed."""
-    planned = Counter((Scope.of(one.address), action(one)) for one in review.plan.changes)
-    scopes = {one.scope for one in review.plan.reads} | {scope for scope, _ in planned}
-    for scope in sorted(scopes):
-        for word in ACTIONS.values():
-            labels = {"kind": scope.kind, "workspace": scope.workspace, "action": word}
-            yield labels, planned[scope, word]
-
-
-def _drifted(review: Review) -> Iterator[Series]:
-    if review.command == "drift":
-        yield {}, len(drifts(review.plan))
-
-
-def _left_alone(review: Review) -> Iterator[Series]:
-    counted = Counter(one.reason for one in review.plan.skips)
-    yield from (({"reason": reason}, counted[reason]) for reason in get_args(SkipReason))
-
-
-def _outcomes(review: Review) -> Iterator[Series]:
-    if review.run is not None:
-        counted = Counter(one.result for one in review.run.outcomes)
-        yield from (({"result": result}, counted[result]) for result in get_args(Result))
-
-
-def _calls(review: Review) -> Iterator[Series]:
-    if review.run is not None:
-        yield from (({"method": method}, number) for method, number in sorted(review.run.calls.items()))
-
-
-def _took(review: Review) -> Iterator[Series]:
-    if review.run is not None and review.run.started_at and review.run.ended_at:
-        yield {}, _seconds(review.run.ended_at) - _seconds(review.run.started_at)
-
-
-def _gap(review: Review) -> Iterator[Series]:
-    if review.run is not None and review.run.gap is not None:
-        gap = review.run.gap
-        yield {"quantile": "0.5"}, gap.median_ms / 1000
-        yield {"quantile": "0.99"}, gap.p99_ms / 1000
-
-
-def _seconds(moment: str) -> float:
-    return datetime.fromisoformat(moment).timestamp()
-
-
-METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
-    "exit_code": ("What the command ended with.", lambda review: [({}, review.exit_code)]),
-    "end_timestamp_seconds": ("When the run ended, or the plan was made.", _ended),
-    "planned_changes": ("Changes of the plan.", _changes),
-    "planned_records": (
-        "Records of ours that change though nothing is written for them.",
-        lambda review: [({}, review.plan.to_keep)],
-    ),
-    "left_alone": ("What was seen and is not acted on.", _left_alone),
-    "refusals": (
-        "Reasons for which the guard refuses the plan.",
-        lambda review: [({}, len(review.verdict.reasons))],
-    ),
-    "drifted": ("Entities that somebody else changed since the last apply.", _drifted),
-    "outcomes": ("Changes of the run, by how they ended.", _outcomes),
-    "calls": ("Requests of the run to the service.", _calls),
-    "run_seconds": ("How long the run took.", _took),
-    "look_to_write_seconds": ("From the answer to a look until the write after it was sent.", _gap),
-}
