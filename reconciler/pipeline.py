@@ -42,6 +42,7 @@ from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
+from reconciler.spans import span
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.work.carrying import KeepUndo, Task, carry_out
@@ -90,12 +91,14 @@ def declared(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     the settings, large manifests that are as they were are not read again; what is returned is the same.
     """
     bring_kinds(settings.service.profile)
-    kept = ManifestCache(settings, environ) if settings.caches else None
-    with without_collector():
-        known = kept.declared() if kept is not None else None
-    if known is not None:
-        return known
-    return Declaration(resolved(settings, environ, all_values=all_values, kept=kept).desired)
+    with span("manifests") as notes:
+        kept = ManifestCache(settings, environ) if settings.caches else None
+        with without_collector():
+            known = kept.declared() if kept is not None else None
+        if known is None:
+            known = Declaration(resolved(settings, environ, all_values=all_values, kept=kept).desired)
+        notes["entities"] = len(known.desired.entities)
+    return known
 
 
 def resolved(

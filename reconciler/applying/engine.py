@@ -26,6 +26,7 @@ from reconciler.model.plan.changes import Change, action
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.outcomes import WORDS, Outcome, Run
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded
+from reconciler.spans import Notes, span
 
 __all__ = ["apply"]
 
@@ -60,7 +61,8 @@ async def apply(
             steps.info("wave %d begins; changes: %d", number, len(wave))
             took = stopwatch(context.timing.monotonic)
             shared = queues(run, wave, lambda: run.over() is None)
-            await together(run, [carrying.work(queue) for queue in shared])
+            with span("wave", number=number, changes=len(wave)):
+                await together(run, [carrying.work(queue) for queue in shared])
             steps.info("wave %d ended, %.1f s", number, took())
         for outcome in await settle(run):
             carrying.ended(outcome)
@@ -85,7 +87,9 @@ class _Carrying:
             async with self.firsts.turn(change) as may_begin:
                 if may_begin:
                     took = stopwatch(self.run.context.timing.monotonic)
-                    outcome = await step(self.run, change)
+                    with span("change", **_known(change)) as notes:
+                        outcome = await step(self.run, change)
+                        notes.update(_ended(outcome))
                     steps.info("%s %s: %s, %.2f s", outcome.action, outcome.address, outcome.result, took())
                     self._stepped(outcome)
 
@@ -112,6 +116,16 @@ class _Carrying:
         for change in left:
             outcome = Outcome(change.address, action(change), "not attempted", what, hint)
             self.ended(noted(run, outcome))
+
+
+def _known(change: Change) -> Notes:
+    """Return what a span says of a change: not whom it is about."""
+    return {"action": action(change), "kind": change.address.kind, "workspace": change.address.workspace}
+
+
+def _ended(outcome: Outcome) -> Notes:
+    good = outcome.result in {"applied", "skipped"}
+    return {"result": outcome.result, **({} if good else {"error": outcome.result})}
 
 
 def _report(run: Session, started_at: str) -> Run:

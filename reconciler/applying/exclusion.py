@@ -20,6 +20,7 @@ from reconciler.service.http.clock import Watched
 from reconciler.service.http.connections import open_connections
 from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile
+from reconciler.spans import span
 from reconciler.store.aside import Offload, within
 from reconciler.store.audit import operator
 from reconciler.store.database import Store
@@ -49,7 +50,8 @@ async def locks(
     # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
     before = await within(outside.offload, store.holder, give_up=store.give_up)
     taking = partial(_in_store, store, run, outside.offload)
-    lock = await _waited_for(held, taking, outside.timing, settings.lock.timeout_s, waits)
+    with span("lock"):
+        lock = await _waited_for(held, taking, outside.timing, settings.lock.timeout_s, waits)
     if unused is not None:
         return lock, unused
     ended = await within(outside.offload, partial(finished_runs, store, before), give_up=store.give_up)

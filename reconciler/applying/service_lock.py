@@ -38,6 +38,7 @@ from reconciler.model.kind.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Found
 from reconciler.service.http.clock import Watched
+from reconciler.spans import span
 
 poll_s = 5.0  # between two looks at a lock that somebody else holds
 retry_s = 5.0  # until a renewal that failed is tried again
@@ -104,11 +105,12 @@ class TicketLock(ServiceLock):
             return False
         ends_at = self._timing.monotonic() + self._terms.patience_s
         try:
-            while other := await self._once():
-                if self._timing.monotonic() >= ends_at:
-                    raise self._held(other)
-                left_s = ends_at - self._timing.monotonic()
-                await self._pause(min(left_s, poll_s * (0.5 + self._timing.random())))
+            with span("service lock"):
+                while other := await self._once():
+                    if self._timing.monotonic() >= ends_at:
+                        raise self._held(other)
+                    left_s = ends_at - self._timing.monotonic()
+                    await self._pause(min(left_s, poll_s * (0.5 + self._timing.random())))
         except (NotFound, Rejected) as error:
             raise Rejected(f"{self._name} cannot be taken: {error}", next=_WITHOUT) from error
         self.taken = True

@@ -24,6 +24,7 @@ from reconciler.model.plan.changes import Change, Create, Delete, Update, action
 from reconciler.model.run.outcomes import FieldResult, Outcome, Result
 from reconciler.model.snapshots import LiveEntity
 from reconciler.service.client import Found
+from reconciler.spans import span
 from reconciler.store.recorded import Batch
 
 # How long to wait between two looks at the lock. Seconds: well within its lease.
@@ -65,8 +66,10 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
             results[doubt.attempt.change.address] = await _settled(run, doubt)
 
     # A request can land late: a look before the window is over would take what is under way for absent (A9).
-    if doubts and await _waited_out(run):
-        await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
+    if doubts:
+        with span("settle", in_doubt=len(doubts)):
+            if await _waited_out(run):
+                await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
     unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
     return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 

@@ -6,6 +6,7 @@ is used or its help is shown, and the module that does its work only when it is 
 the process begins is entry.py.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ import click
 from reconciler import __version__
 from reconciler.cli.console import mistakes, output, streams
 from reconciler.cli.signals import interrupted, wants_json
+from reconciler.cli.telemetry.recording import Telemetry
 from reconciler.errors import Interrupted, ReconcilerError
 
 # Name, and the line in `reconciler --help`: shown without importing the module, so it is written here.
@@ -143,10 +145,17 @@ def cli(ctx: click.Context) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
+    telemetry = Telemetry(os.environ)
+    code = _run(arguments, telemetry)
+    telemetry.end(code)
+    return code
+
+
+def _run(arguments: Sequence[str], telemetry: Telemetry) -> int:
     as_json = wants_json(arguments)
     streams.command_begins()
     try:
-        code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False)
+        code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False, obj=telemetry)
         return code if isinstance(code, int) else 0
     except click.UsageError as error:
         output.usage(_sentence(error), _where_help_is(error), as_json=as_json)

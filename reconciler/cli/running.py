@@ -30,6 +30,7 @@ from reconciler.pipeline import Outside
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.timing import Timing
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
+from reconciler.spans import trace_id
 from reconciler.store.engines.urls import shown as shown_store
 from reconciler.surroundings.context import read_context
 
@@ -81,7 +82,7 @@ def _tell_once(what: str) -> None:
 
 def context_of(settings: Settings) -> Context:
     """Return where we are: commit, trace id, container, region."""
-    return read_context(os.environ, Path(settings.root), random=secrets.token_hex)
+    return read_context(os.environ, Path(settings.root), random=secrets.token_hex, recorded=trace_id())
 
 
 def outside(settings: Settings, context: Context | None = None) -> Outside:

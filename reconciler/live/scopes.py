@@ -29,6 +29,7 @@ from reconciler.model.snapshots import LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
+from reconciler.spans import span
 
 
 class _Look(Struct, frozen=True):
@@ -85,31 +86,35 @@ class ScopeReader:
 
         The others only where everyone is wanted.
         """
-        took = stopwatch()
-        first = await self._followed()
-        if first is None:
-            self.calls += 1
-            first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
-        direct = self._is_dearer(self._cost_of_scan(first), first)
-        followed = bool(self.listed)
-        how = "search" if direct else "feed" if followed else "scan"
-        listed = "not told" if first.total is None else f"{first.total}"
-        steps.info("reading %s by %s; rows of its list: %s", self.wanted.scope, how, listed)
-        rows = await self._recognized(first) if direct else await self._scan(first)
-        shown = {row.remote_id for row in rows}
-        hidden = await self._get([one for one in self.owners if one not in shown])
-        if hidden and not direct:
-            self.complete = False  # the list did not show what is there: it was not all of it
-            await self.following.forget()
-        rows += hidden
-        if direct or self._told(first.rows) == self.least:
-            rows += await self._searched(rows, marks=direct)
-        others = await self._others(first, rows) if self.wanted.everyone else []
-        if how == "scan":
-            await self.following.keep(self.listed, first, complete=self.complete)
-        what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
-        steps.info(what, self.wanted.scope, how, listed, len(rows), self.calls, took())
-        return rows, others, self._read(first, how)
+        scope = self.wanted.scope
+        with span("list", kind=scope.kind, workspace=scope.workspace) as notes:
+            took = stopwatch()
+            first = await self._followed()
+            if first is None:
+                self.calls += 1
+                first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
+            direct = self._is_dearer(self._cost_of_scan(first), first)
+            followed = bool(self.listed)
+            how = "search" if direct else "feed" if followed else "scan"
+            listed = "not told" if first.total is None else f"{first.total}"
+            steps.info("reading %s by %s; rows of its list: %s", scope, how, listed)
+            rows = await self._recognized(first) if direct else await self._scan(first)
+            shown = {row.remote_id for row in rows}
+            hidden = await self._get([one for one in self.owners if one not in shown])
+            if hidden and not direct:
+                self.complete = False  # the list did not show what is there: it was not all of it
+                await self.following.forget()
+            rows += hidden
+            if direct or self._told(first.rows) == self.least:
+                rows += await self._searched(rows, marks=direct)
+            others = await self._others(first, rows) if self.wanted.everyone else []
+            if how == "scan":
+                await self.following.keep(self.listed, first, complete=self.complete)
+            what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
+            steps.info(what, scope, how, listed, len(rows), self.calls, took())
+            read = self._read(first, how)
+            notes.update(way=how, rows=read.total)
+        return rows, others, read
 
     def _read(self, first: Page, how: str) -> Read:
         """Return what is told of this read. Calls are avoided by comparison with a look at each row."""

@@ -19,24 +19,35 @@ REGION = re.compile(r"[a-z]{2}-[a-z]+-[1-9][0-9]*", re.ASCII)
 CONTAINER = re.compile(r"[0-9a-f]{64}", re.ASCII)
 SHORT_CONTAINER = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
+# W3C Trace Context; a version after 00 may have more at its end.
+TRACEPARENT = re.compile(
+    r"(?:00(?=.{53}\Z)|(?!00|ff)[0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?",
+    re.ASCII,
+)
+
 # Names under which build systems tell the commit, and clouds their region.
 _COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "GIT_COMMIT")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION", "CLOUD_REGION")
 DIRTY = "+dirty"  # behind the commit: tracked files differ from it
 
 
-def read_context(environ: Mapping[str, str], root: Path, *, random: Callable[[int], str]) -> Context:
+def read_context(
+    environ: Mapping[str, str], root: Path, *, random: Callable[[int], str], recorded: str = ""
+) -> Context:
     """Return the context of a run in the project at `root`. `random(n)` gives n random octets in hexadecimal.
 
-    A trace id of the caller (X-Ray's variable) is kept, so that the run joins its trace; else one is made.
+    A trace id of the caller is kept, so that the run joins its trace: that of TRACEPARENT, else of X-Ray's
+    variable. Else it is that of the trace which is `recorded` of this command, else one is made.
     The commit is the one that is checked out, with `+dirty` where tracked files differ from it; where git
     does not say it is the build system's.
     """
     return Context(
         program=__version__,
         commit=_commit(read_checkout(root)) or _first(COMMIT, (environ.get(name, "") for name in _COMMITS)),
-        trace_id=_found(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
-        or f"1-{int(time.time()):08x}-{random(12)}",
+        trace_id=_trace_id(_parent_trace(environ.get("TRACEPARENT", "")))
+        or _found(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
+        or _trace_id(recorded)
+        or _trace_id(f"{int(time.time()):08x}{random(12)}"),
         container=_found(CONTAINER, _read(Path("/proc/self/mountinfo"), of="/containers/"))
         or _first(SHORT_CONTAINER, (environ.get("HOSTNAME", ""),)),
         region=_first(REGION, (environ.get(name, "") for name in _REGIONS)),
@@ -51,6 +62,17 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 def _commit(tree: Checkout) -> str:
     known = _first(COMMIT, (tree.commit,))
     return known + DIRTY if known and tree.dirty else known
+
+
+def _parent_trace(text: str) -> str:
+    """Return the trace that a TRACEPARENT names, or ""."""
+    found = TRACEPARENT.fullmatch(text.strip())
+    return found[1] if found else ""
+
+
+def _trace_id(digits: str) -> str:
+    """Return the 32 hexadecimal digits of a trace as X-Ray writes them, which are the same; "" for none."""
+    return f"1-{digits[:8]}-{digits[8:]}" if digits else ""
 
 
 def _first(pattern: re.Pattern[str], texts: Iterable[str]) -> str:

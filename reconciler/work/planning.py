@@ -28,10 +28,12 @@ from reconciler.core.runs.recover import Unfinished, doubtful
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
 from reconciler.logbook import steps, stopwatch
+from reconciler.model.plan.changes import ACTIONS
 from reconciler.model.plan.plans import Options, Plan, Verdict
 from reconciler.model.run.outcomes import Outcome
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
+from reconciler.spans import span
 from reconciler.store.database import Store
 from reconciler.work.remembering import lists_of
 from reconciler.work.standstill import Standstill
@@ -69,7 +71,11 @@ async def found_again(
 
     Else None. Its `live` and `recorded` are empty: nothing of them was needed.
     """
-    before = await standstill.again() if standstill else None
+    if standstill is None:
+        return None
+    with span("again") as notes:
+        before = await standstill.again()
+        notes["found"] = before is not None
     if before is None:
         return None
     moment = moment_of(context, await context.ask(Store.now), context.outside.token())
@@ -94,7 +100,9 @@ async def plan_afresh(
     """
     desired, outside = with_forgotten(context.desired, options), context.outside
     target = standstill.target if standstill else await target_of(context, desired)
-    recorded = await context.ask(lambda store: store.recorded(target.workspaces))
+    with span("records") as notes:
+        recorded = await context.ask(lambda store: store.recorded(target.workspaces))
+        notes["entities"] = len(recorded.entities)
     steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
     lists = standstill.lists if standstill else await lists_of(context)
     wanted, remembered = _focused(options, desired, recorded)
@@ -121,7 +129,10 @@ async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: 
     """Return what `planning` does, with what there is to say of the store; kept, where it says nothing."""
     took = stopwatch(context.timing.monotonic)
     # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
-    plan = await context.outside.offload(planning)
+    with span("plan") as notes:
+        plan = await context.outside.offload(planning)
+        notes.update({f"{word}s": plan.count(word) for word in ACTIONS.values()})
+        notes.update(records=plan.to_keep, left_alone=len(plan.skips))
     if why := context.store.doubtful:
         plan = structs.replace(plan, notices=(*plan.notices, doubtful(why)))
     if standstill:

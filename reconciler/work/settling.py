@@ -9,6 +9,7 @@ from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import Interrupted
 from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import Desired
+from reconciler.spans import span
 from reconciler.store.database import Store
 from reconciler.work.held import Observer
 from reconciler.work.targets import target_of
@@ -31,7 +32,9 @@ async def settle(
     # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
     unread = any(one.plan is None for one in unfinished)
     target = await target_of(context, context.desired if unread else Desired({}, frozenset()))
-    outcomes = await settle_unfinished(unfinished, context, target)
+    with span("settle") as notes:
+        outcomes = await settle_unfinished(unfinished, context, target)
+        notes["in_doubt"] = len(outcomes)
     if context.stop.asked:
         raise Interrupted("stopped before anything was written.", next="reconciler resume")
     await context.ask(Store.accept)

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from opentelemetry.context import Context as Carried
+from opentelemetry.trace import get_current_span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reconciler import __version__
 from reconciler.manifest.schema.schemas import read_schema
@@ -34,6 +37,43 @@ def test_a_build_system_tells_commit_region_and_trace(tmp_path: Path) -> None:
         TRACE,
         __version__,
     )
+
+
+PARENT = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENTS = (
+    f"00-{PARENT}-00f067aa0ba902b7-01",
+    f"00-{PARENT}-00f067aa0ba902b7-00",
+    f" cc-{PARENT}-00f067aa0ba902b7-01-later\n",
+)
+NO_PARENTS = (
+    "",
+    f"00-{PARENT}-00f067aa0ba902b7-01-later",
+    f"ff-{PARENT}-00f067aa0ba902b7-01",
+    f"00-{PARENT.upper()}-00f067aa0ba902b7-01",
+    f"00-{'0' * 32}-00f067aa0ba902b7-01",
+    f"00-{PARENT}-{'0' * 16}-01",
+    f"00-{PARENT}-00f067aa0ba902b7",
+)
+
+
+@pytest.mark.parametrize("traceparent", [*PARENTS, *NO_PARENTS])
+def test_a_traceparent_is_read_as_the_library_of_traces_reads_it(tmp_path: Path, traceparent: str) -> None:
+    """Else the run would name one trace, and its spans be in another. X-Ray's form has the same digits."""
+    told = read({"TRACEPARENT": traceparent, "_X_AMZN_TRACE_ID": f"Root={TRACE}"}, tmp_path).trace_id
+    carrier = {"traceparent": traceparent.strip()}
+    spans = TraceContextTextMapPropagator().extract(carrier, Carried())
+    found = get_current_span(spans).get_span_context()
+
+    assert found.is_valid is (traceparent in PARENTS)
+    assert told == (f"1-{PARENT[:8]}-{PARENT[8:]}" if found.is_valid else TRACE)
+    assert context.TRACE.fullmatch(told)
+
+
+def test_of_a_command_that_is_recorded_the_trace_is_named(tmp_path: Path) -> None:
+    """Where nobody began one before, the history leads to the trace that was made."""
+    told = read_context({}, tmp_path, random=lambda octets: "ab" * octets, recorded=PARENT)
+
+    assert told.trace_id == f"1-{PARENT[:8]}-{PARENT[8:]}"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,11 @@ class Requests:
         self._fresh = first
         self._headers: dict[tuple[str, str, bool], httpx2.Headers] = {}
 
+    @property
+    def server(self) -> tuple[str, int]:
+        """The name and the port of the service."""
+        return self._base.host, self._base.port
+
     def made(self, call: Call, timeout_s: float) -> httpx2.Request:
         """The request as it leaves us. The key joins the URL here, and nothing above ever sees that URL."""
         query = "&".join(part for part in (self._query(call), self._credentials.key_in_query) if part)

@@ -1,8 +1,8 @@
 """What is told of each try of a call to whoever listens: enough to see where time goes, and nobody's data.
 
-Belongs here: which facts those are. They go to a logger of their own, so no caller passes anything along, and
-whoever collects all loggers (tests/hostile/test_canaries.py) sees that they hold no secret and no person. Not
-here: who listens (cli/console/logs.py).
+Belongs here: which facts those are. They go to a logger of their own, and to a span, so no caller passes
+anything along, and whoever collects all loggers (tests/hostile/test_canaries.py) sees that they hold no
+secret and no person. Not here: who listens (cli/console/logs.py), who records (cli/telemetry/).
 """
 
 import logging
@@ -11,6 +11,9 @@ from msgspec import Struct
 
 from reconciler.logbook import calls
 from reconciler.service.answers import Answer, Broken, Call
+from reconciler.spans import Notes
+
+_errors_from = 400  # an answer of this status or above is an error to whoever looks at spans
 
 
 class TriedCall(Struct, frozen=True):
@@ -36,6 +39,21 @@ class TriedCall(Struct, frozen=True):
             f"{self.method} {self.path}: {ended}, {self.ms:,} ms, {self.sent:,} bytes sent, "
             f"{self.received:,} received{more}"
         )
+
+
+def asked(call: Call, server: tuple[str, int], attempt: int) -> Notes:
+    """Return what a span says of one try before it is answered: the template, never the path."""
+    host, port = server
+    again: Notes = {"resend": attempt - 1} if attempt > 1 else {}
+    return {"method": call.method, "template": call.template, "host": host, "port": port, **again}
+
+
+def answered(answer: Answer | Broken) -> Notes:
+    """Return what a span says of its answer, or of how it ended without a complete one."""
+    notes: Notes = {"status": answer.status} if answer.status else {}
+    if isinstance(answer, Broken):
+        return {**notes, "error": answer.failure.value}
+    return {**notes, "error": str(answer.status)} if answer.status >= _errors_from else notes
 
 
 def tell(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float) -> None:

@@ -37,7 +37,8 @@ from reconciler.service.http.limiter import Limiter, LocalPace, Pacer, TooLate
 from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.http.requests import Requests
 from reconciler.service.http.timing import Timing
-from reconciler.service.http.told import tell
+from reconciler.service.http.told import answered, asked, tell
+from reconciler.spans import span
 from reconciler.timelimit import time_limit
 
 __all__ = ["Call", "Timing", "Transport"]
@@ -276,9 +277,11 @@ class Transport:
             leaving = self._checked(pair)
         clock = asyncio.get_running_loop().time
         ends_at = clock() + timeout_s
-        answer = await exchange(
-            self._connections, request, timeout_s=timeout_s, proxy=self._proxy, leaving=leaving
-        )
+        with span("call", **asked(call, self._requests.server, attempt)) as notes:
+            answer = await exchange(
+                self._connections, request, timeout_s=timeout_s, proxy=self._proxy, leaving=leaving
+            )
+            notes.update(answered(answer))
         tell(call, answer, attempt=attempt, seconds=self._timing.monotonic() - asked_at)
         if pair is not None:
             self._between(pair, call, answer)

@@ -8,11 +8,12 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.reports import Reports, with_reports
 from reconciler.cli.running import settings_of
+from reconciler.cli.telemetry.recording import telemetry
 from reconciler.errors import InputError, Problem
 from reconciler.model.address import Address
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Desired
-from reconciler.report.formats.checks import Validated
+from reconciler.report.formats.checks import Validated, metrics_of
 from reconciler.report.formats.table import CHECKS
 from reconciler.report.json import problems_json
 from reconciler.report.lines import count, notice_lines
@@ -34,14 +35,19 @@ def validate(
         settings = settings_of(config, environment, service=False)
         desired = pipeline.validate(settings, os.environ, all_values=not without_variables)
     except InputError as error:
-        asked.write(Validated(error.problems or (Problem("", 0, 0, str(error), error.next),)))
+        _write(asked, Validated(error.problems or (Problem("", 0, 0, str(error), error.next),)))
         raise
-    whole = asked.write(Validated((), desired.notices))
+    whole = _write(asked, Validated((), desired.notices))
     if as_json:
         output.json(problems_json((), notices=desired.notices))
         return with_reports(0, whole=whole)
     _show(desired)
     return with_reports(0, whole=whole)
+
+
+def _write(asked: Reports[Validated], found: Validated) -> bool:
+    telemetry().measured(metrics_of(found))
+    return asked.write(found)
 
 
 def _show(desired: Desired) -> None:

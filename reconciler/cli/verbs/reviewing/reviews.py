@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from reconciler.cli.files.reports import Reports
+from reconciler.cli.telemetry.recording import telemetry
 from reconciler.core.review.stale import stale_verdict
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.errors import StalePlan, UnsafePlan
@@ -18,14 +19,17 @@ from reconciler.model.run.outcomes import Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Planned
 from reconciler.report.formats.table import FORMATS, IN_PIECES
+from reconciler.report.metrics import metrics_of
 from reconciler.report.plan.review import Review
 from reconciler.service.http.urls import origin
+
+UNASKED: Mapping[str, Any] = {"reports": (), "show_values": False}  # of a command that has no --report
 
 
 class Reviews:
     """What `--report` asks for of one command. Raises UsageError, FileError before anything is done.
 
-    `beside` are other files of the same command line, which no report may replace.
+    `beside` are other files of the same command line, which no report may replace. `given` may be UNASKED.
     """
 
     def __init__(self, command: str, given: Mapping[str, Any], *beside: str | None) -> None:
@@ -40,7 +44,7 @@ class Reviews:
         self, plan: Plan, verdict: Verdict, exit_code: int, *, next_step: str = "", whom: Whom = nobody
     ) -> bool:
         """Write the reports of a plan; false where one is missing, which is told."""
-        return self._reports.write(
+        return self._write(
             Review(
                 self._command,
                 plan,
@@ -51,6 +55,10 @@ class Reviews:
                 whom=whom,
             )
         )
+
+    def _write(self, review: Review) -> bool:
+        telemetry().measured(metrics_of(review), review.run.run if review.run else "")
+        return self._reports.write(review)
 
     def hear(self, planned: Planned) -> None:
         """Keep the plan that a run is about to carry out."""
@@ -79,7 +87,7 @@ class Reviews:
         """Write the reports of a finished run; false where one is missing, which is told."""
         assert self._heard is not None  # noqa: S101 - every run shows its plan first
         plan, verdict, whom = self._heard.plan, self._heard.verdict, self._heard.whom
-        return self._reports.write(
+        return self._write(
             Review(self._command, plan, verdict, run.exit_code, run, show_values=self._values, whom=whom)
         )
 

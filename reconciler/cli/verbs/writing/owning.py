@@ -14,6 +14,7 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
 from reconciler.cli.running import context_of, patient, settings_of
+from reconciler.cli.verbs.reviewing.reviews import UNASKED, Reviews
 from reconciler.cli.verbs.writing.apply import Job, Undo, carry_out
 from reconciler.cli.verbs.writing.screen import Screen, report
 from reconciler.core.planning.leaving import unmarking
@@ -47,9 +48,7 @@ def _forgotten(
     # Whoever names an address has agreed to the one write that it may take.
     consent = Consent(updates=len(named))
     job = _job(settings, desired, options, consent, _again("forget", named, given))
-    undo = Undo(None, ())
-    run = carry_out(job, undo, events, ask=not yes, full=full, as_json=as_json, screen=Forgetting)
-    return report(run, events=events, full=full, as_json=as_json)
+    return _done("forget", job, events, Forgetting, ask=not yes, full=full, as_json=as_json)
 
 
 def adopt(*, events: str | None, as_json: bool, **given: Any) -> int:
@@ -79,9 +78,26 @@ def _adopted(
     options = Options(only=_declared(addresses, desired), adopt=True)
     words = ("--all",) if everything else tuple(addresses)
     job = _job(settings, desired, options, Consent(), _again("adopt", words, given))
-    undo = Undo(None, ())
-    run = carry_out(job, undo, events, ask=not yes, full=full, as_json=as_json, screen=Adopting)
-    return report(run, events=events, full=full, as_json=as_json)
+    return _done("adopt", job, events, Adopting, ask=not yes, full=full, as_json=as_json)
+
+
+def _done(
+    verb: str, job: Job, events: Events, screen: type[Screen], *, ask: bool, full: bool, as_json: bool
+) -> int:
+    """Carry out what is to be owned or not, report it, and return the exit code."""
+    reviews = Reviews(verb, UNASKED)
+    with reviews.of_refused():
+        run = carry_out(
+            job,
+            Undo(None, ()),
+            events,
+            ask=ask,
+            full=full,
+            as_json=as_json,
+            screen=screen,
+            hears=reviews.hear,
+        )
+    return report(run, events=events, full=full, as_json=as_json, reviews=reviews)
 
 
 def _check_asking(events: Events, *, yes: bool, as_json: bool) -> None:

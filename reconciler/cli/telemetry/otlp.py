@@ -1,0 +1,243 @@
+"""Spans and metrics by the library of OpenTelemetry, sent as OTLP over HTTP.
+
+Belongs here: everything that imports the library. Which spans and attributes there are stands in spans.py,
+which metrics in report/metrics.py. Where it is sent, with which headers, how much of it, and with which
+sampler: the library reads that from OTEL_*.
+
+No exception is recorded, and no text of one: it may name people. Of the library nothing is printed.
+"""
+
+import logging
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from threading import Thread
+
+from opentelemetry.context import Context, attach, detach
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.metrics import MeterProvider as AnyMeterProvider
+from opentelemetry.metrics import NoOpMeterProvider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    MetricExportResult,
+    MetricsData,
+    PeriodicExportingMetricReader,
+)
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.trace import NoOpTracerProvider, Span, SpanKind, StatusCode, set_span_in_context
+from opentelemetry.trace import TracerProvider as AnyTracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from reconciler import __version__
+from reconciler.errors import ReconcilerError
+from reconciler.model.codes.table import code_of_error
+from reconciler.model.run.outcomes import WORDS
+from reconciler.report.metrics import Metric
+from reconciler.spans import ATTRIBUTES, SPANS, Notes, Value
+
+_NAME = "reconciler"
+_PREFIX = "reconciler."
+_GOOD = frozenset((0, 2))  # exit codes of a command that did what it was asked for
+# Seconds, as the semantic conventions of HTTP advise.
+_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+# What of the metrics stands at the command's span as well: counts, summed by the last of their labels.
+_COUNTED = frozenset(
+    (
+        "planned_changes",
+        "planned_records",
+        "left_alone",
+        "refusals",
+        "drifted",
+        "outcomes",
+        "calls",
+        "mistakes",
+        "warnings",
+    )
+)
+_COMMON = frozenset(("stack", "command"))  # labels of every metric
+
+
+class Otlp:
+    """Records one command. `words` are those of its span, which is a child of TRACEPARENT's."""
+
+    def __init__(self, words: str, environ: Mapping[str, str], *, traces: bool, metrics: bool) -> None:
+        _keep_quiet()
+        self._lost = Counter[str]()
+        self._providers: list[TracerProvider | MeterProvider] = []
+        resource = Resource({"service.name": _NAME, "service.version": __version__})
+        # Not Resource.create: it may look at the process, whose command line can hold values.
+        resource = resource.merge(OTELResourceDetector().detect())
+        self._tracer = self._traces(resource, wanted=traces).get_tracer(_NAME, __version__)
+        meter = self._metrics(resource, wanted=metrics).get_meter(_NAME, __version__)
+        self._gauge = meter.create_gauge
+        self._duration = meter.create_histogram(
+            "http.client.request.duration",
+            unit="s",
+            description="Duration of each try of a call to the service.",
+            explicit_bucket_boundaries_advisory=_BOUNDS,
+        )
+        self._notes: Notes = {"command": words.removeprefix(f"{_NAME} ")}
+        self._counts: dict[str, Value] = {}
+        self._root = self._tracer.start_span(words, context=_parent(environ))
+
+    def _traces(self, resource: Resource, *, wanted: bool) -> AnyTracerProvider:
+        if not wanted:
+            return NoOpTracerProvider()
+        provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        provider.add_span_processor(BatchSpanProcessor(_Spans(self._lost)))
+        self._providers.append(provider)
+        return provider
+
+    def _metrics(self, resource: Resource, *, wanted: bool) -> AnyMeterProvider:
+        if not wanted:
+            return NoOpMeterProvider()
+        reader = PeriodicExportingMetricReader(_Metrics(self._lost))
+        provider = MeterProvider(metric_readers=[reader], resource=resource, shutdown_on_exit=False)
+        self._providers.append(provider)
+        return provider
+
+    @property
+    def trace_id(self) -> str:
+        """The trace of the command's span; "" where no trace is recorded."""
+        context = self._root.get_span_context()
+        return f"{context.trace_id:032x}" if context.is_valid else ""
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Have what is recorded inside below the command's span; note the error that ends it."""
+        token = attach(set_span_in_context(self._root))
+        try:
+            yield
+        except BaseException as error:
+            self._notes["error"] = type(error).__name__
+            if isinstance(error, ReconcilerError):
+                self._notes["code"] = code_of_error(type(error))
+            raise
+        finally:
+            detach(token)
+
+    @contextmanager
+    def record(self, kind: str, notes: Notes) -> Iterator[None]:
+        """Record what is done inside as a span of this kind; of a call its duration as well."""
+        call, began = kind == "call", time.perf_counter()
+        as_kind = SpanKind.CLIENT if call else SpanKind.INTERNAL
+        span = self._tracer.start_span(SPANS[kind].name.format_map(notes), kind=as_kind)
+        token = attach(set_span_in_context(span))
+        try:
+            yield
+        except BaseException as error:
+            notes["error"] = type(error).__name__
+            raise
+        finally:
+            detach(token)
+            _ended(span, kind, notes)
+            if call:
+                self._duration.record(time.perf_counter() - began, _attributes(kind, notes))
+
+    def measured(self, metrics: Iterable[Metric], run: str) -> None:
+        """Record these metrics, and their counts at the command's span."""
+        for name, told, series in metrics:
+            gauge = self._gauge(f"{_PREFIX}{name}", description=told)
+            counts = Counter[str]()
+            for labels, value in series:
+                gauge.set(value, labels)
+                *_, last = labels
+                word = "" if last in _COMMON else f".{labels[last].replace(' ', '_')}"
+                counts[f"{_PREFIX}{name}{word}"] += int(value)
+                self._notes.update({key: labels[key] for key in ("stack",) if key in labels})
+            if name in _COUNTED:
+                self._counts.update(counts)
+        if run:
+            self._notes["run"] = run
+
+    def end(self, code: int, limit_s: float) -> bool:
+        """End the command's span and deliver everything; whether that was done within `limit_s`."""
+        self._notes.update(outcome=WORDS[code], exit_code=code)
+        if code not in _GOOD:
+            self._notes.setdefault("error", WORDS[code])
+        self._root.set_attributes(self._counts)
+        _ended(self._root, "command", self._notes)
+        until = time.monotonic() + limit_s
+        # In threads that are left behind: an answer that trickles in is nothing that the library gives up.
+        ending = [Thread(target=_shut, args=(one,), daemon=True) for one in self._providers]
+        try:
+            for one in ending:
+                one.start()
+        except RuntimeError:  # there can be no more threads
+            return False
+        for one in ending:
+            one.join(max(0.0, until - time.monotonic()))
+        return not self._lost and not any(one.is_alive() for one in ending)
+
+
+class _Spans(OTLPSpanExporter):
+    """The library's, which counts what was not delivered and raises nothing."""
+
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__()
+        self._lost = lost
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = SpanExportResult.FAILURE
+        with suppress(Exception):
+            result = super().export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            self._lost["spans"] += 1
+        return result
+
+
+class _Metrics(OTLPMetricExporter):
+    """The same for metrics. They are cumulative: what was delivered last makes up for what was not before."""
+
+    def __init__(self, lost: Counter[str]) -> None:
+        super().__init__()
+        self._lost = lost
+
+    def export(
+        self, metrics_data: MetricsData, timeout_millis: float | None = 10_000, **kwargs: object
+    ) -> MetricExportResult:
+        result = MetricExportResult.FAILURE
+        with suppress(Exception):
+            result = super().export(metrics_data, timeout_millis, **kwargs)
+        self._lost.pop("metrics", None)
+        if result is not MetricExportResult.SUCCESS:
+            self._lost["metrics"] += 1
+        return result
+
+
+def _ended(span: Span, kind: str, notes: Notes) -> None:
+    """End a span with those of its attributes that its row lists."""
+    span.set_attributes(_attributes(kind, notes))
+    if "error" in notes:
+        span.set_status(StatusCode.ERROR)
+    span.end()
+
+
+def _attributes(kind: str, notes: Notes) -> dict[str, Value]:
+    return {ATTRIBUTES[key]: notes[key] for key in (*SPANS[kind].attributes, "error") if key in notes}
+
+
+def _parent(environ: Mapping[str, str]) -> Context:
+    """Return the context in which the command was started: TRACEPARENT and TRACESTATE."""
+    names = (name for name in ("TRACEPARENT", "TRACESTATE") if name in environ)
+    carrier = {name.lower(): environ[name].strip() for name in names}  # as surroundings/context.py reads it
+    return TraceContextTextMapPropagator().extract(carrier, Context())
+
+
+def _shut(provider: TracerProvider | MeterProvider) -> None:
+    with suppress(Exception):
+        provider.shutdown()
+
+
+def _keep_quiet() -> None:
+    """Let the library and those below it print nothing: their lines hold addresses, and come at any time."""
+    for name in ("opentelemetry", "requests", "urllib3"):
+        logger = logging.getLogger(name)
+        logger.propagate = False
+        logger.handlers = [logging.NullHandler()]
+    warnings.filterwarnings("ignore", module=r"(opentelemetry|requests|urllib3|google)\b")
