@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,8 +159,18 @@ class _Shell:
             "COLUMNS": "100",
             "RECONCILER_LOCK_IN_SERVICE": "never",  # it waits for real seconds
         }
-        self._sandboxes: list[subprocess.Popen[str]] = []
-        self._process = self._started(["sh"], stdin=subprocess.PIPE, pass_fds=[door])
+        self._sandboxes: list[warm.Command] = []
+        self._process = subprocess.Popen(
+            ["sh"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            env=self._environ,
+            cwd=folder,
+            pass_fds=[door],
+        )
 
     def run(self, command: str) -> Told:
         """Run one command to its end, or start a sandbox; ports are those of the page again in the output."""
@@ -191,37 +201,30 @@ class _Shell:
 
     def _sandbox(self, words: list[str]) -> Told:
         port = [] if "--port" in words else ["--port", self._ports[written_ports[0]]]
-        process = self._started([sys.executable, "-m", "reconciler", *words[1:], *port])
+        process = warm.start(
+            *(*words[1:], *port),
+            cwd=self._folder,
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
         self._sandboxes.append(process)
         assert process.stdout is not None
         ready = process.stdout.readline()
         code = 0 if ready.startswith("sandbox ready at") else process.wait(command_timeout_s)
         return Told(code, self._as_written(ready))
 
-    def _started(
-        self, words: list[str], *, stdin: int = subprocess.DEVNULL, pass_fds: Sequence[int] = ()
-    ) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            words,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            env=self._environ,
-            cwd=self._folder,
-            pass_fds=pass_fds,
-        )
-
     def _as_written(self, text: str) -> str:
         return _replaced(text, {port: written for written, port in self._ports.items()})
 
     def close(self) -> None:
         """End what was started here."""
-        for process in (*self._sandboxes, self._process):
+        started: tuple[warm.Command | subprocess.Popen[str], ...] = (*self._sandboxes, self._process)
+        for process in started:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    stream.close()
+            if process.stdout is not None:
+                process.stdout.close()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
