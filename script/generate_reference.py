@@ -1,0 +1,214 @@
+# noqa: INP001 - a script, started by script/generate-docs; part of no package
+"""Write the pages of reference that follow from tables of the program: fields, schemas, exit codes.
+
+docs/fields.md and docs/schemas.md are whole pages; in docs/guides/exit-codes.md the table between two marks
+is made. With --check nothing is written; exit code 1 and a line for each page say what is stale.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reconciler.cli.main import COMMANDS, cli
+from reconciler.model.kind.kind import Field, Kind
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.run.outcomes import WORDS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SCHEMAS = ROOT / "schemas"
+GUIDE = DOCS / "guides" / "exit-codes.md"
+_MARKS = re.compile(r"(<!-- exit codes: .*? -->\n).*?(<!-- end of exit codes -->)", re.DOTALL)
+_MADE = "Made by `script/generate-docs` from the program itself; a test holds the two together."
+
+FIELDS = f"""\
+# Fields
+
+{_MADE}
+
+Every field of every kind, as [manifests](manifest.md) name it. How fields are compared is in
+[planning](planning.md), what is checked of a value in
+[values that are checked](manifest.md#values-that-are-checked). A deployment may have further fields
+(`fields.contacts` of the [settings](settings.md)) and [kinds of its own](service.md#kinds-of-your-own).
+
+| word | means |
+|---|---|
+| required | no entity without it, defaults included |
+| secret | shown nowhere; take it from a variable |
+| write-only | cannot be read back, so it is compared with what was sent last |
+| own | has no default, because no two entities share it |
+| kept | stays at the service when it is left out, so leaving it out cannot clear it |
+"""
+
+SCHEMAS_HEAD = f"""\
+# Schemas
+
+{_MADE}
+
+JSON Schema (draft 2020-12) of every file that you write and of everything that a program may read.
+`reconciler schema` lists them, `reconciler schema NAME` prints one, and with `--config FILE` it holds the
+kinds of your profile too. An editor shows descriptions and mistakes while you type where the first line of
+a file is `# yaml-language-server: $schema=PATH`.
+"""
+
+ALWAYS = {64, 130}  # whose options can be wrong, and what a signal can stop, need not say so
+# What a field of such a type holds, where its row says nothing.
+HOLDS = {
+    "custom": "[Custom fields](manifest.md#contacts) by name.",
+    "channels": "[How somebody is reached](manifest.md#contacts): `sms`, `email`, `voice`.",
+    "content": "[What the file holds](manifest.md#resources): one of `file`, `text`, `rows`.",
+}
+# What each schema is of, in the order in which people need them; all others are what commands print.
+READ = ("manifest", "settings", "profile", "message")
+WRITTEN = ("plan", "run", "event", "reply")
+
+
+def fields_page() -> str:
+    """Return docs/fields.md."""
+    return "\n".join([FIELDS, *(part for kind in KINDS.values() for part in _kind(kind))])
+
+
+def _kind(kind: Kind) -> Iterator[str]:
+    yield f"## {kind.title}\n\n{kind.about}\n"
+    how = "all together" if kind.together else "in order of preference"
+    names = ", ".join(f"`{name}`" for name in kind.identity)
+    yield f"Under `{kind.plural}:`; recognized by {names}{f' ({how})' if len(kind.identity) > 1 else ''}.\n"
+    yield "| field | type | holds | rules |\n|---|---|---|---|"
+    yield from (_field(one) for one in kind.fields if not one.server_owned)
+    alone = ", ".join(f"`{one.name}`" for one in kind.fields if one.server_owned)
+    yield f"\nWritten by the service alone: {alone}.\n"
+
+
+def _field(field: Field) -> str:
+    said = {
+        "required": field.required,
+        "secret": field.secret,
+        "write-only": field.write_only,
+        "own": field.own,
+        "kept": field.sticky,
+    }
+    words = sorted(set(field.words.values())) if field.words else []
+    about = [field.about or HOLDS.get(field.type, "")]
+    about += [f"One of {', '.join(f'`{word}`' for word in words)}."] if words else []
+    about += [f"Absent: `{_plain(field.absent)}`."] if field.absent != "" else []
+    cells = [f"`{field.name}`", field.type, " ".join(about), ", ".join(word for word in said if said[word])]
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def schemas_page() -> str:
+    """Return docs/schemas.md."""
+    parts = [SCHEMAS_HEAD, "## Files that you write\n"]
+    parts += [part for name in READ for part in _schema(name)]
+    parts.append("## Files and lines that the program writes\n")
+    parts += [part for name in WRITTEN for part in _schema(name)]
+    parts.append("## What commands print with `--format json`\n")
+    parts.append("Every document has `version`, `outcome` and `exit_code`.\n")
+    parts.append("| schema | what it is | holds |\n|---|---|---|")
+    for path in sorted((SCHEMAS / "output").glob("*.schema.json")):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        parts.append(f"| {_link(f'output/{_stem(path)}')} | {schema['title']} | {_keys(schema)} |")
+    return "\n".join(parts) + "\n"
+
+
+def _schema(name: str) -> Iterator[str]:
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    about = schema.get("description", "")
+    yield f"### {schema['title']}\n\n{_link(name)}{f': {about}' if about else ''}\n"
+    rows = [(key, _resolved(schema, part)) for key, part in schema.get("properties", {}).items()]
+    if rows:
+        needed = schema.get("required", ())
+        yield "| key | holds |\n|---|---|"
+        for key, part in rows:
+            said = part.get("description") or part.get("title") or "see the schema"
+            yield f"| `{key}`{' (required)' if key in needed else ''} | {_cell(said)} |"
+        yield ""
+
+
+def _resolved(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part with what it refers to within its own file; what it says itself goes first."""
+    place = str(part.get("$ref", "")).partition("#/$defs/")
+    found: dict[str, Any] = {} if place[0] or not place[2] else schema["$defs"][place[2]]
+    return {**found, **part}
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "&#124;").replace("\n", " ").replace("<", "&lt;")
+
+
+def _keys(schema: dict[str, Any]) -> str:
+    forms = schema.get("oneOf") or schema.get("anyOf") or [schema]
+    names = dict.fromkeys(key for form in forms for key in form.get("properties", {}))
+    own = [f"`{name}`" for name in names if name not in {"version", "outcome", "exit_code"}]
+    return ", ".join(own) or "see the schema"
+
+
+def _link(name: str) -> str:
+    return f"[`{name}`](../schemas/{name}.schema.json)"
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".schema.json")
+
+
+def exit_codes() -> str:
+    """Return the table of exit codes: the word of each, and which commands say that they end so."""
+    by_code: dict[int, list[str]] = {code: [] for code in WORDS}
+    for words, command in _commands():
+        for code in _codes_of(command.help or ""):
+            by_code[code].append(f"`{words}`")
+    rows = [
+        f"| [{code}](#{code}-{word.replace(' ', '-')}) | `{word}` | {_some(code, by_code[code])} |"
+        for code, word in sorted(WORDS.items())
+    ]
+    return "\n".join(["| code | outcome | commands |", "|---|---|---|", *rows, ""])
+
+
+def _some(code: int, commands: list[str]) -> str:
+    return "all" if code in ALWAYS or len(commands) >= len(COMMANDS) else ", ".join(commands)
+
+
+def _commands() -> Iterator[tuple[str, click.Command]]:
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None  # noqa: S101 - the table names it
+        below = command.commands if isinstance(command, click.Group) else {}
+        if not below:
+            yield name, command
+        yield from ((f"{name} {word}", one) for word, one in below.items())
+
+
+def _codes_of(text: str) -> list[int]:
+    said = re.search(r"Exit codes:(.*?)(?:\n\s*\n|\Z)", text, re.DOTALL)
+    pieces = re.split(r"[,;]", " ".join(said[1].split())) if said else []
+    return [int(found[1]) for piece in pieces if (found := re.match(r"\s*(\d+)\b", piece))]
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or look which are stale; return the exit code."""
+    guide = GUIDE.read_text(encoding="utf-8")
+    pages = {
+        DOCS / "fields.md": fields_page(),
+        DOCS / "schemas.md": schemas_page(),
+        GUIDE: _MARKS.sub(lambda marks: f"{marks[1]}\n{exit_codes()}\n{marks[2]}", guide),
+    }
+    stale = [path for path, text in pages.items() if path.read_text(encoding="utf-8") != text]
+    if "--check" in arguments:
+        for path in stale:
+            sys.stderr.write(f"{path.name} is stale.\n  next: script/generate-docs\n")
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(pages[path], encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
