@@ -22,13 +22,19 @@ def found() -> str:
     return next(filter(None, map(shutil.which, NAMES)), "")
 
 
-@contextmanager
-def opened() -> Iterator[Browser]:
-    """Start the system's browser, and end it."""
+def needed() -> str:
+    """Return where it is; skip the test where there is none, and fail where CI has none."""
     path = found()
     if not path and not os.environ.get("CI"):
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is on PATH; apt-get install chromium brings one")
     assert path, f"CI needs a browser, and none of {', '.join(NAMES)} is on PATH"
+    return path
+
+
+@contextmanager
+def opened() -> Iterator[Browser]:
+    """Start the system's browser, and end it."""
+    path = needed()
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         # Shared memory is small in containers; a page of 10,000 changes would not fit into it.
