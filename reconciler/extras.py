@@ -15,28 +15,28 @@ from reconciler.errors import MissingExtra
 class Extra(NamedTuple):
     """What an extra installs that this program imports: packages as they are published, modules as imported.
 
-    `what` says what it is, as the subject of a sentence.
+    `use` says what it is for, as the subject of a sentence.
     """
 
-    what: str
+    use: str
     packages: tuple[str, ...]
     modules: tuple[str, ...]
 
 
 EXTRAS: Mapping[str, Extra] = {
-    "encryption": Extra("what encrypts and decrypts plan files", ("pyrage",), ("pyrage",)),
-    "fast": Extra("the faster event loop", ("uvloop",), ("uvloop",)),
-    "ldap": Extra("what asks directories over LDAP", ("ldap3",), ("ldap3",)),
+    "encryption": Extra("encrypting or decrypting a plan", ("pyrage",), ("pyrage",)),
+    "fast": Extra("a faster event loop", ("uvloop",), ("uvloop",)),
+    "ldap": Extra("asking a directory over LDAP", ("ldap3",), ("ldap3",)),
     "otel": Extra(
-        "what sends traces and metrics",
+        "sending traces and metrics",
         ("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
         ("opentelemetry.exporter.otlp.proto.http", "opentelemetry.sdk"),
     ),
-    "postgres": Extra("what speaks to PostgreSQL servers", ("psycopg",), ("psycopg",)),
+    "postgres": Extra("a store on a PostgreSQL server", ("psycopg",), ("psycopg",)),
     "sandbox": Extra(
-        "what serves the sandbox, and takes callbacks", ("starlette", "uvicorn"), ("starlette", "uvicorn")
+        "serving the sandbox or receiving callbacks", ("starlette", "uvicorn"), ("starlette", "uvicorn")
     ),
-    "xlsx": Extra("what reads spreadsheets", ("python-calamine",), ("python_calamine",)),
+    "xlsx": Extra("reading a spreadsheet", ("python-calamine",), ("python_calamine",)),
 }
 
 
@@ -44,7 +44,7 @@ def require(name: str) -> None:
     """Do nothing where this extra is installed, so that it can be imported. Raises MissingExtra."""
     if not is_installed(name):
         raise MissingExtra(
-            f"{EXTRAS[name].what} is not installed: the extra {name}.", next=install_hint(name)
+            f"{EXTRAS[name].use} needs the extra {name}, which is not installed.", next=install_hint(name)
         )
 
 

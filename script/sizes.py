@@ -42,7 +42,7 @@ def table(sizes: Mapping[str, int]) -> Iterator[str]:
     yield "|---|---|---|---|\n"
     yield _row("(none)", "plan, apply, and all else that is not named below", base, sizes)
     for name, extra in EXTRAS.items():
-        yield _row(f"`{name}`", extra.what, needed([name]) - base, sizes)
+        yield _row(f"`{name}`", extra.use, needed([name]) - base, sizes)
     yield _row("`all`", "all of it", needed(EXTRAS), sizes)
 
 

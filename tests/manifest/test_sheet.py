@@ -387,7 +387,7 @@ except Exception as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert "what reads spreadsheets is not installed" in done.stdout
+    assert "reading a spreadsheet needs the extra xlsx, which is not installed" in done.stdout
     assert "pip install 'reconciler[xlsx]'" in done.stdout
 
 

@@ -57,6 +57,23 @@ def test_the_modules_of_an_extra_are_those_of_its_packages(name: str) -> None:
         assert {f"{path}/__init__.py", f"{path}/__init__.pyi"} & brought, module
 
 
+def test_a_command_asks_for_its_extra_before_it_begins() -> None:
+    """Its module would end with the name of a library, which says nothing of what to do."""
+    code = """
+import sys
+sys.modules["uvicorn"] = None
+from reconciler.cli.main import run
+sys.exit(run(["sandbox", "--port", "0"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        "serving the sandbox or receiving callbacks needs the extra sandbox, which is not installed. [E005]\n"
+        "  next: pip install 'reconciler[sandbox]'\n"
+    )
+
+
 def test_the_whole_lock_is_what_all_extras_need_and_the_base_needs_less() -> None:
     """Who installs a part of the lock installs what is reviewed there, with all that belongs to it."""
     whole = (ROOT / "requirements" / "run.txt").read_text(encoding="utf-8")

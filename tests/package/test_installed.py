@@ -147,7 +147,7 @@ def names_what_is_missing(stranger: Stranger) -> None:
             for name, text in files.items():
                 (stranger.project / name).write_text(text)
             done = stranger.says(*arguments, code=3, env=env)
-            assert "is not installed" in done.stderr, (arguments, done.stderr)
+            assert f"needs the extra {extra}, which is not installed" in done.stderr, (arguments, done.stderr)
             assert f"pip install 'reconciler[{extra}]'" in done.stderr, arguments
             for name in files:
                 (stranger.project / name).unlink()
