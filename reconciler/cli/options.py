@@ -201,7 +201,7 @@ recipients_options = together(
         multiple=True,
         metavar="KEY",
         help="Encrypt the file for this public key, age1... or ssh-ed25519 ..., in addition to "
-        "plan.recipients of the settings. Repeatable.",
+        "plan.recipients of the settings. Repeatable. Needs the extra encryption.",
     ),
     click.option(
         "--recipients-file",
