@@ -1,7 +1,7 @@
 # noqa: INP001 - a script, and a module of other scripts; part of no package
 """Print the rows of the lock that the package needs, alone or with some extras, each with its hashes.
 
-    .venv/bin/python script/locked.py                       what `pip install reconciler` needs
+    .venv/bin/python script/locked.py                       what the package alone needs
     .venv/bin/python script/locked.py encryption postgres   what it needs with these extras
 
 They can be installed with `pip install --no-deps --require-hashes -r`. Like the lock they are for all
