@@ -16,7 +16,7 @@ Value = str | int | float | bool
 Notes = dict[str, Value]  # attributes by their names in ATTRIBUTES
 
 
-class Row(NamedTuple):
+class SpanRow(NamedTuple):
     """A kind of span: its name, with attributes in braces that it begins with; what it covers; attributes.
 
     Each that ends badly has `error` besides.
@@ -27,27 +27,31 @@ class Row(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-SPANS: Mapping[str, Row] = {
-    "command": Row(
+SPANS: Mapping[str, SpanRow] = {
+    "command": SpanRow(
         "reconciler {command}",
         "the whole command",
         ("command", "outcome", "exit_code", "code", "stack", "run"),
     ),
-    "manifests": Row("read manifests", "manifests and rosters, read and checked", ("entities",)),
-    "records": Row("read records", "what the store knows of these workspaces", ("entities",)),
-    "lock": Row("take lock", "the lock of the store, waiting for it included"),
-    "service lock": Row("take lock in service", "the lock in the service, waiting for it included"),
-    "again": Row("look for changes", "whether a plan that said nothing still holds", ("found",)),
-    "list": Row("read {kind} list", "the list of a kind and workspace", ("kind", "workspace", "way", "rows")),
-    "plan": Row("make plan", "the comparison", ("creates", "updates", "deletes", "records", "left_alone")),
-    "settle": Row("settle", "waiting and looking for what is in doubt", ("in_doubt",)),
-    "wave": Row("apply wave", "changes that may be carried out side by side", ("number", "changes")),
-    "change": Row(
+    "manifests": SpanRow("read manifests", "manifests and rosters, read and checked", ("entities",)),
+    "records": SpanRow("read records", "what the store knows of these workspaces", ("entities",)),
+    "lock": SpanRow("take lock", "the lock of the store, waiting for it included"),
+    "service lock": SpanRow("take lock in service", "the lock in the service, waiting for it included"),
+    "again": SpanRow("look for changes", "whether a plan that said nothing still holds", ("found",)),
+    "list": SpanRow(
+        "read {kind} list", "the list of a kind and workspace", ("kind", "workspace", "way", "rows")
+    ),
+    "plan": SpanRow(
+        "make plan", "the comparison", ("creates", "updates", "deletes", "records", "left_alone")
+    ),
+    "settle": SpanRow("settle", "waiting and looking for what is in doubt", ("in_doubt",)),
+    "wave": SpanRow("apply wave", "changes that may be carried out side by side", ("number", "changes")),
+    "change": SpanRow(
         "{action} {kind}",
         "one change: looks, the write, its reading back",
         ("action", "kind", "workspace", "result"),
     ),
-    "call": Row(
+    "call": SpanRow(
         "{method} {template}",
         "one try of a call to the service",
         ("method", "template", "host", "port", "status", "resend"),

@@ -9,7 +9,6 @@ Every request is decoded with the messages of the protocol, so what cannot be re
 
 import gzip
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SentSpan
-from waiting import patience_s, until
+from waiting import readable, until
 
 Value = str | int | float | bool
 Labels = tuple[tuple[str, Value], ...]
@@ -166,9 +165,9 @@ def headless(handler: BaseHTTPRequestHandler) -> None:
     handler.wfile.write(b"HTTP/1.1 500 canary\r\n: : :\r\nx y\r\ncontent-length: 4\r\n\r\n\xff\xff\xff\xff")
 
 
-def silence(_handler: BaseHTTPRequestHandler) -> None:
-    """Answer nothing, for longer than anybody may wait."""
-    time.sleep(patience_s)
+def silence(handler: BaseHTTPRequestHandler) -> None:
+    """Answer nothing, until whoever asked has gone."""
+    readable(handler.connection)
 
 
 def trickle(handler: BaseHTTPRequestHandler) -> None:
@@ -176,9 +175,8 @@ def trickle(handler: BaseHTTPRequestHandler) -> None:
     handler.send_response(200)
     handler.send_header("content-length", "1000000")
     handler.end_headers()
-    while True:
+    while not readable(handler.connection, 0.1):
         handler.wfile.write(b" ")
-        time.sleep(0.1)
 
 
 def until_asked(collector: Collector) -> None:

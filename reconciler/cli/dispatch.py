@@ -12,8 +12,6 @@ from typing import Any
 
 import click
 
-from reconciler.cli.telemetry.recording import telemetry
-
 
 class Runs:
     """The callback of a declared command. `target` is `module:function`, below `reconciler.cli.verbs`.
@@ -28,7 +26,8 @@ class Runs:
 
     def __call__(self, **given: Any) -> int:
         """Run the function with the options as keyword arguments, and return the exit code."""
-        with telemetry().of_command(click.get_current_context().command_path):
+        recording = import_module("reconciler.cli.telemetry.recording")
+        with recording.telemetry().of_command(click.get_current_context().command_path):
             return self.load()(**given)
 
     def load(self) -> Callable[..., int]:

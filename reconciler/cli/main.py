@@ -6,7 +6,6 @@ is used or its help is shown, and the module that does its work only when it is 
 the process begins is entry.py.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -17,8 +16,11 @@ import click
 from reconciler import __version__
 from reconciler.cli.console import mistakes, output, streams
 from reconciler.cli.signals import interrupted, wants_json
-from reconciler.cli.telemetry.recording import Telemetry
 from reconciler.errors import Interrupted, ReconcilerError
+
+TYPE_CHECKING = False  # importing it from `typing` would take 4 ms
+if TYPE_CHECKING:
+    from reconciler.cli.telemetry.recording import Telemetry
 
 # Name, and the line in `reconciler --help`: shown without importing the module, so it is written here.
 COMMANDS = {
@@ -145,17 +147,18 @@ def cli(ctx: click.Context) -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
-    telemetry = Telemetry(os.environ)
-    code = _run(arguments, telemetry)
-    telemetry.end(code)
+    begun: list[Telemetry] = []  # by the command, when its work begins
+    code = _run(arguments, begun)
+    for telemetry in begun:
+        telemetry.end(code)
     return code
 
 
-def _run(arguments: Sequence[str], telemetry: Telemetry) -> int:
+def _run(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
     as_json = wants_json(arguments)
     streams.command_begins()
     try:
-        code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False, obj=telemetry)
+        code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False, obj=begun)
         return code if isinstance(code, int) else 0
     except click.UsageError as error:
         output.usage(_sentence(error), _where_help_is(error), as_json=as_json)

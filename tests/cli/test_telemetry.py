@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import collector as kinds_of_answer
 import pytest
@@ -21,8 +21,11 @@ from copies import copied
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SentSpan
 from waiting import patience_s
 
-from reconciler.cli.telemetry.wanted import Wanted, wanted
-from reconciler.report.metrics import METRICS
+from reconciler.cli.telemetry.otlp import Otlp
+from reconciler.cli.telemetry.recording import Telemetry
+from reconciler.cli.telemetry.wanted import AskedSignals, wanted
+from reconciler.errors import LockHeld
+from reconciler.report.metrics import METRICS, Metric
 from reconciler.sandbox.app import SandboxConfig, running
 from reconciler.spans import ATTRIBUTES, SPANS
 
@@ -185,6 +188,17 @@ def test_a_plan_and_its_drift_are_counted_as_their_reports_do(life: dict[str, Do
     assert life["plan"].root.about["reconciler.planned_changes.update"] == 1
     assert list(life["drift"].sent.gauges()["reconciler.drifted"].values()) == [len(drift["drifts"])]
     assert life["validate"].sent.gauges()["reconciler.mistakes"] == {(("command", "validate"),): 0}
+
+
+def test_the_span_of_a_command_counts_over_kinds_and_workspaces(project: Project, service: Service) -> None:
+    """A search for traces with deletes must not depend on which kind comes last."""
+    with collecting() as collector:
+        planned = json.loads(_plan(project, service, **collector.environ).stdout)
+
+    done = Done(2, "", "", collector)
+    kinds = {one["address"].partition("/")[0] for one in planned["plan"]["changes"]}
+    assert kinds == {"contact", "device", "resource"}
+    assert done.root.about["reconciler.planned_changes.create"] == len(planned["plan"]["changes"])
 
 
 def _by(done: Done, metric: str, label: str) -> dict[str, float]:
@@ -352,6 +366,30 @@ def test_variables_that_cannot_be_used_are_one_note(project: Project, service: S
     assert "canary" not in done.stderr
 
 
+class Broken:
+    """A library that raises, whatever it is asked for."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise RuntimeError(name)
+
+
+def test_what_the_library_raises_stays_there() -> None:
+    """A sampler of somebody else runs in it. What is recorded goes on, and its own errors are as ever."""
+    otlp = Otlp("reconciler plan", {}, traces=False, metrics=False)
+    otlp._tracer = otlp._duration = otlp._root = Broken()  # type: ignore[assignment]  # on purpose
+    telemetry, done = Telemetry({}), []
+    telemetry._otlp = otlp
+
+    with otlp.record("call", {"method": "GET", "template": "/contacts"}):
+        done.append("called")
+    with pytest.raises(LockHeld), otlp.record("lock", {}):
+        raise LockHeld("held")
+    telemetry.measured([Metric("calls", "x", (({}, 1.0),))])
+    telemetry.end(0)
+
+    assert done == ["called"]
+
+
 WITHOUT = "import sys; sys.modules['opentelemetry'] = None; "
 RUN = (
     "from reconciler.cli.main import run; code = run(sys.argv[1:]); "
@@ -415,7 +453,7 @@ ASKED: Mapping[str, tuple[dict[str, str], tuple[bool, bool]]] = {
 def test_a_signal_is_recorded_where_a_variable_asks_for_it(case: str) -> None:
     environ, (traces, metrics) = ASKED[case]
 
-    assert wanted(environ) == Wanted(traces, metrics)
+    assert wanted(environ) == AskedSignals(traces, metrics)
 
 
 def test_another_protocol_is_said_and_turns_off_its_signal_alone() -> None:

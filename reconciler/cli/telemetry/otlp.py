@@ -4,7 +4,8 @@ Belongs here: everything that imports the library. Which spans and attributes th
 which metrics in report/metrics.py. Where it is sent, with which headers, how much of it, and with which
 sampler: the library reads that from OTEL_*.
 
-No exception is recorded, and no text of one: it may name people. Of the library nothing is printed.
+No exception is recorded, and no text of one: it may name people. Of the library nothing is printed, and what
+it raises while something is recorded goes no further.
 """
 
 import logging
@@ -29,7 +30,14 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
-from opentelemetry.trace import NoOpTracerProvider, Span, SpanKind, StatusCode, set_span_in_context
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    NoOpTracerProvider,
+    Span,
+    SpanKind,
+    StatusCode,
+    set_span_in_context,
+)
 from opentelemetry.trace import TracerProvider as AnyTracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -124,9 +132,11 @@ class Otlp:
     @contextmanager
     def record(self, kind: str, notes: Notes) -> Iterator[None]:
         """Record what is done inside as a span of this kind; of a call its duration as well."""
+        span: Span = INVALID_SPAN
         call, began = kind == "call", time.perf_counter()
-        as_kind = SpanKind.CLIENT if call else SpanKind.INTERNAL
-        span = self._tracer.start_span(SPANS[kind].name.format_map(notes), kind=as_kind)
+        with suppress(Exception):
+            as_kind = SpanKind.CLIENT if call else SpanKind.INTERNAL
+            span = self._tracer.start_span(SPANS[kind].name.format_map(notes), kind=as_kind)
         token = attach(set_span_in_context(span))
         try:
             yield
@@ -135,9 +145,10 @@ class Otlp:
             raise
         finally:
             detach(token)
-            _ended(span, kind, notes)
-            if call:
-                self._duration.record(time.perf_counter() - began, _attributes(kind, notes))
+            with suppress(Exception):
+                _ended(span, kind, notes)
+                if call:
+                    self._duration.record(time.perf_counter() - began, _attributes(kind, notes))
 
     def measured(self, metrics: Iterable[Metric], run: str) -> None:
         """Record these metrics, and their counts at the command's span."""

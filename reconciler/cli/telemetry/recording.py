@@ -5,6 +5,7 @@ OTEL_* asks. Nothing of it decides about the command: what cannot be recorded or
 stderr, and the exit code stays.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -14,7 +15,7 @@ import click
 
 from reconciler.cli import signals
 from reconciler.cli.console import output
-from reconciler.cli.telemetry.wanted import Wanted, wanted
+from reconciler.cli.telemetry.wanted import AskedSignals, wanted
 from reconciler.spans import recorded_by
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Telemetry:
         with recorded_by(self._otlp), self._otlp.working():
             yield
 
-    def _begun(self, words: str, asked: Wanted) -> "Otlp | None":
+    def _begun(self, words: str, asked: AskedSignals) -> "Otlp | None":
         try:
             otlp: Otlp = import_module("reconciler.cli.telemetry.otlp").Otlp(
                 words, self._environ, traces=asked.traces, metrics=asked.metrics
@@ -68,7 +69,8 @@ class Telemetry:
     def measured(self, metrics: "Iterable[Metric]", run: str = "") -> None:
         """Record what the command came to, and the id of its run."""
         if self._otlp is not None:
-            self._otlp.measured(metrics, run)
+            with suppress(Exception):
+                self._otlp.measured(metrics, run)
 
     def end(self, code: int) -> None:
         """Deliver what was recorded of a command that ended with `code`, within `end_max_s`."""
@@ -76,7 +78,10 @@ class Telemetry:
             return
         # All is printed: a signal takes no more away than what is still to be delivered.
         signals.react(lambda _number: signals.end_now(b"", code=code))
-        if not self._otlp.end(code, end_max_s):
+        delivered = False
+        with suppress(Exception):
+            delivered = self._otlp.end(code, end_max_s)
+        if not delivered:
             _note(
                 "telemetry was not delivered completely: the collector refused it, or was too slow. What the "
                 "command did stands.",
@@ -85,9 +90,14 @@ class Telemetry:
 
 
 def telemetry() -> Telemetry:
-    """Return that of the command under way; of none where there is no command."""
+    """Return that of the command under way, which main.py ends; where there is no command, one of nothing."""
     context = click.get_current_context(silent=True)
-    return (context.find_object(Telemetry) if context else None) or Telemetry({})
+    begun: list[Telemetry] | None = context.find_object(list) if context else None
+    if begun is None:
+        return Telemetry({})
+    if not begun:
+        begun.append(Telemetry(os.environ))
+    return begun[0]
 
 
 def _note(what: str, then: str = "") -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 PROTOCOL = "http/protobuf"  # the one that the extra `otel` brings
 
 
-class Wanted(NamedTuple):
+class AskedSignals(NamedTuple):
     """Which signals are to be recorded, and why one that is asked for is not; empty where there is none."""
 
     traces: bool
@@ -20,14 +20,14 @@ class Wanted(NamedTuple):
     trouble: str = ""
 
 
-def wanted(environ: Mapping[str, str]) -> Wanted:
+def wanted(environ: Mapping[str, str]) -> AskedSignals:
     """Return what is asked for. A signal is, where it has an endpoint or its exporter is `otlp`."""
     if _word(environ, "OTEL_SDK_DISABLED") == "true":
-        return Wanted(traces=False, metrics=False)
+        return AskedSignals(traces=False, metrics=False)
     asked = {signal: _asked(environ, signal) for signal in ("TRACES", "METRICS")}
     troubles = {signal: _trouble(environ, signal) for signal in asked}
     traces, metrics = (one and not troubles[signal] for signal, one in asked.items())
-    return Wanted(traces, metrics, next(filter(None, troubles.values()), ""))
+    return AskedSignals(traces, metrics, next(filter(None, troubles.values()), ""))
 
 
 def _asked(environ: Mapping[str, str], signal: str) -> bool:
