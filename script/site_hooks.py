@@ -7,6 +7,7 @@ the site, a file of `examples/` and `schemas/` is copied, and any other link bec
 
 import base64
 import hashlib
+import html
 import posixpath
 import re
 from pathlib import Path
@@ -27,6 +28,7 @@ _ELSEWHERE = {target: source for source, target in PAGES.items()}
 _FENCE = re.compile(r"^( *)(`{3,})[^\n`]*\n.*?^\1\2$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<to>[^()\s]+)\)")
 _INLINE = re.compile(r"<script(?P<attributes>(?:\s(?!src=)[^>]*)?)>(?P<text>.*?)</script>", re.DOTALL)
+_TRANSCRIPT = re.compile(r'<div class="language-console highlight">(?P<block>.*?)</div>', re.DOTALL)
 _HEAD = '<meta charset="utf-8">'
 _SEARCH = 'data-md-component="search" role="dialog"'  # which the theme gives no name
 
@@ -67,6 +69,23 @@ def _led(link: "re.Match[str]", place: str, uri: str, files: Files) -> str:
     if repository.startswith("docs/") or files.get_file_from_path(there):
         return f"[{link['text']}]({posixpath.relpath(there, posixpath.dirname(uri) or '.')}{hash_}{anchor})"
     return link["text"] if "`" in link["text"] else f"{link['text']} (`{repository}`)"
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Let a transcript be copied as its commands alone: neither prompts nor output can be pasted."""
+    return _TRANSCRIPT.sub(_copied, content)
+
+
+def _copied(block: "re.Match[str]") -> str:
+    shown = html.unescape(re.sub(r"<[^>]+>", "", block["block"])).splitlines()
+    commands: list[str] = []
+    goes_on = False
+    for line in shown:
+        goes_on = line.startswith("$ ") or (goes_on and line.startswith("> "))
+        if goes_on:
+            commands.append(line[2:])
+    text = html.escape("\n".join(commands)).replace("\n", "&#10;")
+    return block[0].replace('class="language-console', f'data-copy="{text}" class="language-console', 1)
 
 
 def on_post_page(output: str, **_: Any) -> str:
