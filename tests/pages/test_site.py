@@ -14,6 +14,7 @@ from project.test_docs import _blocks, _pages, _prose
 ELSEWHERE = {
     "https://age-encryption.org/v1": "the format of encrypted plans",
     "https://keepachangelog.com": "the form of the list of changes",
+    "https://opentelemetry.io/docs/specs/otel/protocol/exporter/": "where telemetry goes, by variables",
     "https://pre-commit.com": "what runs the hooks that a project gets",
     "https://semver.org": "what the numbers of versions mean",
 }

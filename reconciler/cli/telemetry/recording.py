@@ -16,6 +16,7 @@ import click
 from reconciler.cli import signals
 from reconciler.cli.console import output
 from reconciler.cli.telemetry.wanted import AskedSignals, wanted
+from reconciler.extras import install_hint
 from reconciler.spans import recorded_by
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Telemetry:
         except ImportError:
             _note(
                 "OTEL_* asks for telemetry, and what records it is not installed. Nothing is recorded.",
-                "pip install 'reconciler[otel]'",
+                install_hint("otel"),
             )
             return None
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the command goes on
