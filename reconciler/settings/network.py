@@ -1,7 +1,7 @@
 """The way to the service, by settings and variables: which proxy, and which certificates prove the service.
 
 Belongs here: reading `service.network`, its files, and the variables that it lets decide. Not here: the
-rules for variables and URLs, TLS, connecting (proxies.py, tls.py and connections.py in service/http/).
+rules for variables and URLs, TLS, connecting (tls.py; proxies.py and connections.py in service/http/).
 
 A proxy's address may hold a password: no problem here quotes one.
 """
@@ -12,9 +12,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from reconciler import tls
 from reconciler.errors import Problem
 from reconciler.model.settings import Network, Proxy, Trust
-from reconciler.service.http import proxies, tls, urls
+from reconciler.service.http import proxies, urls
 from reconciler.settings import credentials, trust
 from reconciler.settings.values import Layers, Value
 from reconciler.settings.variables import variable

@@ -162,8 +162,9 @@ def names_what_is_missing(stranger: Stranger) -> None:
 
 
 def test_every_extra_that_the_program_imports_is_missed_by_a_test() -> None:
-    """But of two: Python's own loop takes the place of the faster one, without a word, and where telemetry is
-    missing a command says so and goes on (tests/cli/test_telemetry.py).
+    """But for two of them, without which it goes on.
+
+    Python's own loop takes the place of the faster one without a word; that nothing is recorded is said once.
     """
     text = "\n".join(path.read_text("utf-8") for path in (ROOT / "reconciler").rglob("*.py"))
     imported = {

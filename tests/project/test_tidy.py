@@ -113,7 +113,7 @@ BANS = (
     Ban(
         _below("reconciler/"),
         re.compile(r"ssl\.(_?create_\w+_context)"),
-        "use service/http/tls.py: this one writes session keys where SSLKEYLOGFILE says",
+        "use tls.py: this one writes session keys where SSLKEYLOGFILE says",
     ),
     Ban(
         _calls_no_service,

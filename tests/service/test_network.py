@@ -19,10 +19,10 @@ from service.support import CALLS, KEY, PASSWORD, service
 from service.test_sockets import ANSWERS
 from waiting import patience_s
 
+from reconciler import tls
 from reconciler.errors import InDoubt, ServiceError, SettingsError, Unavailable
 from reconciler.model.settings import Network, Proxy, Secret, Service, Trust
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.http import tls
 from reconciler.service.http.connections import open_connections
 from reconciler.service.http.timing import Timing
 

@@ -12,9 +12,10 @@ from contextlib import suppress
 
 import httpx2
 
+from reconciler import tls
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Proxy, Service
-from reconciler.service.http import tls, urls
+from reconciler.service.http import urls
 from reconciler.service.http.auth import login_of
 
 # The network, or what stands in for it. Known above this package by this name alone.

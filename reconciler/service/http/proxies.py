@@ -14,8 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
+from reconciler.core.calls.loopback import is_loopback
 from reconciler.model.settings import Proxy, Secret
-from reconciler.service.http.urls import HOST, Base, Unusable, is_loopback
+from reconciler.service.http.urls import HOST, Base, Unusable
 
 # Small letters go first, as in curl and urllib. A variable that is empty counts as one that is not set, as in
 # curl and Go.

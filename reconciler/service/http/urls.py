@@ -8,13 +8,13 @@ it into a DELETE on the collection. So: an id is letters, digits, `_`, `-`, noth
 finished path is read back against its template.
 """
 
-import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
+from reconciler.core.calls.loopback import is_loopback
 from reconciler.errors import InputError, SettingsError
 from reconciler.service.answers import TemplatedPath
 
@@ -90,17 +90,6 @@ def read_base(base_url: str) -> Base:
 def origin(base_url: str) -> str:
     """`scheme://host:port` of a base address, in one form: lower case, the port always written."""
     return base(base_url).origin
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host of an address is this machine, without asking any name service."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        # No name service is asked: its answer may be another one when the connection is made.
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def path(template: str, ids: Mapping[str, str]) -> str:

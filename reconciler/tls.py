@@ -1,4 +1,4 @@
-"""Which certificates prove the service: settings to a TLS context. No variable is read here.
+"""Which certificates prove whom we call: settings to a TLS context. No variable is read here.
 
 `ssl.create_default_context` is not used: it writes the keys of every session to the file that SSLKEYLOGFILE
 names, and whoever has that file reads the credentials from recorded traffic.
