@@ -7,23 +7,21 @@ a list holds is no text, so nobody may take from it. A row is where its object b
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from reconciler.errors import Problem
 from reconciler.manifest.rosters.table import (
     CELLS_MAX,
     COLUMNS_MAX,
-    UNSAID,
     Row,
     Table,
     TableBuilder,
     no_table,
     not_text,
 )
-from reconciler.parsing.build import DEPTH_MAX
+from reconciler.parsing.objects import DECODER, DEEP, TEXTS, flat
 
-_DEEP = f"objects stand in objects here more than {DEPTH_MAX} deep."
 _FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
 _NOBODY = "export it again; to declare nobody by it, take it out of the manifest"
 _FEWER = "give all objects the same few keys, or split the roster"
@@ -79,9 +77,6 @@ def _rows(text: str, columns: dict[str, int], unusable: dict[int, dict[int, str]
 
 def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each object of the list, and the line on which it begins. Raises _WrongError."""
-    decoder = json.JSONDecoder(
-        object_pairs_hook=_object, parse_int=str, parse_float=str, parse_constant=_no_number
-    )
     line, counted, at = 1, 0, _after_space(text, 0)
     if text[at : at + 1] != "[":
         raise _WrongError(1, "the roster is no list of objects.")
@@ -92,7 +87,7 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     while more:
         # The decoder by itself would tell no places: it is given one element at a time.
         line, counted = line + text.count("\n", counted, at), at
-        value, at = _decoded(decoder, text, at, line)
+        value, at = _decoded(text, at, line)
         if not isinstance(value, dict) or not value:
             raise _WrongError(line, "what stands here is no object, or an empty one.")
         yield line, value
@@ -103,14 +98,14 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         raise _WrongError(text.count("\n", 0, at) + 1, "this is not JSON.")
 
 
-def _decoded(decoder: json.JSONDecoder, text: str, at: int, line: int) -> tuple[Any, int]:
+def _decoded(text: str, at: int, line: int) -> tuple[Any, int]:
     """Return the value that begins here, and where it ends."""
     try:
-        return decoder.raw_decode(text, at)
+        return DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _WrongError(error.lineno, "this is not JSON.") from error
     except RecursionError as error:
-        raise _WrongError(line, _DEEP) from error
+        raise _WrongError(line, DEEP) from error
     except ValueError as error:  # of what it is given to make of values
         raise _WrongError(line, str(error)) from error
 
@@ -121,7 +116,7 @@ def _cells(
     """Return the cells of one object, and give each new key a column."""
     cells = [""] * len(columns)
     seen: set[int] = set()
-    for path, value in _flat(line, one, "", 0):
+    for path, value in _flat(line, one):
         index = columns.setdefault(path, len(columns))
         if index in seen:
             raise _WrongError(line, "a key of this object says the same as keys of an object within it.")
@@ -129,38 +124,15 @@ def _cells(
         cells.extend([""] * (index + 1 - len(cells)))
         if isinstance(value, list):
             unusable.setdefault(line, {})[index] = "a list"
-        cells[index] = _TEXTS[type(value)](value)
+        cells[index] = TEXTS[type(value)](value)
     return cells
 
 
-def _flat(line: int, node: dict[str, Any], above: str, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > DEPTH_MAX:
-        raise _WrongError(line, _DEEP)
-    for key, value in node.items():
-        if isinstance(value, dict):
-            yield from _flat(line, value, f"{above}{key}.", depth + 1)
-        else:
-            yield above + key, value
-
-
-# Every type that the decoder makes of what is no object; of numbers it makes the text that stands there.
-_TEXTS: dict[type, Callable[[Any], str]] = {
-    str: str,
-    bool: lambda value: "true" if value else "false",
-    type(None): lambda _: "",
-    list: lambda _: UNSAID,
-}
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key occurs twice in an object here.")
-    return found
-
-
-def _no_number(_: str) -> str:
-    raise ValueError("NaN and Infinity are no JSON.")
+def _flat(line: int, one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    try:
+        yield from flat(one)
+    except ValueError as error:
+        raise _WrongError(line, str(error)) from error
 
 
 def _after_space(text: str, at: int) -> int:
