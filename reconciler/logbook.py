@@ -18,6 +18,10 @@ steps = logging.getLogger(STEPS)
 calls = logging.getLogger(CALLS)
 reading = logging.getLogger(READING)
 
+for _name in ("httpx2", "httpcore2"):
+    # Below WARNING they write whole URLs, and links from answers; either may hold a key.
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
 
 def stopwatch(clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
     """Return what tells the seconds since now."""

@@ -13,7 +13,6 @@ know about redirects, proxies and netrc. Here they do not exist.
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -52,10 +51,6 @@ read_share = 0.5  # of what is left: one try of a GET, so that a dead connection
 write_age_max_s = 120.0
 
 _NO_CAPS = ProfileLimits()
-
-for _name in ("httpx2", "httpcore2"):
-    # Below WARNING they write whole URLs, and links from answers; either may hold the key.
-    logging.getLogger(_name).setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True)
