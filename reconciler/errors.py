@@ -9,6 +9,8 @@
                           Malformed                                          we stop this change    1
                           InDoubt                                            looked at, never sent
                                                                              again                  8
+      DirectoryError                                                         it is mended, or waited
+                                                                             for                    1
       StoreError          CorruptRecord                                      we stop everything     1
       FileError                                                              make room, or rights   1
       Interrupted                                                            run it again         130
@@ -193,6 +195,14 @@ class InDoubt(ServiceError):
 
     exit_code = 8
     outcome = "in doubt"
+
+
+class DirectoryError(ReconcilerError):
+    """A directory that rosters come from did not answer as it should: `problems` say which, where and why."""
+
+    def __init__(self, message: str, *, next: str = "", problems: tuple[Problem, ...] = ()) -> None:  # noqa: A002 - the word that users read
+        super().__init__(message, next=next)
+        self.problems = problems
 
 
 class StoreError(ReconcilerError):

@@ -28,7 +28,8 @@ from reconciler.core.rules import rules_of
 from reconciler.core.runs.recover import Unfinished, remaining_changes
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
 from reconciler.core.views.listing import Inventory, listing, narrowed
-from reconciler.errors import ManifestError, Problem, StalePlan
+from reconciler.directories.reading import ReadOnce
+from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_from
 from reconciler.manifest.sources import EMPTY, find
@@ -91,12 +92,14 @@ def declared(settings: Settings, environ: Mapping[str, str], *, all_values: bool
     the settings, large manifests that are as they were are not read again; what is returned is the same.
     """
     bring_kinds(settings.service.profile)
+    asked = ReadOnce(settings.directories)
     with span("manifests") as notes:
-        kept = ManifestCache(settings, environ) if settings.caches else None
+        kept = ManifestCache(settings, environ, directories=asked) if settings.caches else None
         with without_collector():
             known = kept.declared() if kept is not None else None
         if known is None:
-            known = Declaration(resolved(settings, environ, all_values=all_values, kept=kept).desired)
+            found = resolved(settings, environ, all_values=all_values, kept=kept, directories=asked)
+            known = Declaration(found.desired)
         notes["entities"] = len(known.desired.entities)
     return known
 
@@ -107,15 +110,17 @@ def resolved(
     *,
     all_values: bool = True,
     kept: ManifestCache | None = None,
+    directories: ReadOnce | None = None,
 ) -> Resolved:
     """Return the same with where everything comes from. Whoever keeps it keeps every document.
 
-    Everything is read; where there is no mistake, the cache `kept` gets it.
+    Everything is read; where there is no mistake, the cache `kept` gets it. Raises DirectoryError where there
+    is none but that a directory did not answer.
     """
     bring_kinds(settings.service.profile)
     took = stopwatch()
     with without_collector():
-        loaded = load_from(settings, environ)
+        loaded = load_from(settings, environ, directories=directories)
         found = resolve(loaded.manifests, rules_of(settings))
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}
@@ -124,7 +129,7 @@ def resolved(
         "manifests read; files: %d, entries: %d, mistakes: %d, %.1f s", files, entries, len(problems), took()
     )
     if problems:
-        raise _unusable(problems)
+        raise _unusable(problems, failed=frozenset(loaded.failed))
     if not unset:
         if kept is not None:
             kept.keep(loaded, found)
@@ -141,9 +146,14 @@ def _unchecked(unset: Unset) -> Notice:
     )
 
 
-def _unusable(problems: Collection[Problem]) -> ManifestError:
-    """Return the error with all mistakes in file order, and their number."""
+def _unusable(problems: Collection[Problem], failed: frozenset[Problem]) -> ManifestError | DirectoryError:
+    """Return the error with all mistakes in file order, and their number; or that only directories failed."""
     ordered = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))
+    if failed.issuperset(problems):
+        what = "nothing can be planned: a directory that rosters come from did not answer as it should."
+        return DirectoryError(
+            what, next="mend what is named above, and run it again", problems=tuple(ordered)
+        )
     count = "1 mistake" if len(problems) == 1 else f"{len(problems):,} mistakes"
     return ManifestError(f"the manifests cannot be used: {count}.", problems=tuple(ordered))
 

@@ -27,7 +27,7 @@ from reconciler.logbook import steps
 from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
-from reconciler.service.http.auth import Credentials
+from reconciler.service.http.auth import Concealed, Credentials
 from reconciler.service.http.timing import Timing
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.spans import trace_id
@@ -48,7 +48,12 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     With `service` they hold our secrets, which from now on are hidden in everything that is printed.
     """
     read = read_settings(
-        config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=service
+        config=config,
+        environment=environment,
+        cwd=working_folder(),
+        environ=os.environ,
+        service=service,
+        revealed=_hide,
     )
     settings = structs.replace(read.settings, caches=_caches())
     _tell(read)
@@ -56,6 +61,11 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     if service:
         streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_pieces)
     return settings
+
+
+def _hide(secret: str) -> None:
+    """Hide a secret that is read where it is needed, in everything that is printed from now on."""
+    streams.conceal_besides(Concealed((secret,)).conceal_pieces)
 
 
 def _caches() -> bool:

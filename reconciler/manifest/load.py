@@ -13,22 +13,23 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
 from reconciler.manifest.entries import Steps, by_plural, entries, entry_subject, sections
-from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, ids_of, place_below, read_below
+from reconciler.manifest.files import FileId, Unreadable, ids_of
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
 from reconciler.manifest.prune import NO_WORKSPACE, readable
-from reconciler.manifest.rosters.reading import has_sheets, read_roster
 from reconciler.manifest.rosters.roster import Roster
-from reconciler.manifest.rosters.table import ROWS_MAX, Table, no_table
+from reconciler.manifest.rosters.tables import Tables
 from reconciler.manifest.schema.check import mistakes
-from reconciler.manifest.sources import ManifestFile, find, named, read
+from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest, Removed
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.tables import ROWS_MAX
 from reconciler.parsing.tree import Tree, read_tree
 
 _ENTRY_STEPS = 2  # section and name: where a name that occurs twice is checked both times
@@ -40,7 +41,7 @@ class FileRead(Struct, frozen=True):
     """What was read for one manifest: the SHA-256 of its bytes and their number, and those of its rosters.
 
     `rosters` are by their components from the root, `rows` those of all of them. `plain`: everything that it
-    declares follows from these bytes, and from no variable and no other file.
+    declares follows from these bytes, and from no variable, no other file and no directory.
     """
 
     file: str
@@ -54,14 +55,15 @@ class FileRead(Struct, frozen=True):
 class Loaded(Struct, frozen=True):
     """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked.
 
-    `unset` are variables that are not set; the problem of each is among the others. `read` tells of each of
-    the manifests what it was read from.
+    `unset` are variables that are not set; the problem of each is among the others, and so are those of
+    `failed`, of directories that did not answer. `read` tells of each of the manifests what it was read from.
     """
 
     manifests: tuple[Manifest, ...]
     problems: tuple[Problem, ...]
     unset: tuple[Unset, ...] = ()
     read: tuple[FileRead, ...] = ()
+    failed: tuple[Problem, ...] = ()
 
     @property
     def documents(self) -> int:
@@ -78,31 +80,38 @@ def load(
     extra_contact_fields: Sequence[str] = (),
     private: Sequence[Path] = (),
     chosen: Collection[str] | None = None,
+    directories: ReadOnce | None = None,
 ) -> Loaded:
     """Return everything that the manifests under `sources` say, in the order of their names.
 
     `sources` are files or folders, relative to `root` or absolute. `variables` are globs of names
     in `environ` that manifests may read; `private` files that none may name; `chosen` the names of the only
-    manifests to be read. Problems are sorted by file and line; never an exception for anything that a file
-    holds.
+    manifests to be read; `directories` those that rosters may come from. Problems are sorted by file and
+    line; never an exception for anything that a file or a directory holds.
     """
     real_root = root.resolve()
     found, problems = find(sources, real_root)
     kept = ids_of((*private, *(source.path for source in found)))
-    loader = _Loader(real_root, Variables(environ, variables), tuple(extra_contact_fields), kept)
+    tables = Tables(real_root, kept, directories or ReadOnce({}))
+    loader = _Loader(real_root, Variables(environ, variables), tuple(extra_contact_fields), kept, tables)
     asked = (source for source in found if chosen is None or source.name in chosen)
     manifests = [manifest for manifest in map(loader.manifest, asked) if manifest is not None]
     every = sorted(
-        {*problems, *loader.problems},
+        {*problems, *loader.problems, *tables.problems},
         key=lambda problem: (problem.file, problem.line, problem.column, problem.what),
     )
     unset = tuple(sorted(loader.unset, key=_place_of))
-    return Loaded(tuple(manifests), tuple(every), unset, tuple(loader.read))
+    return Loaded(tuple(manifests), tuple(every), unset, tuple(loader.read), tuple(tables.failed))
 
 
 class _Loader:
     def __init__(
-        self, root: Path, variables: Variables, extra: tuple[str, ...], private: frozenset[FileId]
+        self,
+        root: Path,
+        variables: Variables,
+        extra: tuple[str, ...],
+        private: frozenset[FileId],
+        tables: Tables,
     ) -> None:
         self.root = root
         self.variables = variables
@@ -112,9 +121,7 @@ class _Loader:
         self.unset: list[Unset] = []
         self.read: list[FileRead] = []
         self.known = known_fields(self.extras)
-        self.tables: dict[tuple[tuple[str, ...], str], Table | Unreadable] = {}  # by file and sheet
-        self.digests: dict[tuple[str, ...], tuple[bytes, int]] = {}  # of each table: the SHA-256, and bytes
-        self.named: dict[tuple[str, ...], None] = {}  # tables that the manifest which is read now has named
+        self.tables = tables
         self.payloads: dict[tuple[Path, str], Content | Unreadable] = {}
         self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
@@ -133,7 +140,7 @@ class _Loader:
             self.problems.extend(filled.problems)
             self.unset.extend(filled.unset)
             tree = replace(tree, hidden=filled.hidden, problems=(*tree.problems, *filled.problems))
-        self.named.clear()
+        self.tables.begin()
         rows_left = self.rows_left
         manifest = self._manifest(tree, source.path.parent)
         if manifest is not None:
@@ -141,14 +148,16 @@ class _Loader:
         return manifest
 
     def _file_read(self, name: str, data: bytes, manifest: Manifest, rows: int) -> FileRead:
-        rosters = {parts: self.digests[parts] for parts in self.named if parts in self.digests}
+        rosters = self.tables.digests
         return FileRead(
             file=name,
             digest=sha256(data).digest(),
             size=len(data) + sum(size for _, size in rosters.values()),
             rosters={parts: digest for parts, (digest, _) in rosters.items()},
             rows=rows,
-            plain=b"${" not in data and all(one.content is None for one in manifest.documents),
+            plain=b"${" not in data
+            and self.tables.of_files
+            and all(one.content is None for one in manifest.documents),
         )
 
     def _manifest(self, tree: Tree, folder: Path, *, again: bool = False) -> Manifest | None:
@@ -205,6 +214,7 @@ class _Loader:
             default_places=flattener.default_places(),
             hidden=tree.hidden,
             removed=tuple(_removed(tree)),
+            answers=self.tables.answers,
         )
 
     def _workspace(self, written: str) -> str:
@@ -216,53 +226,17 @@ class _Loader:
 
     def _rows(self, tree: Tree, folder: Path, flattener: Flattener) -> Iterator[Document]:
         for index, entry in enumerate(tree.value.get("rosters", ())):
-            table = self._table(tree, ["rosters", index], entry, folder)
+            table = self.tables.table(tree, ["rosters", index], entry, folder)
             self.rows_left -= len(table.rows)
             if self.rows_left < 0:
                 what = f"the rosters of all manifests have more than {ROWS_MAX:,} rows, which is the limit."
                 hint = "a roster counts each time it is named: name it once"
-                self.problems.append(tree.problem(["rosters", index, "file"], what, hint))
+                source = "directory" if "directory" in entry else "file"
+                self.problems.append(tree.problem(["rosters", index, source], what, hint))
                 return
             roster = Roster(tree, ["rosters", index], table, flattener.lost_in_roster(index))
             yield from roster.documents()
             self.problems.extend(roster.problems)
-
-    def _table(self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path) -> Table:
-        sheet = entry.get("sheet", "")
-        table = self._read_once(folder, entry["file"], sheet)
-        if isinstance(table, Unreadable):
-            self.problems.append(tree.problem([*path, "file"], f"the roster {table}", table.hint))
-            return no_table(tree.file)
-        if sheet and not has_sheets(entry["file"]):
-            what = "`sheet` is for .xlsx files; this roster has none."
-            self.problems.append(tree.problem([*path, "sheet"], what, "remove the line"))
-        return table
-
-    def _read_once(self, folder: Path, written: str, sheet: str) -> Table | Unreadable:
-        """Return the table of a file or of one of its sheets, or why there is none; each is read once."""
-        try:
-            parts = place_below(self.root, folder, written)
-        except Unreadable as error:
-            return error
-        self.named[parts] = None
-        key = parts, sheet
-        if key not in self.tables:
-            try:
-                name = named(self.root.joinpath(*parts), self.root)
-                table = self.tables[key] = read_roster(self._data(parts, name), name, sheet)
-                self.problems.extend(table.problems)
-            except Unreadable as error:
-                self.tables[key] = error
-        return self.tables[key]
-
-    def _data(self, parts: tuple[str, ...], name: str) -> bytes:
-        data = read_below(self.root, parts, bytes_max=ROSTER_BYTES_MAX, private=self.private)
-        read = sha256(data).digest(), len(data)
-        # A file of which two sheets are taken is read twice. One of them from before a change and one from
-        # after it are the people of no file that there ever was, and one digest would be kept for both.
-        if self.digests.setdefault(parts, read) != read:
-            raise Unreadable(f"{name} was changed while it was read.", "run the command again")
-        return data
 
     def _payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
         found: dict[Steps, Content] = {}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from reconciler.errors import Problem
+from reconciler.model.tables import DirectoryAnswer
 
 _SHEET = re.compile(r"(?<=\.xlsx)![^/]*\Z", re.IGNORECASE)
 
@@ -130,7 +131,7 @@ class Manifest(Struct, frozen=True):
     `kinds` are the kinds whose key is present (`contact`, `resource`): their entities in
     `workspace` are in scope even when none is declared. `defaults` are fields by kind, `default_places`
     where they stand. `hidden` are the places of values that came from the environment, with the names of the
-    variables: no message shows the values.
+    variables: no message shows the values. `answers` are those of the directories that rosters took from.
     """
 
     file: str
@@ -143,3 +144,4 @@ class Manifest(Struct, frozen=True):
     default_places: Mapping[str, Mapping[str, Place]] = {}
     hidden: Mapping[Place, tuple[str, ...]] = {}
     removed: tuple[Removed, ...] = ()
+    answers: tuple[DirectoryAnswer, ...] = ()

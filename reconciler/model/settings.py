@@ -5,27 +5,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from reconciler.model.directories import Directories
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.profile import Profile
-
-
-class Secret:
-    """A value that must never be shown. `reveal()` is the only way to it."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """The value itself, for the one place that sends it."""
-        return self._value
-
-    def __repr__(self) -> str:
-        return "(secret)"
-
-    __str__ = __repr__
-
+from reconciler.model.secret import Secret as Secret  # noqa: PLC0414 - whoever reads settings looks for it here
 
 SendKey = Literal["header", "query", "both"]
 
@@ -175,6 +158,7 @@ class Settings(Struct, frozen=True):
     device_limit: int = 3  # devices of one app that a contact may have
     checks: Checks = Checks()
     plan_expires_h: float = 24.0
+    directories: Directories = {}  # that rosters may come from
     private_files: tuple[str, ...] = ()  # of secrets, of the store, of the settings: no manifest may name one
     plan_recipients: tuple[str, ...] = ()  # public keys that plan files are encrypted to; none: they are not
     caches: bool = False  # whether what manifests declare is kept from run to run, below `root`

@@ -10,6 +10,7 @@ from reconciler.model.documents import Fields, Place
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.notices import Notice
+from reconciler.model.tables import DirectoryAnswer
 
 
 class Scope(Struct, frozen=True, order=True, gc=False):
@@ -34,12 +35,14 @@ class Desired(Struct, frozen=True):
 
     `notices` are warnings about what is declared; the plan shows them. `removed` are names that leave while
     what is live stays, with the place that says so (rule X7); none of them brings a kind into scope.
+    `answers` are those of the directories that rosters took from, by name.
     """
 
     entities: Mapping[Address, Entity]
     scopes: frozenset[Scope]
     notices: tuple[Notice, ...] = ()
     removed: Mapping[Address, Place] = {}
+    answers: tuple[DirectoryAnswer, ...] = ()
 
 
 class LiveEntity(Struct, frozen=True, gc=False):

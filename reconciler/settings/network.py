@@ -132,7 +132,7 @@ def trust_of(layers: Layers, environ: Mapping[str, str]) -> TrustChoice:
     """
     value, who = layers.values[tuple(CA.split("."))], trust.this_user(environ)
     if value.raw != "env":
-        found = _file(layers.root / value.raw, value.raw, who)
+        found = certificates_of(layers.root / value.raw, value.raw, who)
         if isinstance(found, tuple):
             return TrustChoice("", problem=value.problem(*found))
         return TrustChoice(f"{found.told} ({_place(value)})", found.trust)
@@ -146,7 +146,7 @@ def _variables(environ: Mapping[str, str], who: trust.Who) -> TrustChoice:
     file, folders = environ.get(_FILE, ""), environ.get(_FOLDERS, "")
     told, certificates = [], ""
     if file:
-        found = _file(Path(file), file, who)
+        found = certificates_of(Path(file), file, who)
         if isinstance(found, tuple):
             return _refused(_FILE, *found)
         told.append(f"{found.told} ({_FILE})")
@@ -167,7 +167,7 @@ def _refused(name: str, what: str, hint: str) -> TrustChoice:
     return TrustChoice("", problem=problem)
 
 
-def _file(path: Path, shown: str, who: trust.Who) -> TrustChoice | tuple[str, str]:
+def certificates_of(path: Path, shown: str, who: trust.Who) -> TrustChoice | tuple[str, str]:
     """Return the certificates of a file that nobody else could have written, or why not and what to do."""
     hint = f"put the certificates that prove the service into {shown}, in the form PEM"
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec import structs
 
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
@@ -38,6 +39,7 @@ from reconciler.parsing.tree import read_tree
 from reconciler.service.http import urls as service_urls
 from reconciler.service.profile import bring_kinds, file_bytes_max, load_profile, parse_profile, unquoting
 from reconciler.settings import credentials
+from reconciler.settings.directories import Revealed, ignored, read_directories
 from reconciler.settings.network import read_network
 from reconciler.settings.network import written_problems as network_problems
 from reconciler.settings.secret_files import private_files
@@ -64,27 +66,32 @@ def read_settings(
     cwd: Path,
     environ: Mapping[str, str],
     service: bool,
+    revealed: Revealed = ignored,
 ) -> ReadSettings:
     """Return the settings; with `service`, complete with secrets and fit for calls. Raises SettingsError.
 
     Without `service` no secret is read and nothing about the service needs to be known: the secrets of
-    the result are empty, and so is an unset base address.
+    the result are empty, and so is an unset base address. The secrets of a directory are read where a
+    manifest takes from it, and then `revealed` hears each of them.
     """
     layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
     profile, problems = _profile(layers), [*_contradictions(layers)]
+    directories, wrong = read_directories(layers, environ, revealed)
+    problems += wrong
     problems += [] if isinstance(profile, Profile) else profile
     problems += _missing(layers) if service else ()
     secrets, network = {name: Secret("") for name in SECRETS}, Network()
     if service and not problems:
         read = {name: _secret(layers, name, environ) for name in SECRETS}
         secrets |= {name: one for name, one in read.items() if isinstance(one, Secret)}
-        network, wrong = read_network(layers, environ)
-        problems += [*(one for one in read.values() if isinstance(one, Problem)), *wrong]
+        network, unfit = read_network(layers, environ)
+        problems += [*(one for one in read.values() if isinstance(one, Problem)), *unfit]
     if problems or not isinstance(profile, Profile):
         raise refused(*problems)
     bring_kinds(profile)
     meant = _service(layers, secrets, network, profile)
-    return ReadSettings(_settings(layers, meant, private_files(layers, environ)), layers)
+    settings = _settings(layers, meant, private_files(layers, environ))
+    return ReadSettings(structs.replace(settings, directories=directories), layers)
 
 
 def working_folder() -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.errors import SettingsError
-from reconciler.settings.values import REFERENCES, Layers
+from reconciler.settings.values import OF_DIRECTORIES, REFERENCES, Layers
 from reconciler.store import marker
 from reconciler.store.engines import urls
 
@@ -25,6 +25,7 @@ def private_files(layers: Layers, environ: Mapping[str, str]) -> tuple[str, ...]
     for section in (layers.written, *sections.values()):
         found += _of_secrets(section)
         found += _of_store(section.get("store", ""))
+        found += _of_directories(section)
     found += _of_store(layers.values["store",].raw)
     found += [environ[name] for name in _VARIABLES if environ.get(name)]
     return tuple(dict.fromkeys(str(layers.root / Path(path)) for path in found))
@@ -37,6 +38,17 @@ def _of_secrets(section: Mapping[str, Any]) -> Iterator[str]:
             written = written.get(step, {})
         if isinstance(written, dict) and "file" in written:
             yield written["file"]
+
+
+def _of_directories(section: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files of their secrets, and databases that are files: what is not asked for is not told."""
+    for described in section.get("directories", {}).values():
+        for kind, key in (*OF_DIRECTORIES, ("sql", "url")):
+            written = described.get(kind, {}).get(key, "")
+            if isinstance(written, dict) and "file" in written:
+                yield written["file"]
+            elif key == "url" and isinstance(written, str):
+                yield from _of_store(written)
 
 
 def _of_store(url: str) -> Iterator[str]:

@@ -15,7 +15,16 @@ from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
 from reconciler.parsing.tree import Tree, read_tree
 from reconciler.settings import trust
-from reconciler.settings.values import DEFAULTS, REFERENCES, SECRETS, Layers, Value, Values, refused
+from reconciler.settings.values import (
+    DEFAULTS,
+    OF_DIRECTORIES,
+    REFERENCES,
+    SECRETS,
+    Layers,
+    Value,
+    Values,
+    refused,
+)
 from reconciler.settings.variables import from_environment, present
 
 FILE = "reconciler.yaml"
@@ -139,16 +148,23 @@ def _plain_secrets(tree: Tree) -> Iterator[Problem]:
     sections = tree.value.get("environments")
     names = sections if isinstance(sections, dict) else {}
     for start in ((), *(("environments", name) for name in names)):
-        for secret in SECRETS:
-            path = (*start, *secret.split("."))
+        for secret in (*(tuple(one.split(".")) for one in SECRETS), *_of_directories(tree, start)):
+            path = (*start, *secret)
             if isinstance(_at(tree.value, path), str):
                 name = path[-1].upper()
                 yield tree.problem(
                     path,
-                    f"{secret}: {_PLAIN}",
+                    f"{'.'.join(secret)}: {_PLAIN}",
                     f"write {{env: {name}}}, {{file: PATH}} or {{command: WORDS}}; "
                     "change the secret if it was committed",
                 )
+
+
+def _of_directories(tree: Tree, start: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield where the directories of a section may have secrets."""
+    directories = _at(tree.value, (*start, "directories"))
+    for name in directories if isinstance(directories, dict) else ():
+        yield from (("directories", name, *one) for one in OF_DIRECTORIES)
 
 
 def _named_variables(node: Any) -> Iterator[str]:
@@ -211,4 +227,5 @@ def _whole(path: tuple[str, ...]) -> bool:
     """Whether what stands here is one value, though it may be written as a mapping."""
     if path[:1] == ("environments",):
         return True
-    return ".".join(path) in REFERENCES or (len(path) == 2 and path[0] == "workspaces")  # noqa: PLR2004 - workspaces.ALIAS
+    named = len(path) == 2 and path[0] in ("workspaces", "directories")  # noqa: PLR2004 - workspaces.ALIAS
+    return ".".join(path) in REFERENCES or named

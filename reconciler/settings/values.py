@@ -45,6 +45,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     "plan.recipients": (),
 }
 SECRETS = ("service.auth.username", "service.auth.password", "service.auth.api_key")
+OF_DIRECTORIES = (("ldap", "dn"), ("ldap", "password"), ("scim", "token"))  # secrets below directories.NAME
 REFERENCES = (*SECRETS, "service.network.proxy")  # what may be written as the place of a secret
 
 

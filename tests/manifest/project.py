@@ -5,8 +5,10 @@ from pathlib import Path
 
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import Rules
+from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
 from reconciler.manifest.load import Loaded, load
+from reconciler.model.directories import DirectorySetting
 from reconciler.model.documents import Document
 
 RULES = Rules(workspaces=frozenset({"ops", "default"}))
@@ -19,6 +21,7 @@ class Project:
         self.root = root
         self.environ: dict[str, str] = {}
         self.variables: list[str] = []
+        self.directories: dict[str, DirectorySetting] = {}
         (root / "manifests").mkdir(parents=True)
 
     def write(self, name: str, data: bytes | str) -> Path:
@@ -31,13 +34,19 @@ class Project:
         text = body.encode() if isinstance(body, str) else body
         self.write(f"manifests/{name}", b"version: 1\nworkspace: ops\n" + text)
 
-    def load(self, sources: Sequence[str] = ("manifests",), extra: Sequence[str] = ()) -> Loaded:
+    def load(
+        self,
+        sources: Sequence[str] = ("manifests",),
+        extra: Sequence[str] = (),
+        asked: ReadOnce | None = None,
+    ) -> Loaded:
         return load(
             [Path(source) for source in sources],
             root=self.root,
             environ=self.environ,
             variables=self.variables,
             extra_contact_fields=extra,
+            directories=asked or ReadOnce(self.directories),
         )
 
     def resolve(self, rules: Rules = RULES) -> Resolved:

@@ -14,8 +14,8 @@ from manifest.project import Project
 
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.reading import read_roster
-from reconciler.manifest.rosters.table import COLUMNS_MAX
 from reconciler.model.codes.table import OTHER, code_of_problem
+from reconciler.model.tables import COLUMNS_MAX
 
 ROSTER = """rosters:
   - file: ../people/staff.json

@@ -10,9 +10,11 @@ from manifest.project import Project
 
 from reconciler.core.rules import Rules
 from reconciler.core.text.slug import slug
+from reconciler.directories.reading import ReadOnce
 from reconciler.manifest.files import BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.rosters.delimited import read_table
+from reconciler.manifest.rosters.tables import Tables
 from reconciler.manifest.rosters.template import Template, UnknownColumn, compiled
 from reconciler.manifest.sources import ManifestFile
 from reconciler.manifest.variables import Variables
@@ -391,7 +393,13 @@ def test_the_rows_of_all_rosters_together_have_a_limit(project: Project) -> None
   - {file: hr.csv, name: "b-{ID}", contacts: {firstName: "{Name}", lastName: Doe}}
 """
     )
-    loader = _Loader(project.root, Variables({}, []), (), frozenset())
+    loader = _Loader(
+        project.root,
+        Variables({}, []),
+        (),
+        frozenset(),
+        Tables(project.root, frozenset(), ReadOnce({})),
+    )
     loader.rows_left = 3
 
     manifest = loader.manifest(ManifestFile(project.root / "manifests/ops.yaml", "ops.yaml"))

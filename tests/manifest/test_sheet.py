@@ -21,9 +21,10 @@ from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.reading import read_roster
-from reconciler.manifest.rosters.table import CELLS_MAX, Table
+from reconciler.manifest.rosters.table import Table
 from reconciler.manifest.rosters.workbook import UNPACKED_MAX
 from reconciler.model.codes.table import OTHER, code_of_problem
+from reconciler.model.tables import CELLS_MAX
 
 EXPORT = Path(__file__).with_name("hr-export.csv")
 ROSTER = """rosters:

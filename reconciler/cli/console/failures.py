@@ -14,6 +14,7 @@ import msgspec
 from reconciler.cli.console import streams
 from reconciler.cli.console.excerpts import Excerpts
 from reconciler.errors import (
+    DirectoryError,
     InputError,
     LockHeld,
     ManifestError,
@@ -81,14 +82,14 @@ def usage_json(sentence: str, hint: str) -> str:
 
 def _excerpts(error: ReconcilerError, columns: int) -> Excerpts:
     # Manifests and rosters are named from the folder of the settings, all other files from where we are.
-    root = streams.project() if isinstance(error, ManifestError) else ""
+    root = streams.project() if isinstance(error, ManifestError | DirectoryError) else ""
     return Excerpts(
         _problems(error)[:problems_max], folder=Path(root), since=streams.began_at(), columns=columns
     )
 
 
 def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
-    return error.problems if isinstance(error, InputError) else ()
+    return error.problems if isinstance(error, InputError | DirectoryError) else ()
 
 
 def _encoded(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Conceal = Callable[[Iterable[str]], Iterable[str]]
 
 _concealing: list[Conceal] = []  # what hides our secrets, once they are known
+_besides: list[Conceal] = []  # and those that are read later, where they are needed
 _project = [""]
 _told = [False]
 _began_at = [time.time()]
@@ -28,6 +29,11 @@ def conceal(hide: Conceal | None) -> None:
     _concealing[:] = [] if hide is None else [hide]
 
 
+def conceal_besides(hide: Conceal) -> None:
+    """Let everything that is printed from now on pass `hide` as well."""
+    _besides.append(hide)
+
+
 def hidden(text: str) -> str:
     """Return the text without our secrets, once they are known."""
     return "".join(hidden_pieces((text,)))
@@ -35,7 +41,7 @@ def hidden(text: str) -> str:
 
 def hidden_pieces(pieces: Iterable[str]) -> Iterator[str]:
     """Yield the same for a text that comes in pieces."""
-    for hide in _concealing:
+    for hide in (*_concealing, *_besides):
         pieces = hide(pieces)
     return iter(pieces)
 
@@ -43,6 +49,7 @@ def hidden_pieces(pieces: Iterable[str]) -> Iterator[str]:
 def command_begins() -> None:
     """Forget what an earlier command of this process knew: its secrets, its project, when it began."""
     conceal(None)
+    _besides.clear()
     _project[:] = [""]
     tell_on_stderr(wanted=False)
     _began_at[:] = [time.time()]

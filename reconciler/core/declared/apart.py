@@ -19,13 +19,15 @@ from reconciler.model.documents import Manifest, Place
 from reconciler.model.entities import Entity
 from reconciler.model.notices import Notice
 from reconciler.model.snapshots import Desired, Scope
+from reconciler.model.tables import DirectoryAnswer
 
 
 class ManifestPart(Struct, frozen=True):
     """What one manifest declares, its rosters included.
 
     `notices` stand in the order of its entries. `former` are addresses that `meta.renamedFrom` names.
-    `claims` are texts that no other part may have: identities, and push tokens. `rows` are those of rosters.
+    `claims` are texts that no other part may have: identities, and push tokens. `rows` are those of rosters,
+    `answers` those of the directories that rosters took from.
     """
 
     entities: Mapping[Address, Entity]
@@ -35,6 +37,7 @@ class ManifestPart(Struct, frozen=True):
     former: frozenset[Address] = frozenset()
     claims: frozenset[str] = frozenset()
     rows: int = 0
+    answers: tuple[DirectoryAnswer, ...] = ()
 
 
 def parts_of(
@@ -69,6 +72,7 @@ def parts_of(
             frozenset(former),
             frozenset(claims),
             rows.get(manifest.file, 0),
+            manifest.answers,
         )
 
 
@@ -80,6 +84,7 @@ def joined(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
     claims: set[str] = set()
     scopes: frozenset[Scope] = frozenset()
     notices: list[Notice] = []
+    answers: set[DirectoryAnswer] = set()
     entries = claimed = renamed = rows = 0
     for part in parts:
         entities.update(part.entities)
@@ -88,6 +93,7 @@ def joined(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
         claims |= part.claims
         scopes |= part.scopes
         notices.extend(part.notices)
+        answers.update(part.answers)
         entries += len(part.entities)
         claimed += len(part.claims)
         renamed += len(part.former)
@@ -98,7 +104,7 @@ def joined(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
         return None
     notices.sort(key=lambda notice: _position(entities, notice))
     ordered = {address: entities[address] for address in sorted(entities)}
-    return Desired(ordered, scopes, tuple(notices), dict(sorted(leaving.items())))
+    return Desired(ordered, scopes, tuple(notices), dict(sorted(leaving.items())), tuple(sorted(answers)))
 
 
 def _position(entities: Mapping[Address, Entity], notice: Notice) -> tuple[str, int, int]:

@@ -58,7 +58,8 @@ def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     problems.extend(contradictions(group, leaving))
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
-    desired = Desired(entities, scopes, values.notices, leaving)
+    answers = tuple(sorted({one for manifest in ordered for one in manifest.answers}))
+    desired = Desired(entities, scopes, values.notices, leaving, answers)
     return Resolved(desired, _sorted(problems), first)
 
 

@@ -4,9 +4,9 @@ A manifest is kept by itself, as the part that it resolves to (core/declared/apa
 for is in its seal: the bytes of the manifest, the settings, and everything that reads them. The digests of
 its rosters are in the entry, for nobody knows before which they are. An entry of anything else is no entry.
 
-Only what has no mistake is kept, and nothing that takes a value from the environment, has a payload, or holds
-a secret: such a manifest is read each time, the others are not. Wherever joined parts might contradict each
-other, everything is read, so a mistake is told as if there were no cache.
+Only what has no mistake is kept, and nothing that takes a value from the environment or people from a
+directory, has a payload, or holds a secret: such a manifest is read each time, the others are not. Wherever
+joined parts might contradict each other, everything is read, so a mistake is told as if there were no cache.
 """
 
 import re
@@ -23,6 +23,7 @@ from msgspec import Struct
 from reconciler.core.declared.apart import ManifestPart, joined, parts_of
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import rules_of
+from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
 from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, digest_below, ids_of
@@ -30,13 +31,13 @@ from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
 from reconciler.manifest.kept.folder import Folder
 from reconciler.manifest.kept.keys import key_of
 from reconciler.manifest.load import Loaded, load
-from reconciler.manifest.rosters.table import ROWS_MAX
 from reconciler.manifest.schema.schemas import read_text
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.model.encoding import encode
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
+from reconciler.model.tables import ROWS_MAX
 from reconciler.store.folder import NAME as STORE_FOLDER
 from reconciler.store.folder import make_private
 
@@ -72,8 +73,13 @@ class ManifestCache:
         *,
         least: int | None = None,
         version: str | None = None,
+        directories: ReadOnce | None = None,
     ) -> None:
-        """`least` are the bytes from which on manifests are kept, `version` is that of the loader."""
+        """`least` are the bytes from which on manifests are kept, `version` is that of the loader.
+
+        `directories` are those of the settings, where somebody else may ask them too.
+        """
+        self._directories = directories or ReadOnce(settings.directories)
         self._settings = settings
         self._environ = environ
         self._least = bytes_min if least is None else least
@@ -121,7 +127,7 @@ class ManifestCache:
         wanted = frozenset(names)
         if not wanted:
             return {}
-        loaded = load_from(self._settings, self._environ, chosen=wanted)
+        loaded = load_from(self._settings, self._environ, chosen=wanted, directories=self._directories)
         found = resolve(loaded.manifests, self._rules)
         if loaded.problems or found.problems or {one.file for one in loaded.manifests} != wanted:
             return None
@@ -188,9 +194,16 @@ class ManifestCache:
 
 
 def load_from(
-    settings: Settings, environ: Mapping[str, str], *, chosen: frozenset[str] | None = None
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    chosen: frozenset[str] | None = None,
+    directories: ReadOnce | None = None,
 ) -> Loaded:
-    """Return what the manifests of a project say; with `chosen`, only those of these names."""
+    """Return what the manifests of a project say; with `chosen`, only those of these names.
+
+    `directories` are those of the settings, of which some may have been asked already.
+    """
     return load(
         [Path(path) for path in settings.manifests],
         root=Path(settings.root),
@@ -199,6 +212,7 @@ def load_from(
         extra_contact_fields=settings.contact_fields,
         private=[Path(path) for path in settings.private_files],
         chosen=chosen,
+        directories=directories or ReadOnce(settings.directories),
     )
 
 

@@ -10,7 +10,8 @@ import io
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 
-from reconciler.manifest.rosters.table import ROWS_MAX, Row, Table, TableBuilder, not_text
+from reconciler.manifest.rosters.table import Row, Table, TableBuilder, not_text
+from reconciler.model.tables import ROWS_MAX
 
 _AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 

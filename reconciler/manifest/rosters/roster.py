@@ -16,7 +16,7 @@ from reconciler.manifest.places import RowPlaces
 from reconciler.manifest.rosters.table import Row, Table
 from reconciler.manifest.rosters.template import Template, UnknownColumn, columns_of, compiled
 from reconciler.model.address import NAME
-from reconciler.model.documents import Controls, Document, Origin, Place, Scalar
+from reconciler.model.documents import Controls, Document, Origin, Scalar
 from reconciler.model.kind.kinds import CONTACT
 from reconciler.parsing.build import shown
 from reconciler.parsing.paths import Path, unsayable
@@ -148,14 +148,15 @@ class Roster:
         others = [title[:_HINT_MAX] for index, title in enumerate(titles) if index != self._name.columns[0]]
         known = shown(", ".join(others), most=_HINT_MAX)
         hint = f"fill the cell, or build `name` from another column: {known}"
-        self.problems.append(Problem(self._table.file, number, cell, what, hint))
+        self.problems.append(self._table.place(number, cell).problem(what, hint))
         return ""
 
     def _collision(self, row: Row, name: str, first: int) -> None:
         cell = self._cell(self._name)
-        what = f"the name {name} is that of row {first} already."
+        before = self._table.place(first).file if self._table.names else f"row {first}"
+        what = f"the name {name} is that of {before} already."
         hint = "correct one of the rows, or build `name` from a column that differs in every row"
-        self.problems.append(Problem(self._table.file, row[0], cell, what, hint))
+        self.problems.append(self._table.place(row[0], cell).problem(what, hint))
 
     def _document(self, name: str, row: Row) -> Document:
         number, cells = row
@@ -172,13 +173,13 @@ class Roster:
             fields[path] = self._flag(path, text, row, template) if flag else known.get(text, text)
         if len(known) < _KNOWN_MAX:
             known.update((text, text) for text in fields.values() if isinstance(text, str))
-        place = Place(self._table.file, number, self._cell(self._name))
+        place = self._table.place(number, self._cell(self._name))
         return Document(
             kind=CONTACT.name,
             name=name,
             place=place,
             fields=fields,
-            places=RowPlaces(self._table.file, number, self._cells_of(tuple(fields))),
+            places=RowPlaces(place.file, place.line, self._cells_of(tuple(fields))),
             controls=self._controls(row),
             unread=unread,
             origin=self._origin,
@@ -200,9 +201,10 @@ class Roster:
         for column in wrong:
             if (number, column) not in self._told:
                 self._told.add((number, column))
-                what = f"the cell holds {unusable[column]}, of which nobody knows which text is meant."
-                hint = "format the cell as text, and write into it what it means"
-                self.problems.append(Problem(self._table.file, number, self._at(column), what, hint))
+                cell = "the cell" if not self._table.names else f"its {shown(self._table.header[column])!r}"
+                what = f"{cell} holds {unusable[column]}, of which nobody knows which text is meant."
+                place = self._table.place(number, self._at(column))
+                self.problems.append(place.problem(what, self._table.mend))
         return bool(wrong) or any(column in unread for column in columns)
 
     def _cell(self, template: Template | None) -> int:
@@ -217,9 +219,8 @@ class Roster:
         value = _FLAGS.get(text.strip().lower())
         if value is None:
             what = f"{path} must be true or false, yes or no. It is {shown(text)!r}."
-            self.problems.append(
-                Problem(self._table.file, row[0], self._cell(template), what, "write yes or no into the cell")
-            )
+            place = self._table.place(row[0], self._cell(template))
+            self.problems.append(place.problem(what, "write yes or no into the cell"))
             return False
         return value
 
@@ -234,7 +235,7 @@ class Roster:
                 if len(text) > _TAG_MAX:
                     what = f"the tag {shown(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
                     hint = "take another column for this tag"
-                    self.problems.append(Problem(self._table.file, row[0], self._cell(template), what, hint))
+                    self.problems.append(self._table.place(row[0], self._cell(template)).problem(what, hint))
         return controls({**self._meta, "tags": tags})
 
 

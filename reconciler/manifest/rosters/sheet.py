@@ -14,9 +14,10 @@ import python_calamine
 
 from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable
-from reconciler.manifest.rosters.table import UNSAID, Row, Table, TableBuilder, no_table
+from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
 from reconciler.manifest.rosters.workbook import sheet_of
 from reconciler.model.documents import in_sheet
+from reconciler.model.tables import UNSAID
 from reconciler.parsing.build import shown
 
 _MERGED_SHOWN_MAX = 20

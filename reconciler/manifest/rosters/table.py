@@ -4,16 +4,17 @@ What the rows mean is `roster.py`'s; where they come from, that of the module of
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.errors import Problem
+from reconciler.model.documents import Place
+from reconciler.model.tables import COLUMNS_MAX, ROWS_MAX
 from reconciler.parsing.characters import HINT, UNFIT, complaint
 
-ROWS_MAX = 1_000_000  # rows of one roster
-COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has
-CELLS_MAX = 32 * 1024 * 1024  # where a file need not hold each of them; a million rows of sixteen have half
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
+
+_AS_TEXT = "format the cell as text, and write into it what it means"
 
 Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
 
@@ -25,7 +26,9 @@ class Table:
     `unread` are the cells, by row and index from 0, that could not be read; `unusable` those that hold what
     no contact can have, and what that is: a mistake of whoever takes from one. `doubtful` are the indexes of
     columns of which nobody knows which is meant. Without `named`, the header does not say which there are.
-    Where it is `keyed`, cells have names, and no number that anybody could count to.
+    Where it is `keyed`, cells have names, and no number that anybody could count to. `names` are the places
+    of the rows, by their numbers from 1, where they have names of their own; `mend` says what to do about a
+    cell that may not be used.
     """
 
     file: str
@@ -37,9 +40,18 @@ class Table:
     named: bool = True
     unusable: Mapping[int, Mapping[int, str]] = field(default_factory=dict)
     keyed: bool = False
+    names: Sequence[str] = ()
+    mend: str = _AS_TEXT
+
+    def place(self, row: int, column: int = 0) -> Place:
+        """Return where a row stands, or a cell of it."""
+        return _placed(self.file, self.names, row, column)
 
 
-UNSAID = "?"  # stands in for a cell that may not be used, so that its row is not empty; nobody takes it
+def _placed(file: str, names: Sequence[str], row: int, column: int) -> Place:
+    return Place(names[row - 1]) if names and row else Place(file, row, column)
+
+
 _NONE: Mapping[int, Mapping[int, str]] = {}
 
 
@@ -57,8 +69,9 @@ def not_text(file: str, data: bytes, at: int, hint: str) -> Table:
 class TableBuilder:
     """What was read of one file so far: give it the header and the rows, then ask for the table."""
 
-    def __init__(self, file: str, *, rows_max: int = ROWS_MAX) -> None:
+    def __init__(self, file: str, *, rows_max: int = ROWS_MAX, names: Sequence[str] = ()) -> None:
         self.file = file
+        self.names = names
         self.rows_max = rows_max
         self.header: tuple[str, ...] = ()
         self.rows: list[Row] = []
@@ -83,10 +96,16 @@ class TableBuilder:
 
     def wrong(self, number: int, what: str, hint: str) -> None:
         """Add a mistake of a whole row."""
-        self.problems.append(Problem(self.file, number, 0, what, hint))
+        self.problems.append(_placed(self.file, self.names, number, 0).problem(what, hint))
 
-    def table(self, unusable: Mapping[int, Mapping[int, str]] = _NONE, *, keyed: bool = False) -> Table:
-        """Return what was taken; `unusable` and `keyed` as of Table."""
+    def table(
+        self,
+        unusable: Mapping[int, Mapping[int, str]] = _NONE,
+        *,
+        keyed: bool = False,
+        mend: str = _AS_TEXT,
+    ) -> Table:
+        """Return what was taken; `unusable`, `keyed` and `mend` as of Table."""
         header = self.header
         if not header and not self.problems:
             hint = "write the names of the columns into the first row"
@@ -95,19 +114,32 @@ class TableBuilder:
         doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
         named = bool(header) and all(name and not _unfit_title(name) for name in header)
         rows, problems = tuple(self.rows), tuple(self.problems)
-        return Table(self.file, header, rows, problems, self.unread, doubtful, named, unusable, keyed)
+        return Table(
+            file=self.file,
+            header=header,
+            rows=rows,
+            problems=problems,
+            unread=self.unread,
+            doubtful=doubtful,
+            named=named,
+            unusable=unusable,
+            keyed=keyed,
+            names=self.names,
+            mend=mend,
+        )
 
     def _record(self, number: int, cells: list[str]) -> None:
         if not self.header:
             self.header = tuple(cell.strip() for cell in cells)
             self.problems.extend(_header_problems(self.header, self.file, number))
         elif any(cell.strip() for cell in cells):
-            wrong = tuple(_row_problems(number, cells, self.header, self.file))
-            self.problems.extend(wrong)
+            wrong = tuple(_row_problems(cells, self.header))
             if len(cells) == len(self.header):
                 self.rows.append((number, cells))
             if wrong:
-                self.unread[number] = frozenset(one.column - 1 for one in wrong)
+                for cell, what, hint in wrong:
+                    self.problems.append(_placed(self.file, self.names, number, cell).problem(what, hint))
+                self.unread[number] = frozenset(cell - 1 for cell, _, _ in wrong)
 
 
 def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:
@@ -129,12 +161,13 @@ def _unfit_title(name: str) -> bool:
     return bool(UNFIT.search(name)) or "{" in name or "}" in name
 
 
-def _row_problems(number: int, cells: list[str], header: tuple[str, ...], file: str) -> Iterator[Problem]:
+def _row_problems(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of each cell that is wrong, what is, and what to do."""
     if len(cells) != len(header):
         at = min(len(cells), len(header)) + 1
         what = f"the row has {len(cells)} cells; the header has {len(header)}."
-        yield Problem(file, number, at, what, "put quotes around a cell that holds the delimiter")
+        yield at, what, "put quotes around a cell that holds the delimiter"
     for cell, text in enumerate(cells, start=1):
         found = None if text.isascii() and text.isprintable() else UNFIT.search(text)
         if found:
-            yield Problem(file, number, cell, f"the cell holds {complaint(found[0])}.", HINT)
+            yield cell, f"the cell holds {complaint(found[0])}.", HINT

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from reconciler.manifest.files import Unreadable
-from reconciler.manifest.rosters.table import CELLS_MAX
+from reconciler.model.tables import CELLS_MAX
 from reconciler.parsing.build import shown
 from reconciler.parsing.characters import UNFIT
 

@@ -21,7 +21,7 @@ from reconciler.parsing.paths import Path, Subject, dotted, sayable, unsayable
 from reconciler.parsing.tree import Tree
 
 _UNKNOWNS = ("additionalProperties", "unevaluatedProperties")
-_ABSENCES = ("required", "minProperties")
+_ABSENCES = ("required", "minProperties", "oneOf")
 _LISTED_MAX = 12  # names in one hint; more would not be read
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
 
@@ -158,12 +158,26 @@ def _together(error: ValidationError, path: Steps) -> Iterator[_Said]:
     yield path, f"{{}} needs {count} of {known or 'its keys'}.", "keep the one you mean"
 
 
+def _alternatives(error: ValidationError, path: Steps) -> Iterator[_Said]:
+    """Say that a mapping has none, or more than one, of the keys of which it has one."""
+    schema = _schema(error)
+    keys = [str(key) for form in _wanted(error) for key in form["required"]]
+    there = [key for key in keys if key in _value(error)]
+    holder = _article(str(schema.get("title", "mapping")).lower())
+    slips = {nearest(str(key), schema.get("properties", {})) for key in _value(error)}
+    if there:
+        yield path, f"{{}} has {' and '.join(there)}; {holder} has only one of them.", "keep the one you mean"
+    elif slips.isdisjoint(keys):  # a slip is told where it stands
+        yield path, f"{_or(keys)} is missing; {holder} needs one of them.", f"add {keys[0]}"
+
+
 _KEYS: Mapping[str, Callable[[ValidationError, Steps], Iterator[_Said]]] = {
     "additionalProperties": _unknown,
     "unevaluatedProperties": _unknown,
     "required": _missing,
     "minProperties": _together,
     "maxProperties": _together,
+    "oneOf": _alternatives,
 }
 
 

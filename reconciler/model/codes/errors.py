@@ -147,6 +147,14 @@ CLASSES: Mapping[str, Code] = {
             "at the service and settles it."
         ),
     ),
+    "DirectoryError": Code(
+        "E032",
+        "A directory did not answer as it should",
+        (
+            "A roster comes from it, and nothing is planned from half a source: who was not answered would "
+            "look as if they had left. The message says what it did instead."
+        ),
+    ),
     "StoreError": Code(
         "E040",
         "The store cannot be read or written",

@@ -78,7 +78,7 @@ FILES: tuple[Code, ...] = (
         "The result of a formula is what some program computed last, an error shows as nothing, a telephone "
         "number becomes a date or loses digits by itself. So a field takes from none of them. Format the "
         "column as text, and paste its values.",
-        r"^the cell holds .*, of which nobody knows which text is meant",
+        r"^(?:the cell|its '') holds .*, of which nobody knows which text is meant",
     ),
     Code(
         "E511",

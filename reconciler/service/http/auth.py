@@ -4,8 +4,8 @@ Belongs here: the Basic header, the key's header or query parameter, replacing b
 keyed hash that stands for a credential where it must be told from others.
 Not here: where secrets come from (settings/reading.py).
 
-The only module that reveals a secret. A control character in a header makes HTTP libraries raise an
-error that quotes the header, so such a value is refused here, unseen.
+The only module below service/ that reveals a secret. A control character in a header makes HTTP libraries
+raise an error that quotes the header, so such a value is refused here, unseen.
 """
 
 import hmac
@@ -35,13 +35,51 @@ _ENTITIES = {
 }
 
 
-class Credentials:
+class Concealed:
+    """Secrets that no output may show, whoever puts them there."""
+
+    __slots__ = ("_breaks_max", "_long_forms")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        long = [value for value in secrets if len(value) >= concealed_anywhere_min]
+        self._long_forms = _forms(long, shown=True)
+        self._breaks_max = max((value.count(" ") for value in long), default=0)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(secret)"
+
+    def conceal_anywhere(self, text: str) -> str:
+        """The text of an output without our secrets, whoever put them there: a live field may hold one."""
+        return self._long_forms.sub(hidden, text)
+
+    def conceal_pieces(self, pieces: Iterable[str]) -> Iterator[str]:
+        """Yield the same for a text that comes in pieces, wherever they end."""
+        left = ""
+        for piece in pieces:
+            left += piece
+            # A secret has a line break for a space at most, so what is found before these lines is whole.
+            undecided = _start_of_lines(left, self._breaks_max)
+            if not undecided:
+                continue
+            told, at = [], 0
+            for found in self._long_forms.finditer(left):
+                if found.start() >= undecided:
+                    break
+                told += [left[at : found.start()], hidden]
+                at = found.end()
+            undecided = max(undecided, at)
+            yield "".join((*told, left[at:undecided]))
+            left = left[undecided:]
+        yield self.conceal_anywhere(left)
+
+
+class Credentials(Concealed):
     """What goes with every request to our own origin, and to no other.
 
     The login of a proxy is hidden as well, and is sent to the proxy alone (connections.py).
     """
 
-    __slots__ = ("_breaks_max", "_forms", "_long_forms", "headers", "key_in_query")
+    __slots__ = ("_forms", "headers", "key_in_query")
 
     def __init__(self, auth: Auth, proxy: Proxy | None = None) -> None:
         username = _checked("username", auth.username)
@@ -68,40 +106,11 @@ class Credentials:
         )
         secrets = (key, password, basic, *_of_proxy(proxy))
         self._forms = _forms(secrets)
-        long = [value for value in secrets if len(value) >= concealed_anywhere_min]
-        self._long_forms = _forms(long, shown=True)
-        self._breaks_max = max((value.count(" ") for value in long), default=0)
-
-    def __repr__(self) -> str:
-        return "Credentials(secret)"
+        super().__init__(secrets)
 
     def conceal(self, text: str) -> str:
         """The text with every spelling of our secrets in it replaced: a service may echo what it got."""
         return self._forms.sub(hidden, text)
-
-    def conceal_anywhere(self, text: str) -> str:
-        """The text of an output without our secrets, whoever put them there: a live field may hold one."""
-        return self._long_forms.sub(hidden, text)
-
-    def conceal_pieces(self, pieces: Iterable[str]) -> Iterator[str]:
-        """Yield the same for a text that comes in pieces, wherever they end."""
-        left = ""
-        for piece in pieces:
-            left += piece
-            # A secret has a line break for a space at most, so what is found before these lines is whole.
-            undecided = _start_of_lines(left, self._breaks_max)
-            if not undecided:
-                continue
-            told, at = [], 0
-            for found in self._long_forms.finditer(left):
-                if found.start() >= undecided:
-                    break
-                told += [left[at : found.start()], hidden]
-                at = found.end()
-            undecided = max(undecided, at)
-            yield "".join((*told, left[at:undecided]))
-            left = left[undecided:]
-        yield self.conceal_anywhere(left)
 
 
 def spellings_of(secret: Secret) -> re.Pattern[str]:

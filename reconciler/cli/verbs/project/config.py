@@ -40,6 +40,8 @@ def _rows(layers: Layers) -> Iterator[Row]:
             yield from ((f"{value.name}.{key}", entry[key], value.origin) for key in entry)
             if not entry:
                 yield value.name, "the default workspace", value.origin
+        elif value.path[0] == "directories":
+            yield from _directory(value)
         elif value.path[:2] == ("service", "auth") and value.path[-1] != "send_key":
             yield _secret(value)
         elif value.path == ("service", "network", "proxy"):
@@ -55,6 +57,14 @@ def _proxy(value: Value) -> Row:
     return (
         (value.name, shown_proxy(value.raw), value.origin) if isinstance(value.raw, str) else _secret(value)
     )
+
+
+def _directory(value: Value) -> Iterator[Row]:
+    """Yield what the settings say of a directory, without the secrets that it names."""
+    ((kind, described),) = value.raw.items()
+    for key, written in described.items():
+        one = Value((*value.path, kind, key), written, value.origin, value.place)
+        yield _secret(one) if isinstance(written, dict) else (one.name, written, one.origin)
 
 
 def _secret(value: Value) -> Row:

@@ -1,0 +1,1 @@
+"""Directories in: what a database, an LDAP server or a SCIM service answers, whole or not at all."""

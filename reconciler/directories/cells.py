@@ -1,0 +1,112 @@
+"""Rows of a database become texts: what each type of value is written as, and how much there may be.
+
+A database has types, so more is safe than in a spreadsheet: a date is a date, and is written in ISO 8601.
+What is no text (bytes, arrays, JSON) is told where somebody takes it, and so is a float that may lack digits.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from reconciler.directories.answers import Answer, DirectoryFailed
+from reconciler.model.tables import CELLS_MAX, CHARACTERS_MAX, COLUMNS_MAX, UNSAID
+from reconciler.parsing.build import shown
+
+_WHOLE_MAX = 1e15  # floats below it have all their digits
+
+
+class NotText:
+    """Stands for a text of a database that is not UTF-8."""
+
+
+def answer_of(titles: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]], *, rows_max: int) -> Answer:
+    """Return rows as texts. Raises DirectoryFailed for what is beyond a limit, or has columns of one name."""
+    header = tuple(map(str, titles))
+    _require_columns(header)
+    rows: list[list[str]] = []
+    unusable: dict[int, dict[int, str]] = {}
+    cells_max, left = min(rows_max * len(header), CELLS_MAX), CHARACTERS_MAX
+    for batch in batches:
+        for row in batch:
+            cells = [_text(one) for one in row]
+            if None in cells:
+                unusable[len(rows)] = dict(_held(row, cells))
+            texts = [UNSAID if one is None else one for one in cells] if None in cells else cells
+            left -= sum(map(len, texts))  # type: ignore[arg-type] # none of them is None here
+            rows.append(texts)  # type: ignore[arg-type] # the same
+        if len(rows) > rows_max:
+            raise DirectoryFailed(
+                f"it answers more than {rows_max:,} rows, which is the limit.",
+                "let its statement leave out who needs no contact",
+            )
+        if len(rows) * len(header) > cells_max or left < 0:
+            raise DirectoryFailed(
+                f"it answers more than the limits: {CELLS_MAX:,} cells, {CHARACTERS_MAX:,} characters.",
+                "let its statement leave out columns that no contact needs",
+            )
+    return Answer(header, tuple(rows), unusable=unusable)
+
+
+def _require_columns(header: tuple[str, ...]) -> None:
+    if len(header) > COLUMNS_MAX:
+        what = f"it answers {len(header):,} columns; the limit is {COLUMNS_MAX:,}."
+        raise DirectoryFailed(what, "let its statement name only the columns that contacts need")
+    twice = next((one for at, one in enumerate(header) if one in header[:at]), None)
+    if twice is not None:
+        what = f"two columns of its answer are called {shown(twice)!r}."
+        raise DirectoryFailed(what, "give one of them another name in the statement, with AS")
+
+
+def _text(value: Any) -> str | None:
+    """Return how a value is written; None for what is no text."""
+    kind = type(value)
+    return value if kind is str else _TEXTS.get(kind, _nothing)(value)
+
+
+def _held(row: Sequence[Any], cells: Sequence[str | None]) -> Iterable[tuple[int, str]]:
+    """Yield the index of each cell that has no text, and what it holds."""
+    for index, (value, text) in enumerate(zip(row, cells, strict=True)):
+        if text is None:
+            yield index, _HELD.get(type(value), "a value of a type that is no text")
+
+
+def _nothing(_: object) -> None:
+    return None
+
+
+def _float(value: float) -> str | None:
+    return repr(value) if abs(value) < _WHOLE_MAX else None  # false for NaN as well
+
+
+def _decimal(value: Decimal) -> str | None:
+    return format(value, "f") if value.is_finite() else None
+
+
+# The types that drivers have for what a database holds, each with how its value is written.
+_TEXTS: Mapping[type, Callable[[Any], str | None]] = {
+    str: str,
+    type(None): lambda _: "",
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    float: _float,
+    Decimal: _decimal,
+    date: date.isoformat,
+    datetime: datetime.isoformat,
+    time: time.isoformat,
+    UUID: str,
+}
+_HELD = {
+    float: "a number that may lack digits",
+    Decimal: "a number that is none",
+    bytes: "bytes",
+    bytearray: "bytes",
+    memoryview: "bytes",
+    list: "a list",
+    tuple: "a list",
+    set: "a list",
+    dict: "JSON",
+    timedelta: "a length of time",
+    NotText: "bytes that are not UTF-8",
+}

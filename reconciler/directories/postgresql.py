@@ -1,0 +1,152 @@
+"""A query of a PostgreSQL database that cannot write: a read-only transaction, and one cursor over one query.
+
+The way there, and how the server proves itself, are those of the store (store/engines/). Not here: what the
+cells become (cells.py). Loads the driver.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import IsolationLevel
+
+from reconciler.directories.answers import DirectoryFailed
+from reconciler.directories.statements import READ_ONLY
+from reconciler.errors import SettingsError
+from reconciler.parsing.build import shown
+from reconciler.store.engines import patient
+from reconciler.store.engines.proof import proof, surroundings
+from reconciler.store.engines.urls import ServerUrl, server_of
+
+_connect_s = 10.0  # seconds; a server that is there answers within one
+_lock_s = 7  # seconds; a query waits for nobody but who changes the tables themselves
+_beyond_s = 2.0  # seconds; the server's own limit comes first, and its error says more
+_at_once = 1_000  # rows
+
+# SQLSTATE by its start, what it means, and what helps.
+_MEANINGS = (
+    ("25006", "its statement does more than read.", READ_ONLY),
+    ("0A000", "its statement does more than read, or what no query can do.", READ_ONLY),
+    ("57014", "its statement took longer than timeout_s allows.", "make it quicker, or allow more"),
+    ("55P03", "somebody holds on to a table for too long.", "run it again later"),
+    ("42501", "this role may not read what the statement names.", "GRANT SELECT on it"),
+    ("28", "the login is refused.", "check its role and password"),
+    ("3D", "there is no such database.", "check the name in its url"),
+    ("53", "the server has no room left for it.", "run it again later"),
+    ("57P", "the server is just starting or stopping.", "run it again later"),
+    ("08", "the connection was lost.", "run it again later"),
+    ("22", "it holds a value that its statement cannot take.", "try it in a client of that database"),
+)
+_ABOUT_STATEMENT = "42"  # the class whose messages name what the statement names, and no data
+# Before a login nothing but a sentence arrives.
+_SENTENCES = (
+    ("password authentication failed", "the login is refused.", "check its role and password"),
+    (
+        "no password supplied",
+        "it asks for a password, and none is given.",
+        "put one into its url, from {env: NAME}",
+    ),
+    ("pg_hba.conf", "the login is refused.", "let pg_hba.conf accept this role from here"),
+    ("certificate", "the server's certificate is not accepted.", "name who signed it: ?sslrootcert=PATH"),
+    ("ssl", "no safe connection can be made.", "let the server offer TLS with a certificate"),
+    ('database "', "there is no such database.", "check the name in its url"),
+    ('role "', "the login is refused.", "check its role and password"),
+    ("resolve host", "no such host is known.", "check the host in its url"),
+    ("translate host", "no such host is known.", "check the host in its url"),
+    ("refused", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
+    ("no such file", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
+    ("timeout", "it does not answer.", "check that it runs, and that it can be reached from here"),
+)
+
+Asked = tuple[Sequence[str], Iterator[Sequence[Sequence[Any]]]]  # titles, and rows in batches
+
+
+@contextmanager
+def asked(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
+    """Give the columns of the answer, and its rows in batches. Raises DirectoryFailed, in the block too."""
+    ends_at = time.monotonic() + timeout_s
+    try:
+        with _connected(server_of(url), timeout_s) as connection:
+            # A cursor of the server takes one query and nothing else, sent by the protocol that takes one
+            # statement: a second one after a semicolon could end the transaction and begin one that writes.
+            with connection.cursor(name="reconciler") as cursor:
+                cursor.execute(statement.encode())
+                titles = [column.name for column in cursor.description or ()]
+                yield titles, _batches(cursor, ends_at)
+            connection.rollback()
+    except SettingsError as error:  # it speaks of the store, whose way this is
+        raise DirectoryFailed(
+            str(error).removeprefix("store: "), error.next.replace("of the store", "")
+        ) from None
+    except psycopg.Error as error:
+        raise _meant(error) from error
+
+
+def _batches(cursor: Any, ends_at: float) -> Iterator[Sequence[Sequence[Any]]]:
+    while batch := cursor.fetchmany(_at_once):
+        yield batch
+        if time.monotonic() > ends_at:  # the server's limit is that of one batch
+            raise psycopg.errors.QueryCanceled
+
+
+def _connected(url: ServerUrl, timeout_s: float) -> "psycopg.Connection[Any]":
+    connection = patient.connect(None, None, (), _arguments(url, timeout_s))
+    connection.answer_max_s = timeout_s + _beyond_s
+    connection.read_only = True
+    connection.isolation_level = IsolationLevel.REPEATABLE_READ  # one moment, for all of its batches
+    return connection
+
+
+def _arguments(url: ServerUrl, timeout_s: float) -> Mapping[str, Any]:
+    session = {
+        "default_transaction_read_only": "on",
+        "statement_timeout": f"{timeout_s * 1000:.0f}ms",
+        "lock_timeout": f"{_lock_s}s",
+        "timezone": "UTC",
+        "DateStyle": "ISO",
+    }
+    given = {
+        "port": url.port,
+        "user": url.user,
+        "password": url.password.reveal(),
+        "dbname": url.database,
+        "connect_timeout": int(min(timeout_s, _connect_s)) or 1,
+        "application_name": "reconciler",
+        "client_encoding": "utf8",
+        "options": " ".join(f"-c {name}={value}" for name, value in session.items()),
+    }
+    said = {name: value for name, value in given.items() if value}
+    return {**said, **url.options, **proof(url, surroundings(os.environ))}
+
+
+def _meant(error: psycopg.Error) -> DirectoryFailed:
+    """Return what an error means. The server's words are quoted only where they are about the statement."""
+    state = error.sqlstate or ""
+    said = str(error.diag.message_primary or error)
+    if "multiple commands" in said:
+        return DirectoryFailed("its statement is more than one.", READ_ONLY)
+    for start, what, hint in _MEANINGS:
+        if state.startswith(start):
+            return DirectoryFailed(what, hint)
+    if state.startswith(_ABOUT_STATEMENT):
+        what = f"its statement cannot be carried out: {shown(said)}."
+        return DirectoryFailed(what, "try it in a client of that database")
+    if state:
+        return DirectoryFailed(
+            f"its statement cannot be carried out (SQLSTATE {state}).", "look into its log"
+        )
+    if patient.is_silence(error):
+        return DirectoryFailed(
+            "it does not answer.", "check that it runs, and that it can be reached from here"
+        )
+    if isinstance(error, psycopg.DataError):
+        return DirectoryFailed(
+            "it answers a value that cannot be read here.", "let CAST(... AS text) write it"
+        )
+    for words, what, hint in _SENTENCES:
+        if words in said.lower():
+            return DirectoryFailed(what, hint)
+    return DirectoryFailed("the connection to it was lost.", "run it again later")

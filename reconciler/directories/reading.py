@@ -1,0 +1,61 @@
+"""Which reader a directory has, and each directory read once.
+
+A reader is loaded where a manifest takes from a directory of its kind: few need it, and one is an extra.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from reconciler.directories.answers import Answer, DirectoryFailed
+from reconciler.logbook import steps, stopwatch
+from reconciler.model.directories import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
+from reconciler.model.tables import ROWS_MAX
+
+_READERS: Mapping[type[Directory], str] = {
+    SqlDirectory: "sql.read_sql",
+    LdapDirectory: "ldap.read_ldap",
+    ScimDirectory: "scim.read_scim",
+}
+_NAMES: Mapping[type[Directory], str] = {SqlDirectory: "sql", LdapDirectory: "ldap", ScimDirectory: "scim"}
+
+
+def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX) -> Answer:
+    """Return what a directory answers, whole. Raises DirectoryFailed, and SettingsError of its secrets."""
+    module, _, function = _READERS[type(directory)].partition(".")
+    try:
+        read: Callable[..., Answer] = getattr(import_module(f"reconciler.directories.{module}"), function)
+    except ModuleNotFoundError as error:
+        kind = _NAMES[type(directory)]
+        what = f"what reads {kind} is not installed here."
+        raise DirectoryFailed(what, f"pip install 'reconciler[{kind}]'") from error
+    took = stopwatch()
+    answer = read(name, directory, rows_max=rows_max)
+    steps.info("directory %s answered; rows: %d, %.1f s", name, len(answer.rows), took())
+    return answer
+
+
+class ReadOnce:
+    """The directories of the settings, each asked at most once, when it is first wanted."""
+
+    def __init__(self, directories: Directories) -> None:
+        self.known = directories
+        self._answers: dict[str, Answer | DirectoryFailed] = {}
+
+    def answer(self, name: str) -> Answer:
+        """Return what a known directory answers. Raises DirectoryFailed, the same each time."""
+        if name not in self._answers:
+            try:
+                self._answers[name] = read_directory(name, self.known[name].directory)
+            except DirectoryFailed as failed:
+                self._answers[name] = failed
+        found = self._answers[name]
+        if isinstance(found, DirectoryFailed):
+            raise found
+        return found
+
+    def place_of(self, name: str, row: str) -> str:
+        """Return what a row is called where places name a file; `row` is its name, "" where rows count."""
+        kind = _NAMES[type(self.known[name].directory)]
+        if not row:
+            return f"{kind}:{name}"
+        return f"{kind}:{row}" if kind == "ldap" else f"{kind}:{name}/{row}"

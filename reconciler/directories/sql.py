@@ -1,0 +1,42 @@
+"""What one statement answers, whole: by the database that the URL names."""
+
+from typing import Any
+
+from reconciler.directories import sqlite
+from reconciler.directories.answers import Answer, DirectoryFailed
+from reconciler.directories.cells import answer_of
+from reconciler.directories.statements import READ_ONLY, dialect_of, why_no_query
+from reconciler.model.directories import SqlDirectory
+from reconciler.store.engines import urls
+
+_POSTGRESQL = ("postgresql", "postgresql+psycopg", "postgres")
+_SQLITE = ("sqlite", "sqlite+pysqlite")
+
+
+def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> Answer:
+    """Return what the statement of a directory answers. Raises DirectoryFailed, SettingsError."""
+    url, statement = directory.url.reveal(), directory.statement
+    if why := why_no_query(statement):
+        raise DirectoryFailed(why, READ_ONLY)
+    with _asked(url, statement, directory.timeout_s) as (titles, batches):
+        return answer_of(titles, batches, rows_max=rows_max)
+
+
+def _asked(url: str, statement: str, timeout_s: float) -> Any:
+    """Return the context in which the database is asked. Each driver is loaded where it is needed."""
+    dialect = dialect_of(url)
+    rest = url[len(dialect) :]
+    if dialect in _SQLITE:
+        path = urls.file_of(f"sqlite{rest}")
+        if path is None:
+            raise DirectoryFailed("its url names no file.", "write sqlite:///PATH, without options")
+        return sqlite.asked(path, statement, timeout_s)
+    if dialect in _POSTGRESQL:
+        from reconciler.directories import postgresql  # noqa: PLC0415 - loads the driver, which few need
+
+        return postgresql.asked(f"postgresql{rest}", statement, timeout_s)
+    if not dialect:
+        raise DirectoryFailed("its url is none.", "write it like postgresql://reader@db.example.com/hr")
+    from reconciler.directories import dialects  # noqa: PLC0415 - loads SQLAlchemy
+
+    return dialects.asked(url, statement, timeout_s)

@@ -1,0 +1,130 @@
+"""A query of an SQLite file that cannot write: opened read-only, and allowed nothing but to read.
+
+Not here: what the cells become (cells.py).
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from reconciler.directories.answers import DirectoryFailed
+from reconciler.directories.cells import NotText
+from reconciler.directories.statements import READ_ONLY
+from reconciler.parsing.build import shown
+
+_busy_s = 5.0  # while another process writes; a commit takes milliseconds
+_steps = 10_000  # of SQLite's machine between two looks at the clock: less than a millisecond
+_at_once = 1_000  # rows
+_READS = frozenset(
+    (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+)
+
+# What SQLite says (by the start of its error's name), what that means, and what helps.
+_MEANINGS = (
+    ("SQLITE_AUTH", "its statement does more than read.", READ_ONLY),
+    ("SQLITE_READONLY", "its statement does more than read.", READ_ONLY),
+    (
+        "SQLITE_INTERRUPT",
+        "its statement took longer than timeout_s allows.",
+        "make it quicker, or allow more",
+    ),
+    (
+        "SQLITE_BUSY",
+        "another process holds on to the file.",
+        "wait until that process ends, then run it again",
+    ),
+    (
+        "SQLITE_LOCKED",
+        "another process holds on to the file.",
+        "wait until that process ends, then run it again",
+    ),
+    ("SQLITE_NOTADB", "the file is no SQLite database.", "name the file of the database"),
+    ("SQLITE_CORRUPT", "the file is damaged.", "put back a copy that is whole"),
+    ("SQLITE_CANTOPEN", "the file cannot be opened.", "check its path, and that this user may read it"),
+    ("SQLITE_PERM", "the file may not be opened.", "give this user the right to read it"),
+    ("SQLITE_IOERR", "the disk does not do what it should.", "check that disk"),
+    ("SQLITE_TOOBIG", "it answers a value that is too long.", "leave that column out of the statement"),
+    ("SQLITE_NOMEM", "there is not enough memory for its answer.", "let its statement answer less"),
+)
+# Messages about the statement; those about data could quote it.
+_ABOUT_STATEMENT = (
+    "no such",
+    "near ",
+    "ambiguous",
+    "incomplete",
+    "unrecognized",
+    "too many",
+    "misuse",
+    "wrong",
+)
+
+
+Asked = tuple[Sequence[str], Iterator[Sequence[Sequence[Any]]]]  # titles, and rows in batches
+
+
+@contextmanager
+def asked(path: str, statement: str, timeout_s: float) -> Iterator[Asked]:
+    """Give the columns of the answer, and its rows in batches. Raises DirectoryFailed, in the block too."""
+    ends_at = time.monotonic() + timeout_s
+    try:
+        connection = _connected(path, min(timeout_s, _busy_s))
+        try:
+            connection.set_progress_handler(lambda: time.monotonic() > ends_at, _steps)
+            yield _asked(connection, statement)
+        finally:
+            connection.close()
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        raise _meant(error) from error
+
+
+def _connected(path: str, busy_s: float) -> sqlite3.Connection:
+    if not Path(path).is_file():
+        raise DirectoryFailed(f"{shown(path)} is no file.", "check the path in its url")
+    place = f"file:{quote(path)}?mode=ro"
+    connection = sqlite3.connect(place, uri=True, timeout=busy_s, isolation_level=None)
+    connection.text_factory = _decoded  # SQLite promises no UTF-8
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")  # a view of that file calls no function with effects
+    connection.set_authorizer(_allows)
+    return connection
+
+
+def _allows(action: int, *_: object) -> int:
+    # Read-only is not enough: ATTACH would open, and make, another file.
+    return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+
+
+def _asked(connection: sqlite3.Connection, statement: str) -> Asked:
+    """Return columns and rows. One statement only: SQLite's own interface refuses a second."""
+    cursor = connection.execute(statement)
+    titles = [column[0] for column in cursor.description or ()]
+    return titles, iter(lambda: cursor.fetchmany(_at_once), [])
+
+
+def _decoded(data: bytes) -> "str | NotText":
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return NotText()
+
+
+def _meant(error: Exception) -> DirectoryFailed:
+    """Return what an error of SQLite means. Its words are quoted only where they are about the statement."""
+    name, said = getattr(error, "sqlite_errorname", "") or "", str(error)
+    if not name and "one statement" in said:
+        return DirectoryFailed("its statement is more than one.", READ_ONLY)
+    if said.startswith(
+        "not authorized"
+    ):  # within a function that is a table, the error has no name of its own
+        name = "SQLITE_AUTH"
+    for start, what, hint in _MEANINGS:
+        if name.startswith(start):
+            return DirectoryFailed(what, hint)
+    about = f": {shown(said)}" if said.startswith(_ABOUT_STATEMENT) else ""
+    return DirectoryFailed(
+        f"its statement cannot be carried out{about}.", "try it in a client of that database"
+    )

@@ -1,0 +1,206 @@
+"""`directories` of the settings: where rosters may come from, as values, with secrets that are read late.
+
+Belongs here: what of a description contradicts itself or would tell a secret on the way. Not here: its form
+(the schema), asking a directory (directories/).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from reconciler.core.calls.loopback import is_loopback
+from reconciler.directories import statements
+from reconciler.errors import Problem, SettingsError
+from reconciler.model.directories import (
+    Directories,
+    Directory,
+    DirectorySetting,
+    LdapDirectory,
+    ScimDirectory,
+    SqlDirectory,
+)
+from reconciler.model.secret import Secret
+from reconciler.service.http.urls import Unusable, read_base
+from reconciler.settings import credentials, trust
+from reconciler.settings.network import certificates_of
+from reconciler.settings.values import OF_DIRECTORIES, Layers, Value, refused
+from reconciler.store.engines import urls
+
+Revealed = Callable[[str], None]
+_KINDS: Mapping[str, type[Directory]] = {"sql": SqlDirectory, "ldap": LdapDirectory, "scim": ScimDirectory}
+_BY_REFERENCE = "write {env: NAME}, {file: PATH} or {command: WORDS} in its place"
+
+
+def ignored(_: str) -> None:
+    """Hear a secret, and do nothing: nobody prints."""
+
+
+class LateSecret(Secret):
+    """A secret that is read when it is needed, once. `reveal()` raises SettingsError where it cannot be."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], str]) -> None:
+        super().__init__("")
+        self._read: Callable[[], str] | None = read
+
+    def reveal(self) -> str:
+        """The value itself."""
+        if self._read is not None:
+            self._value, self._read = self._read(), None
+        return self._value
+
+
+def read_directories(
+    layers: Layers, environ: Mapping[str, str], revealed: Revealed
+) -> tuple[Directories, tuple[Problem, ...]]:
+    """Return the directories by name, or what is wrong with them. Reads no secret, asks none."""
+    values = tuple(value for path, value in layers.values.items() if path[0] == "directories")
+    problems = tuple(problem for value in values for problem in _problems(value, layers, environ))
+    if problems:
+        return {}, problems
+    found = {value.path[-1]: _setting(value, layers, environ, revealed) for value in values}
+    return found, ()
+
+
+def _problems(value: Value, layers: Layers, environ: Mapping[str, str]) -> Iterator[Problem]:
+    ((kind, described),) = value.raw.items()
+    for what, hint in _OBJECTIONS[kind](described):
+        yield value.problem(what, hint)
+    ca = described.get("ca", "env")
+    found = None if ca == "env" else certificates_of(layers.root / ca, ca, trust.this_user(environ))
+    if isinstance(found, tuple):
+        yield value.problem(*found)
+
+
+_Objections = Iterator[tuple[str, str]]  # sentences and hints
+
+
+def _of_sql(described: Mapping[str, Any]) -> _Objections:
+    url = described["url"]
+    why = statements.why_no_query(described["statement"])
+    if why:
+        yield why, statements.READ_ONLY
+    if not isinstance(url, str):
+        return
+    if statements.holds_password(url):
+        yield (
+            "its url holds a password: this file is kept in git, and what was once committed stays readable.",
+            f"{_BY_REFERENCE}; change the password if it was committed",
+        )
+    elif not (dialect := statements.dialect_of(url)):
+        yield "its url is none of a database.", "write it like postgresql://reader@db.example.com/hr"
+    elif dialect == "sqlite" and urls.file_of(url) is None:
+        yield "its url names no file.", "write sqlite:///PATH, without options"
+    elif dialect == "postgresql":
+        try:
+            urls.server_of(url)
+        except SettingsError as error:
+            yield str(error).removeprefix("store: "), error.next
+
+
+def _of_ldap(described: Mapping[str, Any]) -> _Objections:
+    scheme, _, rest = described["url"].partition("://")
+    host = rest.partition("/")[0]
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    safe = scheme == "ldaps" or described.get("start_tls") == "true" or is_loopback(name)
+    if scheme not in ("ldap", "ldaps") or not host or "@" in host or rest.rstrip("/") != host:
+        yield (
+            "its url is not ldaps://host or ldap://host, with a port or without.",
+            "write nothing more into it",
+        )
+    elif not safe:
+        yield (
+            "its url would send the password and people's data readable by everyone on the way.",
+            "write ldaps, or start_tls: true; plain ldap is for this machine only (127.0.0.1, localhost)",
+        )
+    if scheme == "ldaps" and described.get("start_tls") == "true":
+        yield "it is ldaps and has start_tls: each encrypts by itself.", "remove start_tls, or write ldap"
+    if ("dn" in described) != ("password" in described):
+        yield "it has only one of dn and password.", "give both, or none for an anonymous bind"
+
+
+def _of_scim(described: Mapping[str, Any]) -> _Objections:
+    try:
+        plain = read_base(described["url"]).is_plain
+    except Unusable as error:
+        yield f"its url cannot be used: {error}", error.next
+        return
+    if plain:
+        yield (
+            "its url would send the token and people's data readable by everyone on the way.",
+            "write https; plain http is for this machine only (127.0.0.1, localhost)",
+        )
+
+
+_OBJECTIONS: Mapping[str, Callable[[Mapping[str, Any]], _Objections]] = {
+    "sql": _of_sql,
+    "ldap": _of_ldap,
+    "scim": _of_scim,
+}
+
+
+def _setting(
+    value: Value, layers: Layers, environ: Mapping[str, str], revealed: Revealed
+) -> DirectorySetting:
+    ((kind, described),) = value.raw.items()
+    plain = dict(described)
+    for key in [key for of, key in OF_DIRECTORIES if of == kind and key in described]:
+        plain[key] = LateSecret(_reader(value, described[key], layers, environ, revealed))
+    if kind == "sql":
+        plain["url"] = LateSecret(_url(value, described["url"], layers, environ, revealed))
+    ca = plain.pop("ca", "env")
+    if ca != "env":
+        plain["ca"] = str(layers.root / ca)
+    return DirectorySetting(_converted(plain, _KINDS[kind]), value.place)
+
+
+def _converted(plain: Mapping[str, Any], kind: type[Directory]) -> Directory:
+    """Return the value that texts of a file write; secrets are values already."""
+    texts = {key: one for key, one in plain.items() if not isinstance(one, Secret)}
+    secrets = {key: one for key, one in plain.items() if isinstance(one, Secret)}
+    fields = {one.name: one.type for one in msgspec.structs.fields(kind)}
+    typed = {key: msgspec.convert(one, fields[key], strict=False) for key, one in texts.items()}
+    both: dict[str, Any] = {**typed, **secrets}
+    return kind(**both)
+
+
+def _reader(
+    value: Value, written: Mapping[str, Any], layers: Layers, environ: Mapping[str, str], revealed: Revealed
+) -> Callable[[], str]:
+    """Return what reads a secret from its place. It raises SettingsError, at the place of its directory."""
+
+    def read() -> str:
+        try:
+            text = credentials.read(
+                credentials.source_of(written), root=layers.root, environ=environ
+            ).reveal()
+        except credentials.SecretRefused as refusal:
+            raise refused(value.problem(f"{refusal}.", refusal.next)) from refusal
+        revealed(text)
+        return text
+
+    return read
+
+
+def _url(
+    value: Value, written: object, layers: Layers, environ: Mapping[str, str], revealed: Revealed
+) -> Callable[[], str]:
+    """Return what gives the URL of a database, the path of a file absolute."""
+    from_place = None if isinstance(written, str) else _reader(value, written, layers, environ, revealed)  # type: ignore[arg-type] # the schema knows two forms
+
+    def read() -> str:
+        url = from_place() if from_place is not None else str(written)
+        revealed_of(url, revealed)
+        path = urls.file_of(url)
+        return url if path is None else urls.SQLITE + str(Path(layers.root) / path)
+
+    return read
+
+
+def revealed_of(url: str, revealed: Revealed) -> None:
+    """Tell the password in a URL, where it has one, as it stands there and as it is meant."""
+    for one in statements.passwords_of(url):
+        revealed(one)
