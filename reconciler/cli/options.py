@@ -181,11 +181,13 @@ selection_options = together(
         help="All except these; the same selectors. Repeatable.",
     ),
 )
-# `allow_deletes`, `allow_creates`, `allow_updates`: a number, or None; `reactivate`: addresses.
+# `allow_deletes`, `allow_creates`, `allow_updates`, `allow_fewer_rows`: a number, or None;
+# `reactivate`: addresses.
 consent_options = together(
     _consent("deletes", "deletes"),
     _consent("creates", "creates of entities that disappeared"),
     _consent("updates", "updates"),
+    _consent("fewer-rows", "rows fewer in the answers of directories"),
     click.option(
         "--reactivate",
         multiple=True,

@@ -19,7 +19,7 @@ class DirectoryFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerRows:
     """What a directory answered, complete: its columns, and its rows in the order of the answer.
 
     `header` is unique, and each row has as many cells. `names` are those of the rows, for their places

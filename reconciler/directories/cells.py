@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from reconciler.directories.answers import Answer, DirectoryFailed
+from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.model.tables import CELLS_MAX, CHARACTERS_MAX, COLUMNS_MAX, UNSAID
 from reconciler.parsing.build import shown
 
@@ -21,7 +21,9 @@ class NotText:
     """Stands for a text of a database that is not UTF-8."""
 
 
-def answer_of(titles: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]], *, rows_max: int) -> Answer:
+def answer_of(
+    titles: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]], *, rows_max: int
+) -> AnswerRows:
     """Return rows as texts. Raises DirectoryFailed for what is beyond a limit, or has columns of one name."""
     header = tuple(map(str, titles))
     _require_columns(header)
@@ -46,7 +48,7 @@ def answer_of(titles: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]],
                 f"it answers more than the limits: {CELLS_MAX:,} cells, {CHARACTERS_MAX:,} characters.",
                 "let its statement leave out columns that no contact needs",
             )
-    return Answer(header, tuple(rows), unusable=unusable)
+    return AnswerRows(header, tuple(rows), unusable=unusable)
 
 
 def _require_columns(header: tuple[str, ...]) -> None:

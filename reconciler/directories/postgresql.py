@@ -37,6 +37,7 @@ _MEANINGS = (
     ("3D", "there is no such database.", "check the name in its url"),
     ("53", "the server has no room left for it.", "run it again later"),
     ("57P", "the server is just starting or stopping.", "run it again later"),
+    ("08P01", "its statement asks for a parameter.", "write the value into the statement"),
     ("08", "the connection was lost.", "run it again later"),
     ("22", "it holds a value that its statement cannot take.", "try it in a client of that database"),
 )
@@ -56,6 +57,7 @@ _SENTENCES = (
     ('role "', "the login is refused.", "check its role and password"),
     ("resolve host", "no such host is known.", "check the host in its url"),
     ("translate host", "no such host is known.", "check the host in its url"),
+    ("unreachable", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
     ("refused", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
     ("no such file", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
     ("timeout", "it does not answer.", "check that it runs, and that it can be reached from here"),

@@ -6,7 +6,7 @@ A reader is loaded where a manifest takes from a directory of its kind: few need
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from reconciler.directories.answers import Answer, DirectoryFailed
+from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.directories import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
 from reconciler.model.tables import ROWS_MAX
@@ -19,11 +19,11 @@ _READERS: Mapping[type[Directory], str] = {
 _NAMES: Mapping[type[Directory], str] = {SqlDirectory: "sql", LdapDirectory: "ldap", ScimDirectory: "scim"}
 
 
-def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX) -> Answer:
+def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX) -> AnswerRows:
     """Return what a directory answers, whole. Raises DirectoryFailed, and SettingsError of its secrets."""
     module, _, function = _READERS[type(directory)].partition(".")
     try:
-        read: Callable[..., Answer] = getattr(import_module(f"reconciler.directories.{module}"), function)
+        read: Callable[..., AnswerRows] = getattr(import_module(f"reconciler.directories.{module}"), function)
     except ModuleNotFoundError as error:
         kind = _NAMES[type(directory)]
         what = f"what reads {kind} is not installed here."
@@ -39,9 +39,9 @@ class ReadOnce:
 
     def __init__(self, directories: Directories) -> None:
         self.known = directories
-        self._answers: dict[str, Answer | DirectoryFailed] = {}
+        self._answers: dict[str, AnswerRows | DirectoryFailed] = {}
 
-    def answer(self, name: str) -> Answer:
+    def answer(self, name: str) -> AnswerRows:
         """Return what a known directory answers. Raises DirectoryFailed, the same each time."""
         if name not in self._answers:
             try:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.directories import sqlite
-from reconciler.directories.answers import Answer, DirectoryFailed
+from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.cells import answer_of
 from reconciler.directories.statements import READ_ONLY, dialect_of, why_no_query
 from reconciler.model.directories import SqlDirectory
@@ -13,7 +13,7 @@ _POSTGRESQL = ("postgresql", "postgresql+psycopg", "postgres")
 _SQLITE = ("sqlite", "sqlite+pysqlite")
 
 
-def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> Answer:
+def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRows:
     """Return what the statement of a directory answers. Raises DirectoryFailed, SettingsError."""
     url, statement = directory.url.reveal(), directory.statement
     if why := why_no_query(statement):

@@ -15,6 +15,9 @@ from reconciler.model.tables import DirectoryAnswer
 
 _SHEET = re.compile(r"(?<=\.xlsx)![^/]*\Z", re.IGNORECASE)
 
+_ROW = re.compile(r"^(sql:[^:]*):\d+(?::\d+)?\Z")
+_DIRECTORY = re.compile(r"(?:sql|ldap|scim):")
+
 Scalar = str | bool
 Fields = Mapping[str, Scalar]
 
@@ -38,6 +41,16 @@ class Place(Struct, frozen=True, gc=False):
 def in_sheet(file: str, sheet: str) -> str:
     """Return what a sheet of a spreadsheet is called where places name a file."""
     return f"{file}!{sheet}"
+
+
+def in_directory(place: str) -> bool:
+    """Whether a place is a row of a directory, which no reader can open: `sql:staff:14`."""
+    return _DIRECTORY.match(place) is not None
+
+
+def unnumbered(place: str) -> str:
+    """Return a place as a text without the number of its row, where that is one of a database."""
+    return _ROW.sub(r"\1", place)
 
 
 def file_of(place: str) -> str:

@@ -53,7 +53,8 @@ class _Pieces:
 
     def of(self, value: object, depth: int) -> Parts:
         if depth < _depth and _is_plain(value):
-            fields = {one.encode_name: getattr(value, one.name) for one in msgspec.structs.fields(value)}
+            every = {one.encode_name: getattr(value, one.name) for one in msgspec.structs.fields(value)}
+            fields = {name: one for name, one in every.items() if one is not msgspec.UNSET}
             yield from self._object(fields, depth)
         elif isinstance(value, dict) and value and (depth < _depth or len(value) > self._together):
             yield from self._object(value, depth)

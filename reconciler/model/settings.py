@@ -92,7 +92,7 @@ class Identity(Struct, frozen=True):
 
 
 class GuardLimits(Struct, frozen=True):
-    """Where the guard refuses (docs/planning.md, G1 and G2); `recipients_max` is about messages."""
+    """Where the guard refuses (docs/planning.md, G1, G2 and G7); `recipients_max` is about messages."""
 
     deletes_max: int = 25
     deletes_max_percent: int = 20
@@ -101,6 +101,7 @@ class GuardLimits(Struct, frozen=True):
     creates_max_percent: int = 20
     updates_max: int = 25
     updates_max_percent: int = 50
+    fewer_rows_max_percent: int = 20
     recipients_max: int = 25
 
 

@@ -131,6 +131,7 @@ class Recorded(Struct, frozen=True):
     the time (ISO 8601, UTC) until which it was expected to land. None of them is created again before a
     run that holds the lock has waited and looked, whatever a clock says. `under_way` are those of them that
     a run which is alive is creating right now. `proofs` spare the comparison of passwords one by one.
+    `answered` are the rows that each directory had when the last whole plan was applied.
     """
 
     entities: Mapping[Address, RecordedEntity]
@@ -138,3 +139,4 @@ class Recorded(Struct, frozen=True):
     doubts: Mapping[Address, str] = {}
     under_way: frozenset[Address] = frozenset()
     proofs: Proofs = {}
+    answered: Mapping[str, int] = {}

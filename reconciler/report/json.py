@@ -7,7 +7,7 @@ with a program. Not here: the plan file, which is `encode(plan, indent=2)` of mo
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from reconciler.core.review.drifts import drifts
 from reconciler.core.runs.recover import Standing
@@ -47,7 +47,8 @@ def plan_pieces(
     The plan is as in its file but for `salt`: without it the masks of secrets cannot be tried out
     against guesses, and reports travel further than plan files do.
     """
-    shown = {name: value for name, value in structs.asdict(plan).items() if name not in NOT_SHOWN}
+    every = structs.asdict(plan).items()
+    shown = {name: value for name, value in every if name not in NOT_SHOWN and value is not UNSET}
     about = {
         "plan": shown,
         "counts": counts(plan),

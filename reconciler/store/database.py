@@ -237,9 +237,9 @@ class Store:
         """
         return self._read(lambda connection: runs.unfinished(connection, self._owner), ())
 
-    def last_look(self) -> runs.Looked | None:
-        """Return how many the last run that looked saw twice; numbers only. Raises CorruptRecord."""
-        return self._read(lambda connection: runs.last_look(connection, self._owner), None)
+    def last_look(self, word: str = "") -> runs.Looked | None:
+        """Return what the last run that looked for `word` saw; numbers only. Raises CorruptRecord."""
+        return self._read(lambda connection: runs.last_look(connection, self._owner, word), None)
 
     def running(self) -> Running | None:
         """Return the run that holds the lock and how far it is, whether or not it is alive; None if free."""

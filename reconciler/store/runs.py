@@ -127,15 +127,15 @@ def counts(run: Run) -> Mapping[str, int]:
     return found | {f"{_SEEN}{word}": number for word, number in run.seen.items()}
 
 
-def last_look(connection: Connection, owner: Owner) -> Looked | None:
-    """Return what the last run saw that looked for duplicates and ended; None where there is none.
+def last_look(connection: Connection, owner: Owner, word: str = "") -> Looked | None:
+    """Return what the last run saw that looked, and ended; None where there is none.
 
-    Raises CorruptRecord.
+    With `word` the last one that saw something whose word begins with it. Raises CorruptRecord.
     """
     query = (
         select(RUNS.c.run, RUNS.c.ended_at, RUNS.c.counts)
         .where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
-        .where(RUNS.c.counts.contains(f'"{_SEEN}', autoescape=True))
+        .where(RUNS.c.counts.contains(f'"{_SEEN}{word}', autoescape=True))
         .order_by(RUNS.c.number.desc())
         .limit(1)
     )

@@ -13,8 +13,9 @@ from reconciler.applying.exits import with_notices
 from reconciler.core.comparing.proofs import needed, proofs
 from reconciler.core.planning.duplicates import ambiguous, seen
 from reconciler.errors import StoreError
+from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.run.audit import Head
-from reconciler.model.run.outcomes import Run
+from reconciler.model.run.outcomes import ROWS_OF, Run
 from reconciler.store.database import Store
 from reconciler.work.planning import Planned
 
@@ -22,13 +23,23 @@ from reconciler.work.planning import Planned
 async def end(context: RunContext, planned: Planned, run: Run) -> Run:
     """Return the report of a run that has ended, with what its plan noticed; the store has it too."""
     plan, desired = planned.plan, planned.desired
-    run = structs.replace(run, records=plan.to_keep, seen=seen(plan, desired))
+    run = structs.replace(run, records=plan.to_keep, seen=seen(plan, desired) | _rows(plan))
     run = with_notices(run, plan.notices, ambiguous(plan, desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         head = await context.ask(partial(_ended, run))
         run = structs.replace(run, audit_head=str(head or ""))
         await _prove(context, planned)
     return run
+
+
+def _rows(plan: Plan) -> dict[str, int]:
+    """Count the rows of each directory, for the next plan to be compared with (rule G7).
+
+    Of a whole plan alone: what a selection leaves out is not applied.
+    """
+    if structs.replace(plan.options, reactivate=()) != Options():
+        return {}
+    return {f"{ROWS_OF}{one.name}": one.rows for one in plan.answers}
 
 
 def _ended(run: Run, store: Store) -> Head | None:

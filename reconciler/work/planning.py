@@ -30,7 +30,7 @@ from reconciler.live.reading import read_live
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.plan.changes import ACTIONS
 from reconciler.model.plan.plans import Options, Plan, Verdict
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.run.outcomes import ROWS_OF, Outcome
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.spans import span
@@ -103,6 +103,8 @@ async def plan_afresh(
     with span("records") as notes:
         recorded = await context.ask(lambda store: store.recorded(target.workspaces))
         notes["entities"] = len(recorded.entities)
+    if desired.answers:
+        recorded = structs.replace(recorded, answered=await _answered(context))
     steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
     lists = standstill.lists if standstill else await lists_of(context)
     wanted, remembered = _focused(options, desired, recorded)
@@ -123,6 +125,13 @@ async def plan_afresh(
     verdict, who = judged(context, plan, consent), whom(plan, desired, live, recorded, context.rules)
     calls = sum(context.client.calls.values())
     return Planned(plan, verdict, desired, live, recorded, calls, whom=who)
+
+
+async def _answered(context: ReadContext) -> dict[str, int]:
+    """Return how many rows each directory had when a whole plan was applied last (rule G7)."""
+    looked = await context.ask(lambda store: store.last_look(ROWS_OF))
+    seen = looked.seen.items() if looked else ()
+    return {word.removeprefix(ROWS_OF): number for word, number in seen if word.startswith(ROWS_OF)}
 
 
 async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: Standstill | None) -> Plan:

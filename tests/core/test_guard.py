@@ -2,6 +2,7 @@
 
 import pytest
 from core.build import PLAN_SALT, TARGET, at, contact, desired, live, person, planned
+from msgspec import structs
 
 from reconciler.core.review.guard import Consent, guard
 from reconciler.model.address import Address
@@ -9,6 +10,7 @@ from reconciler.model.plan.changes import Cause, Change, Create, Delete, FieldCh
 from reconciler.model.plan.plans import Options, Plan, Reason
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Read, Scope
+from reconciler.model.tables import DirectoryAnswer
 
 LIMITS = GuardLimits()
 CONTACTS = Scope("contact", "ops")
@@ -51,6 +53,46 @@ def creates(count: int, cause: Cause = "gone") -> list[Change]:
 
 def reasons(made: Plan, consent: Consent = Consent()) -> list[Reason]:  # noqa: B008 - a frozen value
     return list(guard(made, LIMITS, consent).reasons)
+
+
+def answered(rows: int, before: int, *, name: str = "staff") -> Plan:
+    return structs.replace(plan(), directories=(DirectoryAnswer(name, rows, "0" * 64, before),))
+
+
+@pytest.mark.parametrize(
+    ("rows", "before", "refused"),
+    [
+        (100, 0, False),  # the first apply knows no number
+        (100, 100, False),
+        (120, 100, False),
+        (80, 100, False),
+        (79, 100, True),
+        (1, 100, True),
+        (2, 5, False),  # three of five are few
+        (1, 5, True),
+        (9, 12, False),
+    ],
+)
+def test_a_directory_that_answers_short_is_refused(rows: int, before: int, *, refused: bool) -> None:
+    """G7: half an answer looks as if people had left."""
+    assert [one.rule for one in reasons(answered(rows, before))] == (["G7"] if refused else [])
+
+
+def test_consent_to_fewer_rows_is_their_number() -> None:
+    """As every consent: whoever allows 60 has seen that there are 60."""
+    (reason,) = reasons(answered(40, 100))
+
+    assert (reason.scope, reason.count, reason.limit) == ("staff", 60, 20)
+    assert reason.what == (
+        "the directory staff answers 40 rows, 60 fewer than at the last apply (60 %; the limit is 20 %)."
+    )
+    assert reason.next.endswith("apply with --allow-fewer-rows 60")
+    assert reasons(answered(40, 100), Consent(fewer_rows=59))
+    assert not reasons(answered(40, 100), Consent(fewer_rows=60))
+
+
+def test_no_other_consent_lifts_a_short_answer() -> None:
+    assert reasons(answered(40, 100), Consent(deletes=1000, creates=1000, updates=1000))
 
 
 def test_a_plan_without_changes_is_safe() -> None:

@@ -157,7 +157,8 @@ def _plan() -> Schema:
                 key: {"$ref": f"../plan.schema.json#/{_ONLY_SHOWN.get(key, f'properties/{key}')}"}
                 for key in Plan.__struct_fields__
                 if key not in NOT_SHOWN
-            }
+            },
+            optional=("directories",),
         ),
         "counts": _object(dict.fromkeys(counts(_EMPTY), number), optional=tuple(OF_THE_MOMENT)),
         "lookalikes": {"description": "What may be a rename. No fingerprint covers it.", **alike},

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from reconciler.core.planning.adopting import only_adoptions, postponed
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
@@ -17,6 +17,7 @@ from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Delete
 from reconciler.model.plan.plans import Plan, Target
 from reconciler.model.snapshots import Desired, Live, Recorded, Scope
+from reconciler.model.tables import DirectoryAnswer
 
 
 def finished(
@@ -33,15 +34,14 @@ def finished(
     # One live entity behind two names: each would undo what is written for the other, in every run.
     if total.contested:
         raise _declared_twice(total, desired)
-    left = postponed(total) if across.options.adopt else {}
-    total = only_adoptions(total) if across.options.adopt else total
-    changes = ordered(total.changes)
+    adopts = across.options.adopt
+    left, total = (postponed(total), only_adoptions(total)) if adopts else ({}, total)
     plan = Plan(
         target=target,
         options=across.options,
         manifest_digest=manifest_digest(desired, moment.salt),
         salt=moment.salt,
-        changes=changes,
+        changes=(changes := ordered(total.changes)),
         adoptions=tuple(sorted(total.adoptions, key=lambda one: one.address)),
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
         gone=tuple(sorted(total.gone)),
@@ -55,10 +55,17 @@ def finished(
         contents=dict(_contents(changes, desired)),
         notices=tuple(sorted(_selected(across, total.notices, desired), key=structs.astuple)),
         reads=tuple(sorted(live.reads, key=structs.astuple)),
+        directories=_directories(desired, recorded),
         created_at=moment.now,
         expires_at=moment.expires,
     )
-    return structs.replace(plan, fingerprint=fingerprint(plan))  # made last, over everything else (rule A1)
+    return structs.replace(plan, fingerprint=fingerprint(plan))  # last, over everything else (rule A1)
+
+
+def _directories(desired: Desired, recorded: Recorded) -> tuple[DirectoryAnswer, ...] | UnsetType:
+    """Return what directories answered, each with its rows at the last applied plan."""
+    known = recorded.answered
+    return tuple(structs.replace(one, before=known.get(one.name, 0)) for one in desired.answers) or UNSET
 
 
 def _declared_twice(total: ScopePlan, desired: Desired) -> ManifestError:

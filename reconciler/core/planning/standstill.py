@@ -14,7 +14,7 @@ from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.snapshots import Desired, Read
 
 # What every plan tells: of what, from what, when, how it was read, and the counts. All else says something, a
-# field that plans get later too.
+# field that plans get later too; a directory that answered is such, for nobody knows that it would again.
 _ALWAYS_TOLD = frozenset(
     (
         *(

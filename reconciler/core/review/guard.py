@@ -14,19 +14,21 @@ from reconciler.model.plan.changes import Change, Create, Delete, Update, action
 from reconciler.model.plan.plans import Plan, Reason, Verdict
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Scope
+from reconciler.model.tables import DirectoryAnswer
 
 Missing = frozenset[tuple[str, str]]  # kind and action
 
 _SHOWN = 20  # addresses in one reason; the plan shows them all
-_FEW = 3  # deletes of one kind in one workspace that a percentage does not forbid
+_FEW = 3  # deletes of one kind in one workspace, or rows of a directory, that a percentage does not forbid
 
 
 class Consent(Struct, frozen=True):
-    """How many deletes, re-creates and updates a person has agreed to; 0 where nothing was said."""
+    """How many deletes, re-creates, updates and rows too few a person has agreed to; 0: nothing was said."""
 
     deletes: int = 0
     creates: int = 0
     updates: int = 0
+    fewer_rows: int = 0
 
 
 def guard(
@@ -36,7 +38,7 @@ def guard(
     missing: Missing = frozenset(),
     placeholders: AbstractSet[Address] = frozenset(),
 ) -> Verdict:
-    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G6.
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G7.
 
     `missing` are the kinds and actions that this deployment does not offer; `placeholders` the addresses
     whose declared content stands for one that nobody has provided yet.
@@ -48,6 +50,8 @@ def guard(
         reasons += _creates(plan, limits)
     if plan.count("update") > consent.updates:
         reasons += _updates(plan, limits)
+    if sum(map(_lost, plan.answers)) > consent.fewer_rows:
+        reasons += _fewer_rows(plan, limits)
     return Verdict(tuple(reasons))
 
 
@@ -182,6 +186,25 @@ def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
             limit = max(limits.updates_max, base * percent // 100)
             what = f"the plan updates {count} of {base} {scope} {_shares(count, base, percent)}."
             yield Reason("G2", str(scope), count, limit, what, step)
+
+
+def _lost(answer: DirectoryAnswer) -> int:
+    """Return how many rows a directory answers fewer than when the last whole plan was applied."""
+    return max(0, answer.before - answer.rows)
+
+
+def _fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+    """Refuse what follows from a short answer: who is missing would look as if they had left (rule G7)."""
+    percent, total = limits.fewer_rows_max_percent, sum(map(_lost, plan.answers))
+    step = f"look what it holds; if this is meant, apply with --allow-fewer-rows {total}"
+    for one in plan.answers:
+        lost = _lost(one)
+        if lost > _FEW and _over(lost, one.before, percent):
+            what = (
+                f"the directory {one.name} answers {one.rows:,} rows, {lost:,} fewer than at the last apply "
+                f"{_shares(lost, one.before, percent)}."
+            )
+            yield Reason("G7", one.name, lost, one.before * percent // 100, what, step)
 
 
 def _named(texts: Sequence[str]) -> str:

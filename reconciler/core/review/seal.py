@@ -13,7 +13,9 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from reconciler.model.documents import unnumbered
 from reconciler.model.encoding import encode, encode_pieces
+from reconciler.model.plan.changes import Delete
 from reconciler.model.plan.plans import Plan
 from reconciler.model.snapshots import Read
 
@@ -59,4 +61,11 @@ def kept(plan: Plan) -> Plan:
 def shown_by(plan: Plan) -> bytes:
     """Return everything that a saved plan shows, but for its times."""
     # Two plans always differ in their times, and the fingerprint has a sentence of its own (`why_stale`).
-    return encode(structs.replace(kept(plan), created_at="", expires_at="", fingerprint=""))
+    # A database promises no order: the number of a row is that of one answer, and no part of a review.
+    changes = tuple(
+        one if isinstance(one, Delete) else structs.replace(one, place=unnumbered(one.place))
+        for one in plan.changes
+    )
+    notices = tuple(structs.replace(one, place=unnumbered(one.place)) for one in plan.notices)
+    shown = structs.replace(kept(plan), changes=changes, notices=notices)
+    return encode(structs.replace(shown, created_at="", expires_at="", fingerprint=""))

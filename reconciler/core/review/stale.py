@@ -44,11 +44,26 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
     if late := expired(saved, now, hours=hours):
         return late
     # That something else would be done is worse than that something else is shown, so it is reported first.
+    other = _answering_otherwise(saved, fresh)
     if saved.fingerprint != fresh.fingerprint:
-        return "the plan is stale: what would be done now is not what it says."
+        return f"the plan is stale: what would be done now is not what it says{other and f'; {other}'}."
+    if other:
+        return f"the plan is stale: it would do the same, and {other}."
     if shown_by(saved) != shown_by(fresh):
         return "the plan is stale: it would do the same, and what it shows is not what is found now."
     return ""
+
+
+def _answering_otherwise(saved: Plan, fresh: Plan) -> str:
+    """Return which directory answers something else now, as a part of a sentence, or ""."""
+    before = {one.name: one.digest for one in saved.answers}
+    changed = [one.name for one in fresh.answers if before.get(one.name, one.digest) != one.digest]
+    if not changed:
+        return ""
+    who = (
+        f"directory {changed[0]} answers" if len(changed) == 1 else f"directories {', '.join(changed)} answer"
+    )
+    return f"the {who} something else now"
 
 
 def expired(saved: Plan, now: datetime, *, hours: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from reconciler.directories.answers import Answer
+from reconciler.directories.answers import AnswerRows
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder
 from reconciler.model.tables import UNSAID, DirectoryAnswer
 from reconciler.parsing.build import shown
@@ -18,7 +18,7 @@ MEND = "let the directory answer a text there, as CAST(... AS text) does in SQL,
 _NAME_MAX = 400  # characters of the name of a row
 
 
-def table_of(answer: Answer, place_of: Callable[[str], str]) -> Table:
+def table_of(answer: AnswerRows, place_of: Callable[[str], str]) -> Table:
     """Return the table of an answer; what is wrong stands in `problems`.
 
     `place_of` gives what a row of this name is called where places name a file, and the answer itself for "".
@@ -39,7 +39,7 @@ def told(name: str, table: Table) -> DirectoryAnswer:
     return DirectoryAnswer(name, len(table.rows), made.hexdigest())
 
 
-def _rows(answer: Answer) -> Iterator[Row]:
+def _rows(answer: AnswerRows) -> Iterator[Row]:
     yield 0, list(answer.header)
     for number, cells in enumerate(answer.rows, start=1):
         for index in answer.unusable.get(number - 1, ()):

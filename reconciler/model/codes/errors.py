@@ -229,6 +229,14 @@ _RULES = (
         ),
     ),
     Code(
+        "G7",
+        "A directory that answers far fewer people than before",
+        (
+            "More than 20 % of the rows of the last apply are missing: a filter, a right or half an answer. "
+            "Who is missing would be deleted. `--allow-fewer-rows N` allows it for one run."
+        ),
+    ),
+    Code(
         "C1",
         "A change that this deployment does not offer",
         "`capabilities` of the profile say so. `--except` leaves such changes out.",

@@ -6,12 +6,13 @@ Holds no secret. Holds people's data (the values that change), so its file is pr
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, action
 from reconciler.model.snapshots import Read, Scope
+from reconciler.model.tables import DirectoryAnswer
 
 PLAN_VERSION = 2
 
@@ -132,10 +133,17 @@ class Plan(Struct, frozen=True):
     contents: Mapping[Address, str] = {}  # of a resource that is written: the file its content comes from
     notices: tuple[Notice, ...] = ()  # what a person should know beside the changes; nothing is done about it
     reads: tuple[Read, ...] = ()
+    # What directories answered that rosters took from; no key of JSON where none did, as in older plans.
+    directories: tuple[DirectoryAnswer, ...] | UnsetType = UNSET
     created_at: str = ""
     expires_at: str = ""
     fingerprint: str = ""
     version: int = PLAN_VERSION
+
+    @property
+    def answers(self) -> tuple[DirectoryAnswer, ...]:
+        """What directories answered that rosters took from, by name."""
+        return self.directories or ()
 
     def count(self, word: str) -> int:
         """How many changes of this action (`create`, `update`, `delete`) there are."""

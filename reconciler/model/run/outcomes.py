@@ -66,8 +66,8 @@ class Run(Struct, frozen=True):
     `gap` is None where nothing was written.
     `records` counts the records that changed though nothing was written for them, `adopted` among them.
     `notices` are those of the plan; as text they are shown with the plan, before the run begins.
-    `seen` counts the entities that are live `twice` and those that are `ambiguous`; a word that is missing
-    was not looked for in everything.
+    `seen` counts the entities that are live `twice`, those that are `ambiguous`, and the `rows of` each
+    directory; a word that is missing was not looked for in everything.
     """
 
     run: str
@@ -93,6 +93,7 @@ class Run(Struct, frozen=True):
         return sum(1 for outcome in self.outcomes if outcome.result == result)
 
 
+ROWS_OF = "rows of "  # how the words of `Run.seen` begin that count rows, before the name of a directory
 REPORT_VERSION = 1  # of every JSON document that says how a command ended
 
 # The one table of exit codes and their word (docs/planning.md).

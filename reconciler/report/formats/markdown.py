@@ -11,6 +11,7 @@ from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
 from reconciler.model.plan.plans import Skip
 from reconciler.model.run.outcomes import FieldResult, Outcome, Run
+from reconciler.report.answers import answer_words
 from reconciler.report.formats.commonmark import Section, code, fitted, names, prose, rows, some, text_max
 from reconciler.report.formats.said import (
     TROUBLE,
@@ -46,7 +47,8 @@ def _head(review: Review) -> str:
     chosen = [f"--only {text}" for text in review.plan.options.only]
     chosen += [f"--except {text}" for text in review.plan.options.excluded]
     selected = f"Selected by {names(chosen)}.\n\n" if chosen else ""
-    return f"## {review.command}: {where}\n\n**{prose(headline(review))}**\n\n{undo}{selected}"
+    answers = "".join(f"{prose(answer_words(one).capitalize())}.\n\n" for one in review.plan.answers)
+    return f"## {review.command}: {where}\n\n**{prose(headline(review))}**\n\n{undo}{selected}{answers}"
 
 
 def _foot(review: Review) -> str:

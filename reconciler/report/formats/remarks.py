@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.core.review import stale
 from reconciler.core.review.drifts import drifts
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.codes.table import code_of_problem
+from reconciler.model.documents import Place, in_directory
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Delete
@@ -132,7 +133,15 @@ def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> 
 def ordered(found: Iterable[Remark]) -> tuple[Remark, ...]:
     """Return remarks in the order of the rules."""
     places = {rule: position for position, rule in enumerate(RULES)}
-    return tuple(sorted(found, key=lambda one: places[one.rule]))
+    return tuple(sorted(map(_in_files, found), key=lambda one: places[one.rule]))
+
+
+def _in_files(found: Remark) -> Remark:
+    """Return a remark without a file that nobody can open: a row of a directory is what it is about then."""
+    if not in_directory(found.file):
+        return found
+    subject = found.subject or str(Place(found.file, found.line))
+    return structs.replace(found, subject=subject, file="", line=0, column=0)
 
 
 def at(place: str) -> tuple[str, int, int]:

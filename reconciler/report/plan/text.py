@@ -17,6 +17,7 @@ from reconciler.model.kind.kinds import children
 from reconciler.model.plan.changes import Create, Delete, Update
 from reconciler.model.plan.plans import Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
+from reconciler.report.answers import answer_words
 from reconciler.report.lines import (
     BLANK,
     Line,
@@ -121,6 +122,7 @@ def _selection(plan: Plan) -> list[Line]:
     lines = [line(("selected by " + " ".join(chosen), "dim"))] if chosen else []
     if plan.options.undo_of:
         lines.append(line((f"undoes run {plan.options.undo_of}", "bold")))
+    lines += [line((answer_words(one), "dim")) for one in plan.answers]
     return lines
 
 

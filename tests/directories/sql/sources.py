@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 from manifest.project import Project
@@ -21,12 +22,11 @@ AT = Place("reconciler.yaml", 4, 3)
 
 def database(path: Path, rows: Iterable[tuple[object, ...]] = (), *more: str) -> Path:
     """Write a database with a table of people, id, name and mail, and carry out more statements."""
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE staff (id, name, mail)")
         connection.executemany("INSERT INTO staff VALUES (?, ?, ?)", rows)
         for statement in more:
             connection.execute(statement)
-    connection.close()
     return path
 
 

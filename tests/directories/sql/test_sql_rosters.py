@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +17,7 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from reconciler import pipeline
-from reconciler.directories.answers import Answer, DirectoryFailed
+from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.cells import NotText, answer_of
 from reconciler.directories.reading import ReadOnce
 from reconciler.directories.sql import read_sql
@@ -51,7 +52,7 @@ def test_a_row_has_the_place_by_which_its_source_finds_it(project: Project, tmp_
 
 def test_names_of_rows_are_their_places() -> None:
     """Of LDAP and SCIM a row has a name, and no number that means anything to them."""
-    answer = Answer(
+    answer = AnswerRows(
         ("id", "name"), (["1", "Jane\0"], ["2", "Sam"]), ("Users/1", "Users/2\n"), {1: {1: "a list"}}
     )
     table = table_of(answer, lambda row: f"scim:staff/{row}")
@@ -204,9 +205,8 @@ def test_what_a_directory_says_is_never_kept(tmp_path: Path) -> None:
     kept.write("ops.yaml", f"version: 1\nworkspace: ops\n{ROSTER}")
     kept.write("more.yaml", _SAM)
     before = pipeline.resolved(kept.settings, kept.environ, kept=kept.kept()).desired
-    with sqlite3.connect(people_of) as connection:
+    with closing(sqlite3.connect(people_of)) as connection, connection:
         connection.execute("DELETE FROM staff WHERE id = 1")
-    connection.close()
 
     after = kept.kept().declared()
 
@@ -259,6 +259,5 @@ def test_another_database_answers_rows_and_refuses_what_is_hostile(tmp_path: Pat
     for statement, said in hostile.items():
         with pytest.raises(DirectoryFailed, match=said):
             read_sql("staff", sql(f"another:///{path}", statement), rows_max=9)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("SELECT count(*) FROM staff").fetchone() == (3,)
-    connection.close()

@@ -90,6 +90,7 @@ _REPEATED = {
     "allow_deletes": "--allow-deletes",
     "allow_creates": "--allow-creates",
     "allow_updates": "--allow-updates",
+    "allow_fewer_rows": "--allow-fewer-rows",
 }
 _IN_THE_FILE = {"only", "excluded", "reactivate"}  # a plan file holds these, and apply refuses them beside it
 
@@ -149,7 +150,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
 
 def consent_of(given: Mapping[str, Any]) -> Consent:
     """Return the numbers that a person has agreed to on the command line."""
-    return Consent(*(given.get(f"allow_{what}") or 0 for what in ("deletes", "creates", "updates")))
+    return Consent(**{what: given.get(f"allow_{what}") or 0 for what in Consent.__struct_fields__})
 
 
 def exit_code(planned: Planned, *, detailed: bool) -> int:

@@ -14,6 +14,7 @@ from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.outcomes import Result, Run
+from reconciler.report.answers import answer_words
 from reconciler.report.formats.said import below, by_kind, is_revived
 from reconciler.report.lines import count
 from reconciler.report.plan.review import Review
@@ -94,7 +95,9 @@ def _beside(plan: Plan) -> list[str]:
     ]
     told = [fact for fact in facts if fact]
     lists = count(unread, "list was", "lists were")
-    return ([f"{listed(told)}."] if told else []) + ([f"{lists} not read completely."] if unread else [])
+    answers = [f"{answer_words(one).capitalize()}." for one in plan.answers]
+    unread_too = [f"{lists} not read completely."] if unread else []
+    return ([f"{listed(told)}."] if told else []) + unread_too + answers
 
 
 def _of_drift(plan: Plan) -> Sentences:
