@@ -28,6 +28,7 @@ COMMANDS = {
     "export": "Write what is live as manifests.",
     "validate": "Check settings and manifests offline, all problems at once.",
     "fmt": "Bring manifests into one form, comments kept.",
+    "rosters": "Write what a directory says to a file.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
     "adopt": "Begin to own what is declared and live, as it is.",
@@ -56,7 +57,7 @@ COMMANDS = {
 _FOLDERS = {
     "reviewing": "plan drift list explain show",
     "writing": "apply adopt forget resume history lock unlock",
-    "project": "init export validate fmt doctor config schema",
+    "project": "init export validate fmt rosters doctor config schema",
     "service": "contacts messages callbacks workspaces sandbox demo",
 }
 _PLACES = {name: f"{folder}.{name}" for folder, names in _FOLDERS.items() for name in names.split()}

@@ -1,6 +1,8 @@
 """`directories` of the settings: what is taken, what is refused, and secrets that are read late."""
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -252,13 +254,20 @@ def test_a_directory_that_does_not_answer_ends_a_command_with_1(run: Run, asked:
 def test_what_is_read_for_a_directory_is_hidden_in_everything_that_is_printed(
     run: Run, asked: Mapping[str, str], repository: Path
 ) -> None:
-    """A row may repeat the password that it was asked with, and an error of a driver may."""
-    url = f"another://hr:canary-password@/{repository}/hr.db"
-    (repository / "manifests/ops.yaml").write_text(
-        f"version: 1\nworkspace: ops\n{ROSTER.replace('{mail}', 'canary-password')}"
-    )
+    """A row may repeat the URL that it was asked with; commands that need no service read it too."""
+    with closing(sqlite3.connect(repository / "hr.db")) as connection, connection:
+        connection.execute("UPDATE staff SET name = ? WHERE id = 1", (asked["HR_URL"],))
 
-    ended = run("validate", "-vv", env={"HR_URL": url})
+    ended = run("explain", "--offline", "contact/ops/1", "-vv", env=asked)
+
+    assert ended.returncode == 0
+    assert "firstName" in ended.stdout
+    assert "(secret)" in ended.stdout
+    assert asked["HR_URL"] not in ended.stdout + ended.stderr
+
+
+def test_an_error_of_a_driver_shows_no_password(run: Run, asked: Mapping[str, str]) -> None:
+    ended = run("validate", "-vv", env={"HR_URL": "another://hr:canary-password@localhost/hr.db"})
 
     assert ended.returncode == 1
     assert "canary-password" not in ended.stdout + ended.stderr

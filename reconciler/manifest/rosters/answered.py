@@ -31,9 +31,15 @@ def table_of(answer: AnswerRows, place_of: Callable[[str], str]) -> Table:
 
 
 def told(name: str, table: Table) -> DirectoryAnswer:
-    """Return an answer in numbers. Two that hold the same rows, in any order, are one."""
-    made = hashlib.sha256(msgspec.json.encode(table.header))
-    for cells in sorted(cells for _, cells in table.rows):
+    """Return an answer in numbers. Two that hold the same rows and columns, in any order, are one.
+
+    A database promises no order of rows, and a SCIM service none of the keys of which columns are made.
+    """
+    order = sorted(range(len(table.header)), key=table.header.__getitem__)
+    made = hashlib.sha256(msgspec.json.encode([table.header[index] for index in order]))
+    moved = order != list(range(len(order)))
+    rows = ([cells[index] for index in order] if moved else cells for _, cells in table.rows)
+    for cells in sorted(rows):
         made.update(b"\n")
         made.update(msgspec.json.encode(cells))
     return DirectoryAnswer(name, len(table.rows), made.hexdigest())

@@ -1,0 +1,107 @@
+"""`reconciler rosters` at work: what a directory says becomes a file, or is compared with one."""
+
+from pathlib import Path
+
+from reconciler.cli.console import output
+from reconciler.cli.files.whole import make_folder, read_file, write_new, write_over
+from reconciler.cli.running import settings_of
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.directories.answers import DirectoryFailed
+from reconciler.directories.reading import ReadOnce
+from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
+from reconciler.manifest.rosters.answered import table_of
+from reconciler.manifest.rosters.snapshot import ComeAndGone, Snapshot, difference, snapshot_of
+from reconciler.manifest.rosters.table import Table
+from reconciler.model.settings import Settings
+from reconciler.report.lines import count
+from reconciler.settings.reading import working_folder
+
+_DIFFERS = 2  # the exit code of `plan` and `drift` where there is something to do
+_HOLDS = "look what it holds; a roster of it would be refused as well"
+
+
+def snapshot(
+    *, name: str, into: str | None, check: bool, force: bool, config: str | None, environment: str | None
+) -> int:
+    """Write the snapshot of a directory, or compare it with the file. Raises DirectoryError, InputError."""
+    settings = settings_of(config, environment, service=False)
+    shown = into or f"rosters/{name}.csv"
+    path = (working_folder() if into else Path(settings.root)) / shown
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"{shown}: a snapshot is CSV.", next="name a file that ends in .csv")
+    before = _before(path, shown)
+    made = _made(settings, name, before or b"")
+    for title, (what, number) in made.left_out.items():
+        output.note(f"left out: the column {title}, which holds {what} in {count(number, 'row')}.")
+    if before == made.data:
+        output.note(f"{shown} is what {name} says: {count(made.rows, 'row')}.")
+        return 0
+    found = difference(before, made.data, shown) if before is not None else None
+    said = count(made.rows, "row") + (_comes_and_goes(found) if found and found.alike else "")
+    if check:
+        is_what = f"not what {name} says" if before is not None else f"not there; {name} says"
+        output.data(f"{shown} is {is_what}: {said}")
+        return _DIFFERS
+    if not (force or found is None or found.alike):
+        raise InputError(
+            f"{shown} has other columns than {name}, and stays as it is.",
+            next="name another file with --into, or replace it with --force",
+        )
+    _write(path, shown, before, made.data)
+    output.data(f"wrote {shown}: {said}")
+    return 0
+
+
+def _comes_and_goes(found: ComeAndGone) -> str:
+    return f"; {count(found.come, 'comes', 'come')}, {count(found.go, 'goes', 'go')}"
+
+
+def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
+    """Return what a directory says. Raises DirectoryError, ManifestError, InputError."""
+    known = settings.directories
+    if name not in known:
+        hint = did_you_mean(name, known, f"the settings know: {', '.join(sorted(known)) or 'none'}")
+        raise InputError(f"the directory {name} is not in the settings.", next=hint)
+    table, place = _table(settings, name), known[name].place
+    if not table.rows:
+        raise ManifestError(
+            f"nothing was written of {name}.",
+            problems=(place.problem(f"the directory {name} ({place}) answers nobody.", _HOLDS),),
+        )
+    if table.problems:
+        raise ManifestError(f"no roster may hold what {name} says.", problems=table.problems)
+    made = snapshot_of(table, before)
+    if not made.data:
+        what = "answers no column whose cells are all text"
+        raise ManifestError(
+            f"nothing was written of {name}.",
+            problems=(place.problem(f"the directory {name} {what}.", _HOLDS),),
+        )
+    return made
+
+
+def _table(settings: Settings, name: str) -> Table:
+    asked = ReadOnce(settings.directories)
+    try:
+        return table_of(asked.answer(name), lambda row: asked.place_of(name, row))
+    except DirectoryFailed as failed:
+        problem = settings.directories[name].place.problem(
+            f"the directory {name} cannot be taken from: {failed}", failed.hint
+        )
+        raise DirectoryError(f"nothing was written of {name}.", problems=(problem,)) from failed
+
+
+def _before(path: Path, shown: str) -> bytes | None:
+    """Return what is in the file; None where there is none. Raises FileError."""
+    if path.is_symlink():
+        raise FileError(f"{shown}: is a link.", next="put the file itself there")
+    return read_file(path) if path.exists() else None
+
+
+def _write(path: Path, shown: str, before: bytes | None, data: bytes) -> None:
+    if before is not None:
+        write_over(path, before, data)
+        return
+    make_folder(path.parent, mode=0o777)
+    if not write_new(path, data, mode=0o666):
+        raise FileError(f"{shown}: somebody has made it meanwhile.", next="try again")

@@ -1,0 +1,122 @@
+"""`rosters snapshot`: what a directory says, as a file that git holds."""
+
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from cli.conftest import SETTINGS, Run
+from directories.sql.sources import database, people
+
+PAGE = """\
+directories:
+  staff: {sql: {url: "sqlite:///hr.db", statement: "SELECT id, name, mail FROM staff"}}
+"""
+TEXT = "id,name,mail\n1,Jane 1,jane1@example.com\n2,Jane 2,jane2@example.com\n3,Jane 3,jane3@example.com\n"
+
+
+@pytest.fixture
+def folder(repository: Path) -> Path:
+    """A project with a directory of three people."""
+    (repository / "reconciler.yaml").write_text(SETTINGS + PAGE)
+    database(repository / "hr.db", reversed(people(3)))
+    return repository
+
+
+def _change(folder: Path, statement: str) -> None:
+    with closing(sqlite3.connect(folder / "hr.db")) as connection, connection:
+        connection.execute(statement)
+
+
+def test_a_snapshot_is_sorted_and_lies_beside_the_settings(run: Run, folder: Path) -> None:
+    ended = run("rosters", "snapshot", "staff")
+
+    assert (ended.returncode, ended.stdout) == (0, "wrote rosters/staff.csv: 3 rows\n")
+    path = folder / "rosters/staff.csv"
+    assert path.read_text() == TEXT
+    assert not stat.S_IMODE(path.stat().st_mode) & 0o111
+
+
+def test_a_snapshot_tells_who_comes_and_goes(run: Run, folder: Path) -> None:
+    """The numbers; the names are in the commit."""
+    run("rosters", "snapshot", "staff")
+    _change(folder, "DELETE FROM staff WHERE id = 1")
+    _change(folder, "INSERT INTO staff VALUES (4, 'Kim', 'kim@example.com'), (5, 'Kit', NULL)")
+
+    checked = run("rosters", "snapshot", "staff", "--check")
+    before = (folder / "rosters/staff.csv").read_text()
+    written = run("rosters", "snapshot", "staff")
+
+    assert (checked.returncode, before) == (2, TEXT)
+    assert checked.stdout == "rosters/staff.csv is not what staff says: 4 rows; 2 come, 1 goes\n"
+    assert written.stdout == "wrote rosters/staff.csv: 4 rows; 2 come, 1 goes\n"
+    assert (folder / "rosters/staff.csv").read_text().endswith("4,Kim,kim@example.com\n5,Kit,\n")
+    again = run("rosters", "snapshot", "staff", "--check")
+    assert (again.returncode, again.stdout) == (0, "")
+    assert "rosters/staff.csv is what staff says: 4 rows." in again.stderr
+
+
+def test_a_check_of_a_file_that_is_not_there_writes_none(run: Run, folder: Path) -> None:
+    ended = run("rosters", "snapshot", "staff", "--into", "other.csv", "--check")
+
+    assert (ended.returncode, ended.stdout) == (2, "other.csv is not there; staff says: 3 rows\n")
+    assert not (folder / "other.csv").exists()
+
+
+def test_a_file_is_named_from_where_the_command_runs(run: Run, folder: Path) -> None:
+    (folder / "people").mkdir()
+
+    assert run("rosters", "snapshot", "staff", "--into", "here.csv", cwd=folder / "people").returncode == 0
+    assert (folder / "people/here.csv").read_text() == TEXT
+
+
+@pytest.mark.parametrize("held", ["id,mail\n1,x\n", "", "no,table\n1\n", '"', "id,name,mail\n1,2\n", "\xff"])
+def test_a_file_that_is_no_snapshot_of_it_stays(run: Run, folder: Path, held: str) -> None:
+    """Another file of people may have that name; --force says that it is meant."""
+    path = folder / "staff.csv"
+    path.write_bytes(held.encode("latin-1"))
+
+    ended = run("rosters", "snapshot", "staff", "--into", "staff.csv")
+
+    assert ended.returncode == 3
+    assert "staff.csv has other columns than staff" in ended.stderr
+    assert path.read_bytes() == held.encode("latin-1")
+    assert run("rosters", "snapshot", "staff", "--into", "staff.csv", "--force").returncode == 0
+    assert path.read_text() == TEXT
+
+
+def test_what_cannot_be_a_snapshot_leaves_the_file_alone(run: Run, folder: Path) -> None:
+    run("rosters", "snapshot", "staff")
+    rows = {
+        "DELETE FROM staff": (3, "answers nobody"),
+        "INSERT INTO staff VALUES (1, 'x' || char(0), 'x')": (3, "the character NUL"),
+        "DROP TABLE staff": (1, "no such table"),
+    }
+    for statement, (code, said) in rows.items():
+        _change(folder, statement)
+        ended = run("rosters", "snapshot", "staff")
+        assert (ended.returncode, said in ended.stderr) == (code, True), ended.stderr
+        assert (folder / "rosters/staff.csv").read_text() == TEXT
+
+
+def test_mistakes_of_the_command_line_say_what_to_do(run: Run, folder: Path) -> None:
+    for words, said in {
+        ("staf",): "next: did you mean staff?",
+        ("staff", "--into", "staff.json"): "next: name a file that ends in .csv",
+        ("staff", "--into", "."): "next: name a file that ends in .csv",
+    }.items():
+        ended = run("rosters", "snapshot", *words)
+        assert (ended.returncode, said in ended.stderr) == (3, True), ended.stderr
+    (folder / "linked.csv").symlink_to(folder / "hr.db")
+    assert run("rosters", "snapshot", "staff", "--into", "linked.csv", "--force").returncode == 1
+
+
+def test_a_column_that_is_left_out_is_told(run: Run, folder: Path) -> None:
+    _change(folder, "UPDATE staff SET mail = x'00' WHERE id = 2")
+
+    ended = run("rosters", "snapshot", "staff")
+
+    assert ended.returncode == 0
+    assert "left out: the column mail, which holds bytes in 1 row." in ended.stderr
+    assert (folder / "rosters/staff.csv").read_text() == "id,name\n1,Jane 1\n2,Jane 2\n3,Jane 3\n"
