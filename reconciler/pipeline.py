@@ -33,10 +33,7 @@ from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_from
 from reconciler.manifest.sources import EMPTY, find
-from reconciler.manifest.variables import Unset
 from reconciler.model.address import Address
-from reconciler.model.documents import Place
-from reconciler.model.notices import Notice
 from reconciler.model.plan.explanations import Explanation
 from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.run.outcomes import Outcome, Run
@@ -79,20 +76,28 @@ __all__ = [
 _AFRESH = "reconciler plan, then reconciler apply"
 
 
-def validate(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Desired:
-    """Return everything declared. Raises ManifestError with every mistake of every file; calls nobody."""
-    return declared(settings, environ, all_values=all_values).desired
+def validate(
+    settings: Settings, environ: Mapping[str, str], *, all_values: bool = True, asks: bool = True
+) -> Desired:
+    """Return everything declared. Raises ManifestError with every mistake of every file, DirectoryError.
+
+    Calls nobody but the directories that rosters come from.
+    """
+    return declared(settings, environ, all_values=all_values, asks=asks).desired
 
 
-def declared(settings: Settings, environ: Mapping[str, str], *, all_values: bool = True) -> Declaration:
+def declared(
+    settings: Settings, environ: Mapping[str, str], *, all_values: bool = True, asks: bool = True
+) -> Declaration:
     """Return the same, and what it was made of where that is known.
 
     Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
-    result: good for checking the rest, as where secrets must not be, and for nothing else. With `caches` of
+    result: good for checking the rest, as where secrets must not be, and for nothing else. Without `asks` the
+    same is true of directories. With `caches` of
     the settings, large manifests that are as they were are not read again; what is returned is the same.
     """
     bring_kinds(settings.service.profile)
-    asked = ReadOnce(settings.directories)
+    asked = ReadOnce(settings.directories, asks=asks)
     with span("manifests") as notes:
         kept = ManifestCache(settings, environ, directories=asked) if settings.caches else None
         with without_collector():
@@ -130,20 +135,12 @@ def resolved(
     )
     if problems:
         raise _unusable(problems, failed=frozenset(loaded.failed))
-    if not unset:
+    if not unset and not loaded.unasked:
         if kept is not None:
             kept.keep(loaded, found)
         return found
-    notices = (*found.desired.notices, *map(_unchecked, unset))
+    notices = (*found.desired.notices, *loaded.unchecked)
     return structs.replace(found, desired=structs.replace(found.desired, notices=notices))
-
-
-def _unchecked(unset: Unset) -> Notice:
-    at = unset.problem
-    place = str(Place(at.file, at.line, at.column))
-    return Notice(
-        "value", unset.name, "this variable is not set, so its value is not checked.", at.next, place
-    )
 
 
 def _unusable(problems: Collection[Problem], failed: frozenset[Problem]) -> ManifestError | DirectoryError:

@@ -4,6 +4,7 @@ A database has types, so more is safe than in a spreadsheet: a date is a date, a
 What is no text (bytes, arrays, JSON) is told where somebody takes it, and so is a float that may lack digits.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -15,6 +16,10 @@ from reconciler.model.tables import CELLS_MAX, CHARACTERS_MAX, COLUMNS_MAX, UNSA
 from reconciler.parsing.build import shown
 
 _WHOLE_MAX = 1e15  # floats below it have all their digits
+_DIGITS_MAX = 1_000  # of a decimal; nobody's number has more
+
+
+_FEWER = "let its statement leave out columns that no contact needs"
 
 
 class NotText:
@@ -29,7 +34,7 @@ def answer_of(
     _require_columns(header)
     rows: list[list[str]] = []
     unusable: dict[int, dict[int, str]] = {}
-    cells_max, left = min(rows_max * len(header), CELLS_MAX), CHARACTERS_MAX
+    left = CHARACTERS_MAX
     for batch in batches:
         for row in batch:
             cells = [_text(one) for one in row]
@@ -38,16 +43,13 @@ def answer_of(
             texts = [UNSAID if one is None else one for one in cells] if None in cells else cells
             left -= sum(map(len, texts))  # type: ignore[arg-type] # none of them is None here
             rows.append(texts)  # type: ignore[arg-type] # the same
+            if left < 0:
+                raise DirectoryFailed(f"it answers more than {CHARACTERS_MAX:,} characters.", _FEWER)
         if len(rows) > rows_max:
-            raise DirectoryFailed(
-                f"it answers more than {rows_max:,} rows, which is the limit.",
-                "let its statement leave out who needs no contact",
-            )
-        if len(rows) * len(header) > cells_max or left < 0:
-            raise DirectoryFailed(
-                f"it answers more than the limits: {CELLS_MAX:,} cells, {CHARACTERS_MAX:,} characters.",
-                "let its statement leave out columns that no contact needs",
-            )
+            what = f"it answers more than {rows_max:,} rows, which is the limit."
+            raise DirectoryFailed(what, "let its statement leave out who needs no contact")
+        if len(rows) * len(header) > CELLS_MAX:
+            raise DirectoryFailed(f"it answers more than {CELLS_MAX:,} cells, which is the limit.", _FEWER)
     return AnswerRows(header, tuple(rows), unusable=unusable)
 
 
@@ -55,9 +57,9 @@ def _require_columns(header: tuple[str, ...]) -> None:
     if len(header) > COLUMNS_MAX:
         what = f"it answers {len(header):,} columns; the limit is {COLUMNS_MAX:,}."
         raise DirectoryFailed(what, "let its statement name only the columns that contacts need")
-    twice = next((one for at, one in enumerate(header) if one in header[:at]), None)
-    if twice is not None:
-        what = f"two columns of its answer are called {shown(twice)!r}."
+    times = Counter(header)
+    if len(times) < len(header):
+        what = f"two columns of its answer are called {shown(times.most_common(1)[0][0])!r}."
         raise DirectoryFailed(what, "give one of them another name in the statement, with AS")
 
 
@@ -83,7 +85,9 @@ def _float(value: float) -> str | None:
 
 
 def _decimal(value: Decimal) -> str | None:
-    return format(value, "f") if value.is_finite() else None
+    # 1E+999999999 is short, and would be written with a billion digits.
+    fits = value.is_finite() and abs(value.adjusted()) < _DIGITS_MAX
+    return format(value, "f") if fits else None
 
 
 # The types that drivers have for what a database holds, each with how its value is written.
@@ -101,7 +105,7 @@ _TEXTS: Mapping[type, Callable[[Any], str | None]] = {
 }
 _HELD = {
     float: "a number that may lack digits",
-    Decimal: "a number that is none",
+    Decimal: "a number that is none, or has too many digits",
     bytes: "bytes",
     bytearray: "bytes",
     memoryview: "bytes",

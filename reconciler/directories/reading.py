@@ -35,10 +35,14 @@ def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX)
 
 
 class ReadOnce:
-    """The directories of the settings, each asked at most once, when it is first wanted."""
+    """The directories of the settings, each asked at most once, when it is first wanted.
 
-    def __init__(self, directories: Directories) -> None:
+    Without `asks` none is: for a check where their secrets must not be.
+    """
+
+    def __init__(self, directories: Directories, *, asks: bool = True) -> None:
         self.known = directories
+        self.asks = asks
         self._answers: dict[str, AnswerRows | DirectoryFailed] = {}
 
     def answer(self, name: str) -> AnswerRows:

@@ -5,12 +5,9 @@ from typing import Any
 from reconciler.directories import sqlite
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.cells import answer_of
-from reconciler.directories.statements import READ_ONLY, dialect_of, why_no_query
+from reconciler.directories.statements import READ_ONLY, dialect_of, why_no_query, why_no_url
 from reconciler.model.directories import SqlDirectory
 from reconciler.store.engines import urls
-
-_POSTGRESQL = ("postgresql", "postgresql+psycopg", "postgres")
-_SQLITE = ("sqlite", "sqlite+pysqlite")
 
 
 def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRows:
@@ -24,19 +21,18 @@ def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRow
 
 def _asked(url: str, statement: str, timeout_s: float) -> Any:
     """Return the context in which the database is asked. Each driver is loaded where it is needed."""
+    if why := why_no_url(url):
+        raise DirectoryFailed(why, "write it like postgresql://reader@db.example.com/hr, or sqlite:///PATH")
     dialect = dialect_of(url)
-    rest = url[len(dialect) :]
-    if dialect in _SQLITE:
-        path = urls.file_of(f"sqlite{rest}")
+    if dialect == "sqlite":
+        path = urls.file_of(url)
         if path is None:
             raise DirectoryFailed("its url names no file.", "write sqlite:///PATH, without options")
         return sqlite.asked(path, statement, timeout_s)
-    if dialect in _POSTGRESQL:
+    if dialect == "postgresql":
         from reconciler.directories import postgresql  # noqa: PLC0415 - loads the driver, which few need
 
-        return postgresql.asked(f"postgresql{rest}", statement, timeout_s)
-    if not dialect:
-        raise DirectoryFailed("its url is none.", "write it like postgresql://reader@db.example.com/hr")
+        return postgresql.asked(url, statement, timeout_s)
     from reconciler.directories import dialects  # noqa: PLC0415 - loads SQLAlchemy
 
     return dialects.asked(url, statement, timeout_s)

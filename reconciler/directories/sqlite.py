@@ -19,6 +19,7 @@ from reconciler.parsing.build import shown
 _busy_s = 5.0  # while another process writes; a commit takes milliseconds
 _steps = 10_000  # of SQLite's machine between two looks at the clock: less than a millisecond
 _at_once = 1_000  # rows
+_value_max = 16 * 1024 * 1024  # bytes of one value; a database may hold one of a gigabyte
 _READS = frozenset(
     (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 )
@@ -86,6 +87,7 @@ def _connected(path: str, busy_s: float) -> sqlite3.Connection:
         raise DirectoryFailed(f"{shown(path)} is no file.", "check the path in its url")
     place = f"file:{quote(path)}?mode=ro"
     connection = sqlite3.connect(place, uri=True, timeout=busy_s, isolation_level=None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _value_max)
     connection.text_factory = _decoded  # SQLite promises no UTF-8
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")  # a view of that file calls no function with effects

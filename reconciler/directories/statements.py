@@ -28,6 +28,17 @@ def why_no_query(statement: str) -> str:
     return "" if first in QUERIES else f"the statement begins with {first[:_SHOWN_MAX]}, and is no query."
 
 
+def why_no_url(url: str) -> str:
+    """Return why a URL is none of a database that can be asked safely; "" where it may be."""
+    dialect = dialect_of(url)
+    kind, _, driver = dialect.partition("+")
+    if not dialect:
+        return "its url is none of a database."
+    # By another driver the file would be opened to write, or the server would not have to prove itself.
+    own = kind == "sqlite" or kind.startswith("postgres")
+    return f"its url names the driver {driver}, and {kind} needs none." if own and driver else ""
+
+
 def dialect_of(url: str) -> str:
     """Return the scheme of a URL, `postgresql` or `mysql+pymysql`; "" where it is no URL of a database."""
     found = _SCHEME.match(url)

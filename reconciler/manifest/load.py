@@ -26,9 +26,10 @@ from reconciler.manifest.rosters.tables import Tables
 from reconciler.manifest.schema.check import mistakes
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.manifest.variables import Unset, Variables, substitute
-from reconciler.model.documents import Content, Document, Manifest, Removed
+from reconciler.model.documents import Content, Document, Manifest, Place, Removed
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.notices import Notice
 from reconciler.model.tables import ROWS_MAX
 from reconciler.parsing.tree import Tree, read_tree
 
@@ -56,7 +57,8 @@ class Loaded(Struct, frozen=True):
     """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked.
 
     `unset` are variables that are not set; the problem of each is among the others, and so are those of
-    `failed`, of directories that did not answer. `read` tells of each of the manifests what it was read from.
+    `failed`, of directories that did not answer. `read` tells of each of the manifests what it was read from;
+    `unasked` are the directories that were not asked, with a place that names each.
     """
 
     manifests: tuple[Manifest, ...]
@@ -64,6 +66,20 @@ class Loaded(Struct, frozen=True):
     unset: tuple[Unset, ...] = ()
     read: tuple[FileRead, ...] = ()
     failed: tuple[Problem, ...] = ()
+    unasked: Mapping[str, Place] = {}
+
+    @property
+    def unchecked(self) -> Iterator[Notice]:
+        """Say what is not checked, because a variable is not set or a directory was not asked."""
+        for name, problem in self.unset:
+            at = Place(problem.file, problem.line, problem.column)
+            what = "this variable is not set, so its value is not checked."
+            yield Notice("value", name, what, problem.next, str(at))
+        for name, place in self.unasked.items():
+            what = "this directory was not asked, so its people are not checked."
+            yield Notice(
+                "value", f"directory {name}", what, "validate without --without-variables", str(place)
+            )
 
     @property
     def documents(self) -> int:
@@ -101,7 +117,8 @@ def load(
         key=lambda problem: (problem.file, problem.line, problem.column, problem.what),
     )
     unset = tuple(sorted(loader.unset, key=_place_of))
-    return Loaded(tuple(manifests), tuple(every), unset, tuple(loader.read), tuple(tables.failed))
+    read = tuple(loader.read)
+    return Loaded(tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked)
 
 
 class _Loader:

@@ -90,11 +90,11 @@ def _of_sql(described: Mapping[str, Any]) -> _Objections:
             "its url holds a password: this file is kept in git, and what was once committed stays readable.",
             f"{_BY_REFERENCE}; change the password if it was committed",
         )
-    elif not (dialect := statements.dialect_of(url)):
-        yield "its url is none of a database.", "write it like postgresql://reader@db.example.com/hr"
-    elif dialect == "sqlite" and urls.file_of(url) is None:
+    elif why := statements.why_no_url(url):
+        yield why, "write it like postgresql://reader@db.example.com/hr, or sqlite:///PATH"
+    elif url.startswith("sqlite:") and urls.file_of(url) is None:
         yield "its url names no file.", "write sqlite:///PATH, without options"
-    elif dialect == "postgresql":
+    elif url.startswith(urls.POSTGRESQL):
         try:
             urls.server_of(url)
         except SettingsError as error:

@@ -237,6 +237,32 @@ def test_commands_that_read_no_manifest_read_no_secret_of_a_directory(
     assert run("validate", env={}).returncode == 3
 
 
+def test_a_check_of_a_pull_request_asks_no_directory(run: Run, repository: Path) -> None:
+    """It has no secret; everything else is checked, and what is not is said, with the cache and without."""
+    (repository / "reconciler.yaml").write_text(SETTINGS + PAGE)
+    (repository / "manifests").mkdir()
+    more = "contacts: {sam: {firstName: Sam, workEmailAddress1: sam@example.com}}\n"
+    (repository / "manifests/ops.yaml").write_text(f"version: 1\nworkspace: ops\n{more}{ROSTER}")
+
+    for words in ((), ("--no-cache",)):
+        ended = run("validate", "--without-variables", *words, env={})
+        assert (ended.returncode, ended.stdout) == (
+            0,
+            "no mistakes, 1 warning. Declared: 1 contact in 1 workspace.\n",
+        )
+        assert "this directory was not asked, so its people are not checked" in ended.stderr
+        assert "manifests/ops.yaml:5" in ended.stderr
+
+
+def test_a_report_of_a_check_holds_what_a_directory_did(
+    run: Run, asked: Mapping[str, str], repository: Path
+) -> None:
+    ended = run("validate", "--report", "github=told.txt", env={"HR_URL": "sqlite:////nowhere/hr.db"})
+
+    assert ended.returncode == 1
+    assert "::error file=manifests/ops.yaml,line=4" in (repository / "told.txt").read_text()
+
+
 def test_a_directory_that_does_not_answer_ends_a_command_with_1(run: Run, asked: Mapping[str, str]) -> None:
     """The place of both: of the roster that takes from it, and of the settings that describe it."""
     ended = run("validate", env={"HR_URL": "sqlite:////nowhere/canary.db"})

@@ -129,7 +129,12 @@ class ManifestCache:
             return {}
         loaded = load_from(self._settings, self._environ, chosen=wanted, directories=self._directories)
         found = resolve(loaded.manifests, self._rules)
-        if loaded.problems or found.problems or {one.file for one in loaded.manifests} != wanted:
+        if (
+            loaded.unasked
+            or loaded.problems
+            or found.problems
+            or {one.file for one in loaded.manifests} != wanted
+        ):
             return None
         parts = tuple(self._parts_of(loaded, found))
         self._keep(loaded, parts)

@@ -18,6 +18,7 @@ from reconciler.manifest.rosters.answered import table_of, told
 from reconciler.manifest.rosters.reading import has_sheets, read_roster
 from reconciler.manifest.rosters.table import Table, no_table
 from reconciler.manifest.sources import named
+from reconciler.model.documents import Place
 from reconciler.model.tables import DirectoryAnswer
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import Tree
@@ -26,12 +27,14 @@ from reconciler.parsing.tree import Tree
 class Tables:
     """The tables of one project. What is wrong with one as a whole is in `problems`, once.
 
-    `failed` are those of the problems that no manifest can mend: a directory that did not answer.
+    `failed` are those of the problems that no manifest can mend: a directory that did not answer. `unasked`
+    are directories that nobody asks here, each with a roster that takes from it.
     """
 
     def __init__(self, root: Path, private: frozenset[FileId], directories: ReadOnce) -> None:
         self.problems: list[Problem] = []
         self.failed: list[Problem] = []
+        self.unasked: dict[str, Place] = {}
         self._root = root
         self._private = private
         self._directories = directories
@@ -87,6 +90,9 @@ class Tables:
             hint = did_you_mean(name, known, f"the settings know: {', '.join(sorted(known)) or 'none'}")
             what = f"the directory {shown(name)} is not in the settings."
             self.problems.append(tree.problem(path, what, hint))
+            return no_table(tree.file)
+        if not self._directories.asks:
+            self.unasked.setdefault(name, tree.place(path))
             return no_table(tree.file)
         try:
             answer = self._directories.answer(name)

@@ -88,7 +88,7 @@ STATEMENTS = {
         "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT max(id) AS id FROM n",
         "took longer than timeout_s",
     ),
-    "a value that is too long": Case("SELECT hex(zeroblob(900000000)) AS id", "a value that is too long"),
+    "a value that is too long": Case("SELECT hex(zeroblob(9000000)) AS id", "a value that is too long"),
     # answers that are no table
     "two columns of one name": Case(
         "SELECT id, name AS id FROM staff", "two columns of its answer are called 'id'"
@@ -209,10 +209,10 @@ URLS = {
     "an unknown database": ("clay://localhost/hr", "what speaks clay is not installed here"),
     "a missing driver": ("mysql+pymysql://localhost/hr", "what speaks mysql+pymysql is not installed here"),
     "a missing usual driver": ("oracle://localhost/hr", "what speaks oracle is not installed here"),
-    "an unknown driver": (
-        "postgresql+clay://localhost/hr",
-        "what speaks postgresql+clay is not installed here",
-    ),
+    "another driver of PostgreSQL": ("postgresql+psycopg2://localhost/hr", "names the driver psycopg2"),
+    "another name of PostgreSQL": ("postgres+clay://localhost/hr", "names the driver clay"),
+    "another driver of SQLite": ("sqlite+aiosqlite:///hr.db", "names the driver aiosqlite"),
+    "the usual driver of SQLite": ("sqlite+pysqlite:///made.db", "names the driver pysqlite"),
     "a port that is none": ("mysql+pymysql://localhost:x/hr", "its url is none"),
     "postgresql without a database": ("postgresql://localhost", "is not user, host, port and database"),
     "postgresql with an option of ours": ("postgresql://localhost/hr?options=-c", "not one of ours"),

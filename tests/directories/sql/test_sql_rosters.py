@@ -93,6 +93,8 @@ NO_TEXTS = {
     "no number": float("nan"),
     "infinity": float("-inf"),
     "a decimal that is none": Decimal("NaN"),
+    "a decimal of a billion digits": Decimal("1E+999999"),
+    "a decimal of a billion places": Decimal("1E-999999"),
     "no UTF-8": NotText(),
     "another type": object(),
     "a complex number": 1j,

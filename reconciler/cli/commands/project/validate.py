@@ -14,7 +14,7 @@ from reconciler.cli.dispatch import runs
 @click.option(
     "--without-variables",
     is_flag=True,
-    help="Accept variables that are not set: each is a warning, and its value is not checked.",
+    help="Accept variables that are not set, and ask no directory: each is a warning, and not checked.",
 )
 @runs("project.validate:validate")
 def command() -> None:
@@ -27,12 +27,13 @@ def command() -> None:
     change the exit code (`checks` of the settings).
 
     Use --without-variables where secrets must not be, as in a pull request: manifests that take values
-    from the environment are still checked. `plan` and `apply` need every value.
+    from the environment are still checked, and so is what stands beside a roster from a directory. `plan`
+    and `apply` need every value.
 
-    Reads settings, manifests and the files they name; writes nothing, but FILE of --report, and
-    what it keeps of large manifests below .reconciler/cache.
+    Reads settings, manifests, the files they name and the directories that rosters come from; writes
+    nothing, but FILE of --report, and what it keeps of large manifests below .reconciler/cache.
 
-    Exit codes: 0 no mistakes, 1 a report could not be written, 3 mistakes.
+    Exit codes: 0 no mistakes, 1 a directory did not answer or a report could not be written, 3 mistakes.
 
     \b
     Examples:

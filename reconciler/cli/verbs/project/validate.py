@@ -9,7 +9,7 @@ from reconciler.cli.console import output
 from reconciler.cli.files.reports import Reports, with_reports
 from reconciler.cli.running import settings_of
 from reconciler.cli.telemetry.recording import telemetry
-from reconciler.errors import InputError, Problem
+from reconciler.errors import DirectoryError, InputError, Problem
 from reconciler.model.address import Address
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Desired
@@ -33,8 +33,9 @@ def validate(
     asked = Reports[Validated].asked(reports, CHECKS)
     try:
         settings = settings_of(config, environment, service=False)
-        desired = pipeline.validate(settings, os.environ, all_values=not without_variables)
-    except InputError as error:
+        every = not without_variables
+        desired = pipeline.validate(settings, os.environ, all_values=every, asks=every)
+    except (InputError, DirectoryError) as error:
         _write(asked, Validated(error.problems or (Problem("", 0, 0, str(error), error.next),)))
         raise
     whole = _write(asked, Validated((), desired.notices))

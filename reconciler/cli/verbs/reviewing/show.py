@@ -56,7 +56,7 @@ def _whom(plan: Plan, settings: Settings) -> Whom:
     @cache
     def declared() -> Whom:
         try:
-            desired = pipeline.validate(settings, {}, all_values=False)
+            desired = pipeline.validate(settings, {}, all_values=False, asks=False)
         except ReconcilerError:
             return nobody
         return whom(plan, desired, Live({}), Recorded({}), rules_of(settings))
