@@ -272,6 +272,7 @@ def test_a_directory_that_does_not_answer_ends_a_command_with_1(run: Run, asked:
         "manifests/ops.yaml:4:5: the directory staff (reconciler.yaml:13) cannot be taken from:"
         in ended.stderr
     )
+    assert "[E514]" in ended.stderr
     assert "[E032]" in ended.stderr
     assert "next: check the path in its url" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -27,6 +27,7 @@ KEY = "Zk7tkx93+/=canary-key"
 CALLBACK_KEY = "Cb4mQv81-canary-callback"
 TOKEN = "Pt6hLs55-canary-push-token-0123456789"
 CONTACT_PASSWORD = "Gn8rTd24-canary-of-a-person"
+DIRECTORY_PASSWORD = "Hr5nBq77-canary-of-a-directory"
 
 SECRETS = {
     "password": PASSWORD,
@@ -34,6 +35,7 @@ SECRETS = {
     "callback key": CALLBACK_KEY,
     "push token": TOKEN,
     "password of a contact": CONTACT_PASSWORD,
+    "password of a directory": DIRECTORY_PASSWORD,
 }
 PEOPLE = ("quillfeather", "canary.person@example.com", "+61491570110")
 
@@ -42,6 +44,7 @@ ENVIRON = {
     "SVC_PASSWORD": PASSWORD,
     "SVC_API_KEY": KEY,
     "CALLBACK_KEY": CALLBACK_KEY,
+    "HR_URL": f"postgresql://hr:{DIRECTORY_PASSWORD}@127.0.0.1:1/hr",  # where nobody listens
     "RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "0",
     "RECONCILER_SERVICE_LIMITS_SETTLE_S": "0",
     "RECONCILER_SERVICE_LIMITS_TIMEOUT_S": "0.25",
@@ -160,6 +163,7 @@ class Project:
         auth = "{username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_API_KEY}}"
         (folder / "reconciler.yaml").write_text(
             f"version: 1\nstack: canary\nservice:\n  base_url: {address}\n  auth: {auth}\n"
+            "directories: {staff: {sql: {url: {env: HR_URL}, statement: SELECT 1 AS id}}}\n"
         )
         (folder / "manifests" / "team.yaml").write_text(MANIFEST)
         # With it there is enough for a cache of manifests, whose entries are left behind like other files.

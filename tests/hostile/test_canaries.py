@@ -43,6 +43,7 @@ FULL_REPORTS = ("--report", "text=plan.json.text", "--report", "json=plan.json.r
 LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "validate": (("validate", *REPORTS, "--report", "html=report.html"), ("validate", *JSON)),
     "plan": (("plan", "-o", "plan.json", "--full", *REPORTS, *FULL_REPORTS), ("plan", *JSON)),
+    "rosters": (("rosters", "snapshot", "staff"), ("rosters", "snapshot", "staff", "-vv", "--check")),
     "fmt": (("fmt", "--diff"), ("fmt", "--check"), ("fmt",)),
     "export": (("export", "--into", "exported", "--devices"), ("export", "--into", "again", "--full", *JSON)),
     "show": (("show", "plan.json", "--full", *REPORTS), ("show", "plan.json", *JSON)),

@@ -97,6 +97,20 @@ FILES: tuple[Code, ...] = (
         r"^the roster \S+ was changed while it was read",
     ),
     Code(
+        "E514",
+        "A directory that cannot be taken from",
+        "It is down, refuses, answers half or too much, or its statement is none that reads. The message "
+        "says which, and where the settings describe it.",
+        r"^the directory \S+ (?:\(\S+\) )?cannot be taken from",
+    ),
+    Code(
+        "E515",
+        "A directory that answers nobody, or that the settings do not describe",
+        "An empty answer is mostly a filter or a right that is missing. To declare nobody by a directory, "
+        "take it out of the manifest.",
+        r"^the directory \S+ (?:(?:\(\S+\) )?answers nobody|is not in the settings)",
+    ),
+    Code(
         "E512",
         "A roster in JSON that is no list of objects",
         "Each object is a person, and each key of it a column. Anything else may be half of somebody: "
