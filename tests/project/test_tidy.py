@@ -90,12 +90,23 @@ def _all_but(*files: str) -> Callable[[str], bool]:
 
 
 def _calls_no_service(path: str) -> bool:
-    """One module opens what leads to the service. The sandbox calls receivers, the demo its own sandbox."""
-    others = _all_but("reconciler/service/http/connections.py", "reconciler/cli/verbs/service/demo/stage.py")
+    """One module opens what leads to the service, one what leads to an LDAP directory.
+
+    The sandbox calls receivers, the demo its own sandbox.
+    """
+    demo = "reconciler/cli/verbs/service/demo/stage.py"
+    ldap = "reconciler/directories/ldap_wire.py"
+    others = _all_but("reconciler/service/http/connections.py", demo, ldap)
     return others(path) and not path.startswith("reconciler/sandbox/")
 
 
 PURE = _below("reconciler/core/", "reconciler/model/")
+# They ask for what a machine may lack: shells, slapd, a browser. They fail where CI lacks it (.ci/run).
+MAY_SKIP = {
+    "tests/cli/test_completion.py",
+    "tests/directories/slapd.py",
+    "tests/report/html/browser.py",
+}
 BANS = (
     Ban(
         _all_but("reconciler/cli/console/output.py"),
@@ -131,11 +142,7 @@ BANS = (
         "put the sandbox behind the transport",
     ),
     Ban(
-        # Two ask for what a machine may lack, a browser and shells. They fail where CI lacks it (.ci/run).
-        lambda path: (
-            path.startswith("tests/")
-            and path not in ("tests/report/html/browser.py", "tests/cli/test_completion.py")
-        ),
+        lambda path: path.startswith("tests/") and path not in MAY_SKIP,
         re.compile(r"pytest\.(skip|xfail|importorskip|mark\.(skip|skipif|xfail))"),
         "make it pass, or take the claim back",
     ),
