@@ -90,13 +90,13 @@ def _all_but(*files: str) -> Callable[[str], bool]:
 
 
 def _calls_no_service(path: str) -> bool:
-    """One module opens what leads to the service, one what leads to an LDAP directory.
+    """One module opens what leads to the service, one what leads to a directory of each protocol.
 
     The sandbox calls receivers, the demo its own sandbox.
     """
+    directories = ("reconciler/directories/ldap_wire.py", "reconciler/directories/scim_http.py")
     demo = "reconciler/cli/verbs/service/demo/stage.py"
-    ldap = "reconciler/directories/ldap_wire.py"
-    others = _all_but("reconciler/service/http/connections.py", demo, ldap)
+    others = _all_but("reconciler/service/http/connections.py", demo, *directories)
     return others(path) and not path.startswith("reconciler/sandbox/")
 
 
