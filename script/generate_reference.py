@@ -135,8 +135,10 @@ def _schema(name: str) -> Iterator[str]:
 
 def _resolved(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     """Return a part with what it refers to within its own file; what it says itself goes first."""
-    place = str(part.get("$ref", "")).partition("#/$defs/")
-    found: dict[str, Any] = {} if place[0] or not place[2] else schema["$defs"][place[2]]
+    file, _, steps = str(part.get("$ref", "")).partition("#/")
+    found = schema if steps and not file else {}
+    for step in steps.split("/") if found else ():
+        found = found[step]
     return {**found, **part}
 
 

@@ -8,23 +8,32 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli.documents.schema import documents, event_lines
+from reconciler.cli.documents.schema import documents, event_lines, log_lines
 from reconciler.manifest.schema.parts import with_kinds
+from reconciler.manifest.schema.published import compound, single
+from reconciler.manifest.schema.schemas import is_published
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 
 
 def main() -> None:
     """Write every schema anew; one that follows from nothing stays as it is."""
-    for name, schema in {**documents(), "event": event_lines()}.items():
+    schemas = _by_hand() | documents() | {"event": event_lines(), "log": log_lines()}
+    for name, schema in schemas.items():
         path = FOLDER / f"{name}.schema.json"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(_text(schema), encoding="utf-8")
-    for path in sorted(FOLDER.glob("*.schema.json")):
-        before = path.read_text(encoding="utf-8")
-        schema = with_kinds(path.name.removesuffix(".schema.json"), json.loads(before))
-        if schema != json.loads(before):
-            path.write_text(_text(schema), encoding="utf-8")
+        whole = compound(name, schemas.__getitem__) if is_published(name) else schema
+        if not path.exists() or json.loads(path.read_text(encoding="utf-8")) != whole:
+            path.write_text(_text(whole), encoding="utf-8")
+
+
+def _by_hand() -> dict[str, dict[str, Any]]:
+    """Return the schemas that people edit, with what follows from the kinds, by their names."""
+    found = {path.name.removesuffix(".schema.json"): path for path in sorted(FOLDER.glob("*.schema.json"))}
+    written = {
+        name: single(name, json.loads(path.read_text(encoding="utf-8"))) for name, path in found.items()
+    }
+    return {name: with_kinds(name, schema) for name, schema in written.items()}
 
 
 def _text(schema: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What every command prints with `--format json`, held against the schema that is published for it."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -27,7 +28,8 @@ from reconciler.cli.signals import STOPPED_JSON
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.runs.recover import Standing
 from reconciler.core.runs.ticket import Ticket
-from reconciler.manifest.schema.schemas import address, names, read_schema, resources
+from reconciler.manifest.schema.published import address
+from reconciler.manifest.schema.schemas import is_published, names, published, read_schema, read_text
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.plans import Plan, Verdict
 from reconciler.model.run.audit import AuditEntry
@@ -132,10 +134,11 @@ def _no_kinds_are_left() -> Iterator[None]:
 
 
 def mistakes(name: str, document: object) -> list[str]:
-    """What makes a document not fit a schema, as it is shipped and with the kinds that are known now."""
-    known = resources() | {address(name): read_schema(name)}
-    registry = jsonschema_rs.Registry(list(known.items()), draft=jsonschema_rs.Draft202012)
-    validator = jsonschema_rs.Draft202012Validator({"$ref": address(name)}, registry=registry)
+    """What makes a document not fit a schema, as it is printed, with the kinds that are known now.
+
+    The one file is all that there is: whoever reads a document has no other.
+    """
+    validator = jsonschema_rs.Draft202012Validator(published(name))
     return [f"{error.instance_path}: {error.message[:400]}" for error in validator.iter_errors(document)]
 
 
@@ -178,7 +181,27 @@ def test_the_shipped_schemas_follow_from_the_values() -> None:
     """Whoever changes a value changes what is promised of it: script/generate-schemas."""
     for name, schema in documents().items():
         shipped = (ROOT / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8")
-        assert json.loads(shipped) == schema, name
+        assert read_schema(name) == schema, name
+        assert json.loads(shipped) == published(name), name
+
+
+@pytest.mark.parametrize("name", [one for one in names() if is_published(one)])
+def test_what_is_published_has_an_address_a_version_and_is_whole(name: str) -> None:
+    """A document is told from one of its next form by the version, and read years later with one file."""
+    schema = json.loads(read_text(name))
+    text = json.dumps(schema)
+
+    assert schema["$id"] == address(name)
+    assert text.count('"$id"') == 1
+    assert re.findall(r'"\$ref": "(?!#/\$defs/)[^"]*"', text) == []
+    assert re.search(r'"version": \{[^{}]*("const": \d+|"enum": \[\d+\])[^{}]*\}', text)
+    jsonschema_rs.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("name", [one for one in names() if not is_published(one)])
+def test_what_people_write_has_none_so_that_editors_find_its_parts(name: str) -> None:
+    """With an address an editor would look for `common.schema.json` there, and not beside the file."""
+    assert '"$id"' not in read_text(name)
 
 
 def test_the_page_names_the_schema_of_every_command() -> None:
@@ -222,6 +245,23 @@ def _learn(ids: dict[str, str], line: Sequence[str], ended: Ended) -> None:
         ids["CALLBACK"] = json.loads(ended.out)["callback"]["callback_id"]
 
 
+# One checks settings and tells what it found; the other needs them for a schema, and lists names here.
+WITHOUT_SETTINGS = {(words, "--config", "nowhere.yaml") for words in ("doctor", "schema")}
+
+
+@pytest.mark.parametrize("words", sorted(with_json()))
+def test_every_error_of_every_command_fits_the_schema_of_errors(words: str, tmp_path: Path) -> None:
+    """A program that asks for JSON gets it whatever is wrong: with the command line, and before all else."""
+    line = next((one for one in LINES if words_of(one) == words), words.split())
+    options = {name for option in with_json()[words].params for name in option.opts}
+    wrong = [("--no-such-option",), *([("--config", "nowhere.yaml")] if "--config" in options else [])]
+    for more in wrong:
+        ended = run_here(tmp_path, *line, *more, *JSON, environ={"HOME": str(tmp_path)})
+        assert told(line, ended) == [], line
+        assert ended.code in {3, 64} or (words, *more) in WITHOUT_SETTINGS, line
+        assert ("error" in json.loads(ended.out)) is (ended.code in {3, 64}), line
+
+
 def test_kinds_of_a_projects_own_fit_the_schemas_of_the_project(tmp_path: Path) -> None:
     """And only these: without its profile their addresses are none."""
     copied(OWN, tmp_path / "project")
@@ -235,6 +275,9 @@ def test_kinds_of_a_projects_own_fit_the_schemas_of_the_project(tmp_path: Path) 
             assert (ended.code, told(line, ended)) == (0, []), line
             if words == "list":
                 listed = json.loads(ended.out)
+        asked = ("schema", "output/list", "--config", "reconciler.yaml")
+        printed = json.loads(run_here(project.folder, *asked, environ=environ).out)
+        assert (printed, printed != json.loads(read_text("output/list"))) == (published("output/list"), True)
 
     KINDS.bring(())
     assert mistakes("output/list", listed)

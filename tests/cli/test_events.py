@@ -37,7 +37,7 @@ def words(events: list[dict[str, Any]]) -> list[str]:
 
 def test_the_shipped_schema_follows_from_the_values() -> None:
     """Whoever changes an event changes what is promised of it: script/generate-schemas."""
-    assert json.loads((ROOT / "schemas" / "event.schema.json").read_text(encoding="utf-8")) == event_lines()
+    assert read_schema("event") == event_lines()
 
 
 def test_a_run_is_told_from_its_plan_to_its_end(project: Project, service: Service) -> None:

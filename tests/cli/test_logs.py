@@ -9,13 +9,16 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 from cli.hands import Project, Service
 from cli.keeping import RUN, store_of
 
 from reconciler import logbook
 from reconciler.cli.console import logs
+from reconciler.cli.documents.schema import log_lines
 from reconciler.errors import FileError
+from reconciler.manifest.schema.schemas import published, read_schema
 from reconciler.service.answers import Answer, Call, template_of
 from reconciler.service.http import urls
 from reconciler.service.http.told import TriedCall, tell
@@ -92,6 +95,7 @@ def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path)
     told = json.loads(call)
     assert told.pop("at").endswith("+00:00")
     assert told == {
+        "version": 1,
         "call": {
             "method": "GET",
             "path": "/contacts",
@@ -101,10 +105,26 @@ def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path)
             "received": 4,
             "attempt": 2,
             "broken": "",
-        }
+        },
     }
-    assert json.loads(file.read_text().splitlines()[2])["step"] == "planned"
+    lines = [json.loads(line) for line in file.read_text().splitlines()[1:]]
+    assert lines[1]["step"] == "planned"
+    fits = jsonschema_rs.Draft202012Validator(published("log"))
+    assert [line for line in lines if not fits.is_valid(line)] == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_the_shipped_schema_of_a_line_follows_from_the_values() -> None:
+    """Whoever changes a line changes what is promised of it: script/generate-schemas."""
+    assert read_schema("log") == log_lines()
+
+
+def test_a_step_that_names_a_file_which_is_no_text_is_a_line_all_the_same() -> None:
+    """Names of files are bytes; a log that ended there would tell nothing more of the run."""
+    name = os.fsdecode(b"\xff.html")
+    record = logging.LogRecord(logbook.STEPS, logging.INFO, "", 0, "report written: %s", (name,), None)
+
+    assert json.loads(logs._as_json(record))["step"] == f"report written: {name}"
 
 
 @pytest.mark.parametrize("name", ["folder", "link", "gone/log", "nul\0"])

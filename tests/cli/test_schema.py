@@ -33,7 +33,7 @@ def test_an_unknown_schema_is_an_error_that_lists_them(run: Run) -> None:
 
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(
-        "there is no schema 'manifst'. [E001]\n  next: name one of common, event, manifest, "
+        "there is no schema 'manifst'. [E001]\n  next: name one of common, event, log, manifest, "
     )
 
 

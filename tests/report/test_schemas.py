@@ -14,7 +14,8 @@ from report import cases
 from report.strategies import calm, plans, runs
 
 from reconciler.core.review.seal import PlanFile, kept, opened, sealed
-from reconciler.manifest.schema.schemas import address, resources
+from reconciler.manifest.schema.published import address
+from reconciler.manifest.schema.schemas import resources
 from reconciler.model.encoding import decode
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.outcomes import Run

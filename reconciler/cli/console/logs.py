@@ -11,9 +11,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Literal
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct
 
 from reconciler import logbook
 from reconciler.cli.console import output, streams
@@ -21,6 +22,25 @@ from reconciler.cli.console.appended import append_all, opened, why
 from reconciler.service.http.told import TriedCall
 
 _added: list[tuple[logging.Logger, logging.Handler]] = []
+
+
+class StepLine(Struct, frozen=True):
+    """A line of the log: a step that the command took. `at` is when it was told, ISO 8601 in UTC."""
+
+    version: Literal[1]
+    at: str
+    step: str
+
+
+class CallLine(Struct, frozen=True):
+    """A line of the log: a try of a call to the service, when it had ended."""
+
+    version: Literal[1]
+    at: str
+    call: TriedCall
+
+
+LogLine = StepLine | CallLine
 
 
 class Listener(logging.Handler):
@@ -99,8 +119,9 @@ def _as_line(record: logging.LogRecord) -> str:
 
 def _as_json(record: logging.LogRecord) -> str:
     at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    about: dict[str, Any] = {"at": at}
     told = record.args[0] if isinstance(record.args, tuple) and record.args else None
-    if isinstance(told, TriedCall):
-        return json.dumps({**about, "call": structs.asdict(told)})
-    return json.dumps({**about, "step": record.getMessage()})
+    line: LogLine = (
+        CallLine(1, at, told) if isinstance(told, TriedCall) else StepLine(1, at, record.getMessage())
+    )
+    # A name of a file may hold what is no character: msgspec encodes none of it, json as an escape.
+    return json.dumps(msgspec.to_builtins(line))

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from reconciler import errors
+from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
 from reconciler.cli.documents.table import DOCUMENTS, Printed
 from reconciler.core.views.listing import Listed, Unread
@@ -57,8 +58,17 @@ def documents() -> dict[str, Schema]:
 
 def event_lines() -> Schema:
     """Return the schema of a line of `--events`: open, for a later version of the program may tell more."""
-    found, definitions = msgspec.json.schema_components(EVENTS)
-    return {"$schema": _DRAFT, "title": "An event of a run", "anyOf": list(found), "$defs": definitions}
+    return _lines("An event of a run", EVENTS)
+
+
+def log_lines() -> Schema:
+    """Return the schema of a line of `--log-file`: open, as that of events is."""
+    return _lines("A line of the log", (StepLine, CallLine))
+
+
+def _lines(title: str, kinds: tuple[type, ...]) -> Schema:
+    found, definitions = msgspec.json.schema_components(kinds)
+    return {"$schema": _DRAFT, "title": title, "anyOf": list(found), "$defs": definitions}
 
 
 def _document(about: Printed) -> Schema:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import jsonschema_rs
 
 from reconciler.errors import Problem
-from reconciler.manifest.schema.schemas import Extras, address, read_schema, resources
+from reconciler.manifest.schema.published import address
+from reconciler.manifest.schema.schemas import Extras, read_schema, resources
 from reconciler.model.kind.kinds import derived
 from reconciler.parsing.paths import Subject, plain
 from reconciler.parsing.tree import Tree

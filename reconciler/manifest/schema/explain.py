@@ -15,7 +15,8 @@ from referencing.jsonschema import DRAFT202012
 
 from reconciler.core.text.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
-from reconciler.manifest.schema.schemas import address, resources
+from reconciler.manifest.schema.published import address
+from reconciler.manifest.schema.schemas import resources
 from reconciler.parsing.build import shown
 from reconciler.parsing.paths import Path, Subject, dotted, sayable, unsayable
 from reconciler.parsing.tree import Tree

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.manifest.schema.parts import with_kinds
+from reconciler.manifest.schema.published import address, compound, single
 from reconciler.model.kind.kinds import BUILT_IN, KINDS
 
 _SUFFIX = ".schema.json"
 OUTPUT = "output/"  # the folder of what commands print
-# The files carry no $id, so that editors resolve "common.schema.json" beside them; in here it
-# resolves against this base, which no network knows (RFC 2606).
-BASE = "https://reconciler.invalid/schemas/"
+# What else this program writes, and others read. These files carry an $id and are whole without any other;
+# those of what people write carry none, so that editors resolve "common.schema.json" beside them.
+WRITTEN = ("event", "log", "plan", "reply", "run")
 
 Extras = Mapping[str, Sequence[str]]
 
@@ -44,8 +45,7 @@ def read_schema(name: str, extras: Extras | None = None) -> dict[str, Any]:
     A project's own kinds are in it. `extras` adds text fields, by name, to objects under `$defs`: a
     deployment may have fields that the schema does not know.
     """
-    schema: dict[str, Any] = json.loads(read_text(name))
-    schema.pop("$id", None)
+    schema = single(name, json.loads(read_text(name)))
     if KINDS.keys() != BUILT_IN.keys():
         schema = with_kinds(name, schema)
     for definition, fields in (extras or {}).items():
@@ -55,17 +55,22 @@ def read_schema(name: str, extras: Extras | None = None) -> dict[str, Any]:
     return schema
 
 
+def published(name: str) -> dict[str, Any]:
+    """Return a schema as it is printed, with a project's own kinds. Raises KeyError for an unknown name."""
+    return compound(name, read_schema) if is_published(name) else read_schema(name)
+
+
+def is_published(name: str) -> bool:
+    """Whether a schema is of something that this program writes."""
+    return name in WRITTEN or name.startswith(OUTPUT)
+
+
 def resources() -> dict[str, dict[str, Any]]:
     """Return every schema that others refer to, by the address that their relative references resolve to.
 
     Nothing refers to those of outputs, and no command judges what it prints.
     """
     return {address(name): read_schema(name) for name in _in(_folder())}
-
-
-def address(name: str) -> str:
-    """Return the address of a schema in `resources()`."""
-    return f"{BASE}{name}{_SUFFIX}"
 
 
 def _in(folder: Traversable) -> tuple[str, ...]:

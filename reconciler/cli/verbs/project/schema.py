@@ -29,4 +29,4 @@ def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
 
 def _of_project(name: str, config: str) -> str:
     read_settings(config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False)
-    return json.dumps(schemas.read_schema(name), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(schemas.published(name), indent=2, ensure_ascii=False) + "\n"
