@@ -32,7 +32,7 @@ EXTRAS: Mapping[str, Extra] = {
         ("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
         ("opentelemetry.exporter.otlp.proto.http", "opentelemetry.sdk"),
     ),
-    "postgres": Extra("a store on a PostgreSQL server", ("psycopg",), ("psycopg",)),
+    "postgres": Extra("a store or a roster on a PostgreSQL server", ("psycopg",), ("psycopg",)),
     "sandbox": Extra(
         "serving the sandbox or receiving callbacks", ("starlette", "uvicorn"), ("starlette", "uvicorn")
     ),

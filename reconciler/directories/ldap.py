@@ -32,6 +32,7 @@ from reconciler.directories.ldap_wire import (
     connected,
 )
 from reconciler.directories.whole import ChangedError, whole
+from reconciler.extras import require
 from reconciler.model.directories import LdapDirectory
 
 if TYPE_CHECKING:
@@ -46,13 +47,11 @@ def read_ldap(_name: str, directory: LdapDirectory, *, rows_max: int) -> AnswerR
 
     The columns are `dn` and the attributes of the settings. An attribute that an entry lacks is an empty
     cell; one with several values, or whose value is not UTF-8, is unusable. A directory that changes while it
-    is read is read once more. Raises DirectoryFailed, and whatever revealing a secret raises.
+    is read is read once more. Raises DirectoryFailed, MissingExtra, and whatever revealing a secret raises.
     """
-    try:
-        from reconciler.directories.ldap_requests import LdapRequests  # noqa: PLC0415 - loads an extra
-    except ModuleNotFoundError as error:
-        what = "what reads LDAP is not installed here."
-        raise DirectoryFailed(what, "pip install 'reconciler[ldap]'") from error
+    require("ldap")
+    from reconciler.directories.ldap_requests import LdapRequests  # noqa: PLC0415 - loads the extra
+
     return whole(lambda: _read(directory, LdapRequests(directory), rows_max))
 
 

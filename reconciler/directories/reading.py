@@ -20,14 +20,9 @@ _NAMES: Mapping[type[Directory], str] = {SqlDirectory: "sql", LdapDirectory: "ld
 
 
 def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX) -> AnswerRows:
-    """Return what a directory answers, whole. Raises DirectoryFailed, and SettingsError of its secrets."""
+    """Return what a directory answers, whole. Raises DirectoryFailed, MissingExtra, SettingsError."""
     module, _, function = _READERS[type(directory)].partition(".")
-    try:
-        read: Callable[..., AnswerRows] = getattr(import_module(f"reconciler.directories.{module}"), function)
-    except ModuleNotFoundError as error:
-        kind = _NAMES[type(directory)]
-        what = f"what reads {kind} is not installed here."
-        raise DirectoryFailed(what, f"pip install 'reconciler[{kind}]'") from error
+    read: Callable[..., AnswerRows] = getattr(import_module(f"reconciler.directories.{module}"), function)
     took = stopwatch()
     answer = read(name, directory, rows_max=rows_max)
     steps.info("directory %s answered; rows: %d, %.1f s", name, len(answer.rows), took())

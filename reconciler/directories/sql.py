@@ -6,12 +6,16 @@ from reconciler.directories import sqlite
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.cells import answer_of
 from reconciler.directories.statements import READ_ONLY, dialect_of, why_no_query, why_no_url
+from reconciler.extras import require
 from reconciler.model.directories import SqlDirectory
 from reconciler.store.engines import urls
 
 
 def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRows:
-    """Return what the statement of a directory answers. Raises DirectoryFailed, SettingsError."""
+    """Return what the statement of a directory answers.
+
+    Raises DirectoryFailed, SettingsError, MissingExtra.
+    """
     url, statement = directory.url.reveal(), directory.statement
     if why := why_no_query(statement):
         raise DirectoryFailed(why, READ_ONLY)
@@ -30,6 +34,7 @@ def _asked(url: str, statement: str, timeout_s: float) -> Any:
             raise DirectoryFailed("its url names no file.", "write sqlite:///PATH, without options")
         return sqlite.asked(path, statement, timeout_s)
     if dialect == "postgresql":
+        require("postgres")
         from reconciler.directories import postgresql  # noqa: PLC0415 - loads the driver, which few need
 
         return postgresql.asked(url, statement, timeout_s)

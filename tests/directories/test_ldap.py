@@ -163,17 +163,18 @@ def test_without_the_extra_it_is_told_what_to_install() -> None:
     program = """
 import sys
 sys.modules["ldap3"] = None
-from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.ldap import read_ldap
+from reconciler.errors import MissingExtra
 from reconciler.model.directories import LdapDirectory
 try:
     read_ldap("staff", LdapDirectory("ldaps://ldap.example.com", "dc=example"), rows_max=1)
-except DirectoryFailed as failed:
-    print(failed, failed.hint)
+except MissingExtra as error:
+    print(error, error.next)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert done.stdout == "what reads LDAP is not installed here. pip install 'reconciler[ldap]'\n"
+    needed = "asking a directory over LDAP needs the extra ldap, which is not installed."
+    assert done.stdout == f"{needed} pip install 'reconciler[ldap]'\n"
 
 
 def test_a_server_that_is_not_there_is_told(slapd: Slapd) -> None:

@@ -33,8 +33,25 @@ contacts:
 KEY = str(pyrage.x25519.Identity.generate().to_public())
 LISTEN = ("callbacks", "listen", "--port", "0", "--no-key")
 # extra -> what asks for it: a command, settings as variables, and files of the project.
+OVER_LDAP = """version: 1
+stack: on-call
+manifests: [manifests/]
+directories: {staff: {ldap: {url: "ldap://127.0.0.1:1", base: "dc=example,dc=com"}}}
+workspaces: {default: {}}
+"""
 ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] = {
     "encryption": [(("plan", "-o", "plan.age", "--encrypt-to", KEY), {}, {})],
+    "ldap": [
+        (
+            ("validate", "--config", "ldap.yaml"),
+            {},
+            {
+                "ldap.yaml": OVER_LDAP,
+                "manifests/roster.yaml": "version: 1\nworkspace: default\n"
+                "rosters: [{directory: staff, name: '{dn}', contacts: {firstName: '{dn}'}}]\n",
+            },
+        )
+    ],
     "postgres": [(("plan",), {"RECONCILER_STORE": "postgresql://127.0.0.1:1/on-call"}, {})],
     "sandbox": [(("sandbox", "--port", "0"), {}, {}), (("demo",), {}, {}), (LISTEN, {}, {})],
     "xlsx": [
@@ -51,6 +68,8 @@ ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] 
 }
 # What may be imported where its extra is installed, and by nothing else: module -> extra.
 GATED = {
+    "reconciler.directories.ldap_requests": "ldap",
+    "reconciler.directories.postgresql": "postgres",
     "reconciler.cli.telemetry.otlp": "otel",
     "reconciler.cli.verbs.service.callbacks.listening": "sandbox",
     "reconciler.cli.verbs.service.sandbox": "sandbox",
