@@ -16,11 +16,11 @@ import time
 import tracemalloc
 from collections.abc import Callable
 
-from reconciler.directories.ldap_columns import EntryColumns
-from reconciler.directories.ldap_wire import parsed_message
-from reconciler.directories.scim_columns import ResourceColumns
-from reconciler.directories.scim_http import parsed_body
-from reconciler.directories.scim_pages import list_page
+from reconciler.directories.ldap.columns import EntryColumns
+from reconciler.directories.ldap.wire import parsed_message
+from reconciler.directories.scim.columns import ResourceColumns
+from reconciler.directories.scim.http import parsed_body
+from reconciler.directories.scim.pages import list_page
 from reconciler.manifest.rosters.delimited import read_table
 
 PAGE = 100

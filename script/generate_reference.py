@@ -65,7 +65,7 @@ HOLDS = {
 }
 # What each schema is of, in the order in which people need them; all others are what commands print.
 READ = ("manifest", "settings", "profile", "message")
-WRITTEN = ("plan", "run", "event", "reply")
+WRITTEN = ("plan", "run", "event", "log", "reply")
 
 
 def fields_page() -> str:

@@ -12,16 +12,16 @@ from reconciler.model.directories import Directories, Directory, LdapDirectory, 
 from reconciler.model.tables import ROWS_MAX
 
 _READERS: Mapping[type[Directory], str] = {
-    SqlDirectory: "sql.read_sql",
-    LdapDirectory: "ldap.read_ldap",
-    ScimDirectory: "scim.read_scim",
+    SqlDirectory: "sql.reading.read_sql",
+    LdapDirectory: "ldap.reading.read_ldap",
+    ScimDirectory: "scim.reading.read_scim",
 }
 _NAMES: Mapping[type[Directory], str] = {SqlDirectory: "sql", LdapDirectory: "ldap", ScimDirectory: "scim"}
 
 
 def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX) -> AnswerRows:
     """Return what a directory answers, whole. Raises DirectoryFailed, MissingExtra, SettingsError."""
-    module, _, function = _READERS[type(directory)].partition(".")
+    module, _, function = _READERS[type(directory)].rpartition(".")
     read: Callable[..., AnswerRows] = getattr(import_module(f"reconciler.directories.{module}"), function)
     took = stopwatch()
     answer = read(name, directory, rows_max=rows_max)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from reconciler.core.calls.loopback import is_loopback
-from reconciler.directories import statements
+from reconciler.directories.sql import statements
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.directories import (
     Directories,

@@ -29,7 +29,7 @@ from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.plan.changes import ACTIONS
-from reconciler.model.plan.plans import Options, Plan, Verdict
+from reconciler.model.plan.plans import Options, Plan, Target, Verdict
 from reconciler.model.run.outcomes import ROWS_OF, Outcome
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
@@ -100,12 +100,7 @@ async def plan_afresh(
     """
     desired, outside = with_forgotten(context.desired, options), context.outside
     target = standstill.target if standstill else await target_of(context, desired)
-    with span("records") as notes:
-        recorded = await context.ask(lambda store: store.recorded(target.workspaces))
-        notes["entities"] = len(recorded.entities)
-    if desired.answers:
-        recorded = structs.replace(recorded, answered=await _answered(context))
-    steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
+    recorded = await _recorded(context, desired, target)
     lists = standstill.lists if standstill else await lists_of(context)
     wanted, remembered = _focused(options, desired, recorded)
     async with _stretching(desired, recorded, outside, asked=wanted):
@@ -125,6 +120,15 @@ async def plan_afresh(
     verdict, who = judged(context, plan, consent), whom(plan, desired, live, recorded, context.rules)
     calls = sum(context.client.calls.values())
     return Planned(plan, verdict, desired, live, recorded, calls, whom=who)
+
+
+async def _recorded(context: ReadContext, desired: Desired, target: Target) -> Recorded:
+    """Return what the store knows of these workspaces, and of the directories that are taken from."""
+    with span("records") as notes:
+        recorded = await context.ask(lambda store: store.recorded(target.workspaces))
+        notes["entities"] = len(recorded.entities)
+    steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
+    return structs.replace(recorded, answered=await _answered(context)) if desired.answers else recorded
 
 
 async def _answered(context: ReadContext) -> dict[str, int]:

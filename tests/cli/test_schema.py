@@ -52,7 +52,7 @@ def leaves(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
 def test_schema_and_table_name_the_same_settings_and_defaults() -> None:
     """Two lists of one thing stay equal only where a test compares them."""
     found = dict(leaves(read_schema("settings")))
-    others = {"version", "workspaces", "environments"}
+    others = {"version", "workspaces", "directories", "environments"}
 
     assert found.keys() - others == DEFAULTS.keys()
     for name, default in DEFAULTS.items():

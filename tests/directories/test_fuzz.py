@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.ber import NotBer, elements, header
-from reconciler.directories.ldap_columns import EntryColumns
-from reconciler.directories.ldap_wire import parsed_message
-from reconciler.directories.scim_columns import ResourceColumns
-from reconciler.directories.scim_http import parsed_body
-from reconciler.directories.scim_pages import PageWalk, list_page
+from reconciler.directories.ldap.ber import NotBer, elements, header
+from reconciler.directories.ldap.columns import EntryColumns
+from reconciler.directories.ldap.wire import parsed_message
+from reconciler.directories.scim.columns import ResourceColumns
+from reconciler.directories.scim.http import parsed_body
+from reconciler.directories.scim.pages import PageWalk, list_page
 from reconciler.directories.whole import ChangedError
 
 ENTRY = entry("uid=jane,dc=example", attribute("mail", "jane@example.com", "x"), attribute("cn;lang-de", ""))(

@@ -28,9 +28,9 @@ from directories.ldap_liar import (
 from msgspec import structs
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.ldap import EMPTY_PAGES_MAX, read_ldap
-from reconciler.directories.ldap_results import RESULTS
-from reconciler.directories.ldap_wire import MESSAGE_MAX, LdapWire
+from reconciler.directories.ldap.reading import EMPTY_PAGES_MAX, read_ldap
+from reconciler.directories.ldap.results import RESULTS
+from reconciler.directories.ldap.wire import MESSAGE_MAX, LdapWire
 from reconciler.model.directories import LdapDirectory
 from reconciler.model.secret import Secret
 

@@ -22,8 +22,8 @@ from directories.test_scim import TOKEN, directory, read
 from service.roads import STRANGER, TRUSTED, Answers, beside, proving
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.scim import read_scim
-from reconciler.directories.scim_http import BODY_MAX, REFUSALS, TRIES_MAX
+from reconciler.directories.scim.http import BODY_MAX, REFUSALS, TRIES_MAX
+from reconciler.directories.scim.reading import read_scim
 from reconciler.model.secret import Secret
 
 Bend = Callable[[int, dict[str, str], Document], object]

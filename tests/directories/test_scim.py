@@ -11,7 +11,7 @@ from msgspec import structs
 from service.roads import TRUSTED, Answers, beside, proving
 
 from reconciler.directories.answers import AnswerRows
-from reconciler.directories.scim import read_scim
+from reconciler.directories.scim.reading import read_scim
 from reconciler.model.directories import ScimDirectory
 from reconciler.model.secret import Secret
 

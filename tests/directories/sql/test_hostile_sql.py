@@ -14,7 +14,7 @@ from manifest.project import Project
 
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import read_directory
-from reconciler.directories.sql import read_sql
+from reconciler.directories.sql.reading import read_sql
 
 WRITES = "does more than read"
 NO_QUERY = "is no query"

@@ -18,9 +18,9 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from reconciler import pipeline
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.cells import NotText, answer_of
 from reconciler.directories.reading import ReadOnce
-from reconciler.directories.sql import read_sql
+from reconciler.directories.sql.cells import NotText, answer_of
+from reconciler.directories.sql.reading import read_sql
 from reconciler.errors import DirectoryError, ManifestError
 from reconciler.manifest.rosters.answered import table_of, told
 from reconciler.model.directories import DirectorySetting

@@ -1,8 +1,8 @@
 """An LDAP directory as a table: one search, read in pages, whole or not at all.
 
 Belongs here: the order of the requests, and when an answer is not the whole one. Not here: bytes and sockets
-(ldap_wire.py), how requests are written (ldap_requests.py), what an entry is as a row (ldap_columns.py), what
-the codes of results mean (ldap_results.py).
+(wire.py), how requests are written (requests.py), what an entry is as a row (columns.py), what
+the codes of results mean (results.py).
 
     connect ─▶ TLS ─▶ bind ─▶ search, a page ─▶ entries ─▶ rows
                                   ▲      │
@@ -17,10 +17,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.ber import ENUMERATED, INTEGER, OCTETS, SEQUENCE, NotBer, elements, number, shaped
-from reconciler.directories.ldap_columns import EntryColumns
-from reconciler.directories.ldap_results import ELSEWHERE, SUCCESS, refusal
-from reconciler.directories.ldap_wire import (
+from reconciler.directories.ldap.ber import (
+    ENUMERATED,
+    INTEGER,
+    OCTETS,
+    SEQUENCE,
+    NotBer,
+    elements,
+    number,
+    shaped,
+)
+from reconciler.directories.ldap.columns import EntryColumns
+from reconciler.directories.ldap.results import ELSEWHERE, SUCCESS, refusal
+from reconciler.directories.ldap.wire import (
     BOUND,
     DONE,
     ENTRY,
@@ -36,7 +45,7 @@ from reconciler.extras import require
 from reconciler.model.directories import LdapDirectory
 
 if TYPE_CHECKING:
-    from reconciler.directories.ldap_requests import LdapRequests
+    from reconciler.directories.ldap.requests import LdapRequests
 
 PAGED = b"1.2.840.113556.1.4.319"  # the control of a page (RFC 2696)
 EMPTY_PAGES_MAX = 100  # in a row; some servers send one where they search long
@@ -50,7 +59,7 @@ def read_ldap(_name: str, directory: LdapDirectory, *, rows_max: int) -> AnswerR
     is read is read once more. Raises DirectoryFailed, MissingExtra, and whatever revealing a secret raises.
     """
     require("ldap")
-    from reconciler.directories.ldap_requests import LdapRequests  # noqa: PLC0415 - loads the extra
+    from reconciler.directories.ldap.requests import LdapRequests  # noqa: PLC0415 - loads the extra
 
     return whole(lambda: _read(directory, LdapRequests(directory), rows_max))
 

@@ -1,7 +1,7 @@
 """Calls of a SCIM service: GETs with a token, to one origin, with limits in time and size.
 
 Belongs here: what an HTTP status means, and which call is made again. Not here: what a page says
-(scim_pages.py), which page is next.
+(pages.py), which page is next.
 
 It drives the library's transport and not its client, which would keep cookies, log whole URLs, and know about
 redirects, proxies and netrc. Here they do not exist. What a service says in an error is never shown: it may
@@ -24,7 +24,7 @@ from reconciler.core.calls.loopback import is_loopback
 from reconciler.core.calls.retry import retry_after_s
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.origin import plain_url, trusted
-from reconciler.directories.scim_pages import Query
+from reconciler.directories.scim.pages import Query
 from reconciler.directories.whole import ChangedError
 from reconciler.model.directories import ScimDirectory
 from reconciler.model.tables import CHARACTERS_MAX

@@ -1,7 +1,7 @@
 """A connection to an LDAP server: TLS, messages with their limits in time and size, and how it breaks.
 
 Belongs here: sockets, certificates, which message answers which. Not here: what requests say
-(ldap_requests.py) and what entries are (ldap_columns.py).
+(requests.py) and what entries are (columns.py).
 """
 
 import socket
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from reconciler.core.calls.loopback import is_loopback
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.ber import INTEGER, SEQUENCE, NotBer, elements, header, number
+from reconciler.directories.ldap.ber import INTEGER, SEQUENCE, NotBer, elements, header, number
 from reconciler.directories.origin import plain_url, trusted
 from reconciler.model.directories import LdapDirectory
 from reconciler.model.tables import CHARACTERS_MAX

@@ -1,7 +1,7 @@
 """The users of a SCIM 2.0 service as a table: every page of one list, whole or not at all.
 
-Belongs here: the walk over the pages. Not here: calls (scim_http.py), whether pages are the whole
-(scim_pages.py), what a user is as a row (scim_columns.py).
+Belongs here: the walk over the pages. Not here: calls (http.py), whether pages are the whole
+(pages.py), what a user is as a row (columns.py).
 """
 
 import asyncio
@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from reconciler.directories.answers import AnswerRows
-from reconciler.directories.scim_columns import ResourceColumns
-from reconciler.directories.scim_http import ScimCalls
-from reconciler.directories.scim_pages import PageWalk, Query, list_page
+from reconciler.directories.scim.columns import ResourceColumns
+from reconciler.directories.scim.http import ScimCalls
+from reconciler.directories.scim.pages import PageWalk, Query, list_page
 from reconciler.directories.whole import ChangedError, whole
 from reconciler.model.directories import ScimDirectory
 

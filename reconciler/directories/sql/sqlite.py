@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.cells import NotText
-from reconciler.directories.statements import READ_ONLY
+from reconciler.directories.sql.cells import NotText
+from reconciler.directories.sql.statements import READ_ONLY
 from reconciler.parsing.build import shown
 
 _busy_s = 5.0  # while another process writes; a commit takes milliseconds

@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.pool import NullPool
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.statements import READ_ONLY, dialect_of
+from reconciler.directories.sql.statements import READ_ONLY, dialect_of
 
 _at_once = 1_000  # rows
 # SELECT ... INTO makes a table, or a file of the server; drivers commit some of the others by themselves.

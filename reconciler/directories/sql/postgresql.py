@@ -14,7 +14,7 @@ import psycopg
 from psycopg import IsolationLevel
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.statements import READ_ONLY
+from reconciler.directories.sql.statements import READ_ONLY
 from reconciler.errors import SettingsError
 from reconciler.parsing.build import shown
 from reconciler.store.engines import patient

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from reconciler.directories import sqlite
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.cells import answer_of
-from reconciler.directories.statements import READ_ONLY, dialect_of, why_no_query, why_no_url
+from reconciler.directories.sql import sqlite
+from reconciler.directories.sql.cells import answer_of
+from reconciler.directories.sql.statements import READ_ONLY, dialect_of, why_no_query, why_no_url
 from reconciler.extras import require
 from reconciler.model.directories import SqlDirectory
 from reconciler.store.engines import urls
@@ -35,9 +35,9 @@ def _asked(url: str, statement: str, timeout_s: float) -> Any:
         return sqlite.asked(path, statement, timeout_s)
     if dialect == "postgresql":
         require("postgres")
-        from reconciler.directories import postgresql  # noqa: PLC0415 - loads the driver, which few need
+        from reconciler.directories.sql import postgresql  # noqa: PLC0415 - loads the driver, which few need
 
         return postgresql.asked(url, statement, timeout_s)
-    from reconciler.directories import dialects  # noqa: PLC0415 - loads SQLAlchemy
+    from reconciler.directories.sql import dialects  # noqa: PLC0415 - loads SQLAlchemy
 
     return dialects.asked(url, statement, timeout_s)

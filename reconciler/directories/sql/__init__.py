@@ -1,0 +1,1 @@
+"""Databases: what one statement answers that can only read."""
