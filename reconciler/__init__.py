@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from reconciler.cli.files.planfile import read_plan, write_plan
     from reconciler.core.review.guard import Consent
     from reconciler.errors import (
+        DirectoryError,
         FileError,
         InDoubt,
         InputError,
         LockHeld,
         Malformed,
         ManifestError,
+        MissingExtra,
         NotFound,
         Permanent,
         Problem,
@@ -86,6 +88,7 @@ __all__ = [
     "CallbackCall",
     "Consent",
     "Delivery",
+    "DirectoryError",
     "FileError",
     "Found",
     "InDoubt",
@@ -98,6 +101,7 @@ __all__ = [
     "Message",
     "MessageDetail",
     "MessageRow",
+    "MissingExtra",
     "NotFound",
     "Options",
     "Outcome",
@@ -152,9 +156,9 @@ _HOMES = {
     "cli.files.planfile": "read_plan write_plan",
     "core.review.guard": "Consent",
     "errors": (
-        "FileError InDoubt InputError LockHeld Malformed ManifestError NotFound Permanent Problem "
-        "ReconcilerError Refused Rejected ServiceError SettingsError StalePlan StoreError Temporary "
-        "Throttled Unauthorized Unavailable UnknownAddress UnsafePlan"
+        "DirectoryError FileError InDoubt InputError LockHeld Malformed ManifestError MissingExtra "
+        "NotFound Permanent Problem ReconcilerError Refused Rejected ServiceError SettingsError StalePlan "
+        "StoreError Temporary Throttled Unauthorized Unavailable UnknownAddress UnsafePlan"
     ),
     "library": "Project Proposal apply apply_async plan plan_async",
     "model.messaging.messages": (

@@ -201,7 +201,8 @@ def _fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
         lost = _lost(one)
         if lost > _FEW and _over(lost, one.before, percent):
             what = (
-                f"the directory {one.name} answers {one.rows:,} rows, {lost:,} fewer than at the last apply "
+                f"the directory {one.name} answers {one.rows:,} {'row' if one.rows == 1 else 'rows'}, "
+                f"{lost:,} fewer than at the last apply "
                 f"{_shares(lost, one.before, percent)}."
             )
             yield Reason("G7", one.name, lost, one.before * percent // 100, what, step)

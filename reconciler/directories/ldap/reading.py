@@ -11,6 +11,7 @@ the codes of results mean (results.py).
 Loads `ldap3`, an extra that may be missing, and no earlier than something is read.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -59,6 +60,8 @@ def read_ldap(_name: str, directory: LdapDirectory, *, rows_max: int) -> AnswerR
     is read is read once more. Raises DirectoryFailed, MissingExtra, and whatever revealing a secret raises.
     """
     require("ldap")
+    # Nobody here can mend it: names that another library of its own calls old.
+    warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"ldap3\b")
     from reconciler.directories.ldap.requests import LdapRequests  # noqa: PLC0415 - loads the extra
 
     return whole(lambda: _read(directory, LdapRequests(directory), rows_max))
