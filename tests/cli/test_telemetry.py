@@ -156,6 +156,49 @@ def test_the_span_of_a_command_says_how_it_ended(life: dict[str, Done], name: st
         }
 
 
+def alone(project: Project, service: Service, *arguments: str, **more: str) -> Done:
+    """A command in a project of its own, with a collector."""
+    with collecting() as sent:
+        traced = Traced(project.folder, {**sent.environ, "TRACEPARENT": TRACEPARENT, **more})
+        ended = traced.run(service, *arguments)
+    return Done(ended.returncode, ended.stdout, ended.stderr, sent)
+
+
+# What the two tests above claim of every end, of one command: quicker, for whoever changes something.
+
+
+def test_a_plan_is_good_and_below_the_span_of_its_caller(project: Project, service: Service) -> None:
+    """Changes that are found are no error: exit code 2 says that there is work."""
+    root = alone(project, service, "plan", "--detailed-exitcode").root
+
+    assert (root.trace, root.parent) == (TRACE, PARENT)
+    assert (root.about["process.exit.code"], root.failed) == (2, False)
+
+
+def test_a_refused_plan_is_told_by_the_kind_of_its_error(project: Project, service: Service) -> None:
+    """Its text may name somebody."""
+    root = alone(project, service, "plan", SVC_PASSWORD="wrong").root
+
+    assert (root.failed, root.about["error.type"]) == (True, "Unauthorized")
+
+
+def test_only_a_try_that_is_not_the_first_was_sent_again(project: Project, service: Service) -> None:
+    calls = alone(project, service, "plan").calls()
+
+    assert calls
+    assert [one for one in calls if "http.request.resend_count" in one.about] == []
+
+
+def test_a_call_is_told_by_its_template(project: Project, service: Service) -> None:
+    """A path has ids, a query has names of people, and a change its address."""
+    spans = alone(project, service, "apply", "--yes").sent.spans()
+
+    told = {str(one.about["url.template"]) for one in spans if one.kind == SentSpan.SPAN_KIND_CLIENT}
+    assert {"/contacts", "/contacts/{id}"} <= told
+    assert [one for one in told if "?" in one or re.search("[0-9A-F]{16}", one)] == []
+    assert {one.about.get("reconciler.workspace") for one in spans} <= {None, "default"}
+
+
 @pytest.mark.parametrize("name", ["resume", "apply", "adopt"])
 def test_what_is_counted_is_what_the_report_counts(life: dict[str, Done], name: str) -> None:
     """Two truths about one run would be none: spans, metrics and JSON say the same."""

@@ -29,6 +29,9 @@ _SERVER = "ask who runs the directory: it does not answer as RFC 7643 says"
 _FEWER = "name the few that are needed in `attributes`"
 
 
+_ABOUT_VALUE = frozenset({"type", PRIMARY})  # what a value is, and no part of it
+
+
 class ResourceColumns:
     """The rows of a list of users, one after the other. Raises DirectoryFailed for what is no user."""
 
@@ -72,15 +75,18 @@ class ResourceColumns:
 
     def _cells(self, resource: dict[str, Any]) -> list[str]:
         """Return the cells of a user, and give each new attribute a column. Raises ValueError."""
-        cells = [""] * len(self._columns)
+        columns = self._columns
+        cells = [""] * len(columns)
         seen: set[int] = set()
         for path, text, held in _said(resource, self._left_out):
-            index = self._columns.setdefault(path, len(self._columns))
+            index = columns.setdefault(path, len(columns))
             if index in seen:
                 raise ValueError("an attribute says the same as those within another one.")
             seen.add(index)
-            cells.extend([""] * (index + 1 - len(cells)))
-            cells[index] = text
+            if index == len(cells):  # each new column is the next one
+                cells.append(text)
+            else:
+                cells[index] = text
             if held:
                 self._unusable.setdefault(len(self.rows), {})[index] = held
         return cells
@@ -101,20 +107,24 @@ def _said(resource: dict[str, Any], left_out: Collection[str]) -> Iterator[tuple
 
 def _cell(value: Any) -> tuple[str, str]:
     """Return the text of a value, and what it is instead of one, "" where it is one."""
-    if value == []:  # the same as none (RFC 7643, 2.5)
-        return "", ""
-    return TEXTS[type(value)](value), _LIST if type(value) is list else ""
+    kind = type(value)
+    if kind is str:  # as nearly every value is
+        return value, ""
+    if kind is list:  # an empty one is the same as none (RFC 7643, 2.5)
+        return (TEXTS[kind](value), _LIST) if value else ("", "")
+    return TEXTS[kind](value), ""
 
 
 def _by_type(path: str, values: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
     """Yield the columns of an attribute with several values, by their types."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[tuple[bool, dict[str, Any]]]] = {}
     for one in values:
-        for name in _names(one):
-            groups.setdefault(name, []).append(one)
+        if names := [*_names(one)]:
+            said = dict(flat({key: value for key, value in one.items() if key not in _ABOUT_VALUE}))
+            for name in names:
+                groups.setdefault(name, []).append((one.get(PRIMARY) is True, said))
     for name, group in groups.items():
-        chosen = [one for one in group if one.get(PRIMARY) is True] or group
-        rows = [dict(flat({key: one[key] for key in one if key not in ("type", PRIMARY)})) for one in chosen]
+        rows = [said for primary, said in group if primary] or [said for _, said in group]
         for key in dict.fromkeys(key for row in rows for key in row):
             if len(rows) > 1:
                 yield f"{path}.{name}{key}", UNSAID, _SEVERAL
