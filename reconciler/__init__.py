@@ -22,7 +22,6 @@ As a library, `plan` and `apply` do what the commands do, and `ServiceClient` is
 
 TYPE_CHECKING = False  # importing it from `typing` would take 4 ms, in which no signal is heard
 if TYPE_CHECKING:
-    from reconciler.cli.files.planfile import read_plan, write_plan
     from reconciler.core.review.guard import Consent
     from reconciler.errors import (
         DirectoryError,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
         UnknownAddress,
         UnsafePlan,
     )
+    from reconciler.files.planfile import read_plan, write_plan
     from reconciler.library import Project, Proposal, apply, apply_async, plan, plan_async
     from reconciler.model.messaging.messages import (
         BulkResource,
@@ -78,8 +78,8 @@ if TYPE_CHECKING:
     from reconciler.service.messaging.messages import Progress
     from reconciler.service.messaging.replies import parse_reply
     from reconciler.service.queries import Query
+    from reconciler.version import __version__
 
-__version__ = "0.1.0"
 
 __all__ = [
     "BulkResource",
@@ -153,7 +153,7 @@ __all__ = [
 
 # Where each name is at home, below this package; a test holds it against what type checkers read above.
 _HOMES = {
-    "cli.files.planfile": "read_plan write_plan",
+    "files.planfile": "read_plan write_plan",
     "core.review.guard": "Consent",
     "errors": (
         "DirectoryError FileError InDoubt InputError LockHeld Malformed ManifestError MissingExtra "
@@ -176,6 +176,7 @@ _HOMES = {
     "service.queries": "Query",
     "service.messaging.messages": "Progress",
     "service.messaging.replies": "parse_reply",
+    "version": "__version__",
 }
 
 if not TYPE_CHECKING:  # or a misspelt name would pass every type checker

@@ -19,8 +19,8 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packaging.utils import canonicalize_name
 
-from reconciler import __version__
 from reconciler.extras import EXTRAS
+from reconciler.version import __version__
 
 ROOT = Path(__file__).parents[1]
 BILL, PAGE = ROOT / "docs" / "sbom.cdx.json", ROOT / "docs" / "licences.md"

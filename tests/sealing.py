@@ -10,11 +10,11 @@ from typing import Any
 
 from msgspec import structs
 
-from reconciler import __version__
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import PlanFile, opened, sealed
 from reconciler.model.encoding import decode
 from reconciler.model.plan.plans import Plan
+from reconciler.version import __version__
 
 
 def resealed(plan: Plan, *, program: str = __version__, **edited: Any) -> bytes:

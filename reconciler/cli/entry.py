@@ -8,7 +8,7 @@ import gc
 import os
 import sys
 
-from reconciler.cli import signals
+from reconciler import signals
 
 TYPE_CHECKING = False  # importing it from `typing` would take 4 ms
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from importlib import import_module
 
 import click
 
-from reconciler import __version__
 from reconciler.cli.console import mistakes, output, streams
-from reconciler.cli.signals import interrupted, wants_json
 from reconciler.errors import Interrupted, ReconcilerError
+from reconciler.signals import interrupted, wants_json
+from reconciler.version import __version__
 
 TYPE_CHECKING = False  # importing it from `typing` would take 4 ms
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import click
 from msgspec import structs
 
+from reconciler import signals
 from reconciler.applying.stop import StopFlag
-from reconciler.cli import signals
 from reconciler.cli.console import output, streams
 from reconciler.cli.options import CACHES
 from reconciler.errors import Interrupted, plainly

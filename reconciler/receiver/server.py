@@ -119,7 +119,7 @@ class _Server(QuietServer):
         if sys.platform == "win32":
             with super().capture_signals():
                 yield
-        else:  # cli/signals.py handles them
+        else:  # signals.py handles them
             yield
 
 

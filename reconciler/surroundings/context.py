@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from reconciler import __version__
 from reconciler.model.run.context import Context
 from reconciler.surroundings.checkout import Checkout, read_checkout
+from reconciler.version import __version__
 
 # As in schemas/common.schema.json (a test holds the two together).
 COMMIT = re.compile(r"[0-9a-fA-F]{40}", re.ASCII)

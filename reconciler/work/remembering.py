@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler import __version__
 from reconciler.applying.context import Outside, ReadContext
 from reconciler.core.feed import Newest, Remembered, due, granularity_s
 from reconciler.live.following import Asked, Recalled
@@ -26,6 +25,7 @@ from reconciler.service.http.auth import credential_hash
 from reconciler.service.profile import load_profile
 from reconciler.store.database import Store
 from reconciler.store.lists import KeptLists
+from reconciler.version import __version__
 from reconciler.work.collecting import without_collector
 
 _form = "1"  # of what is kept; another one is not read

@@ -14,7 +14,7 @@ from cli.hands import Project, Service
 from msgspec import structs
 from waiting import patience_s, readable, taken, until
 
-from reconciler.cli.files.planfile import read_plan, write_plan
+from reconciler.files.planfile import read_plan, write_plan
 
 PLANNED = 5  # creates of the quickstart
 

@@ -10,11 +10,11 @@ from opentelemetry.context import Context as Carried
 from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from reconciler import __version__
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.run.context import Context
 from reconciler.surroundings import context
 from reconciler.surroundings.context import read_context
+from reconciler.version import __version__
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TRACE = "1-65e2f0a1-0123456789abcdef01234567"

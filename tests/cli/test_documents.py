@@ -24,7 +24,6 @@ from reconciler import errors
 from reconciler.cli.console import failures
 from reconciler.cli.documents.schema import documents
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
-from reconciler.cli.signals import STOPPED_JSON
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.runs.recover import Standing
 from reconciler.core.runs.ticket import Ticket
@@ -40,6 +39,7 @@ from reconciler.report.runs.history import history_json, lock_json, unlocked_jso
 from reconciler.report.runs.tickets import tickets_json
 from reconciler.sandbox.app import SandboxConfig, running
 from reconciler.service.profile import load_profile
+from reconciler.signals import STOPPED_JSON
 from reconciler.store.lock import Holder
 
 ROOT = Path(__file__).parents[2]

@@ -16,12 +16,12 @@ from msgspec import structs
 from pyrage import passphrase, x25519
 from report import cases
 
-from reconciler.cli.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
-from reconciler.cli.files.planfile import read_plan, write_plan
-from reconciler.cli.files.whole import fill_whole
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError
+from reconciler.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
+from reconciler.files.planfile import read_plan, write_plan
+from reconciler.files.whole import fill_whole
 
 PLAN = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED))
 OURS, THEIRS = x25519.Identity.generate(), x25519.Identity.generate()

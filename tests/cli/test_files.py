@@ -8,8 +8,9 @@ from typing import BinaryIO, TypedDict
 
 import pytest
 
-from reconciler.cli.files import whole
-from reconciler.cli.files.whole import (
+from reconciler.errors import FileError
+from reconciler.files import whole
+from reconciler.files.whole import (
     check_place,
     fill_whole,
     make_folder,
@@ -19,7 +20,6 @@ from reconciler.cli.files.whole import (
     write_over,
     write_private,
 )
-from reconciler.errors import FileError
 
 
 def names(folder: Path) -> list[str]:

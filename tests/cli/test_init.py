@@ -16,9 +16,9 @@ import warm
 import yaml
 from cli.hands import PLAIN, Service
 
-from reconciler.cli.files import whole
 from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
 from reconciler.errors import FileError
+from reconciler.files import whole
 from reconciler.manifest.schema.check import check
 from reconciler.parsing.tree import read_tree
 from reconciler.surroundings.checkout import read_remotes

@@ -13,9 +13,9 @@ import pytest
 from served import sandbox
 from waiting import patience_s
 
-from reconciler import __version__
 from reconciler.cli.main import COMMANDS, cli
-from reconciler.cli.signals import wants_json
+from reconciler.signals import wants_json
+from reconciler.version import __version__
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -66,9 +66,10 @@ def test_version_imports_next_to_nothing() -> None:
         "reconciler.cli",
         "reconciler.cli.console",
         "reconciler.cli.main",
+        "reconciler.version",
         "reconciler.cli.console.mistakes",
         "reconciler.cli.console.output",
-        "reconciler.cli.signals",
+        "reconciler.signals",
         "reconciler.cli.console.streams",
         "reconciler.errors",
         "reconciler.report",

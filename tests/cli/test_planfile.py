@@ -12,13 +12,13 @@ from msgspec import structs
 from report import cases
 from sealing import resealed
 
-from reconciler import __version__
-from reconciler.cli.files.planfile import read_plan, write_plan
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError, StalePlan
+from reconciler.files.planfile import read_plan, write_plan
 from reconciler.model.encoding import encode
 from reconciler.model.plan.plans import Plan
+from reconciler.version import __version__
 
 PLAN = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED))
 

@@ -15,7 +15,7 @@ import pytest
 from cli.hands import PLAIN, Project, Service, heard
 from waiting import patience_s
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.cli.console import failures
 from reconciler.errors import Interrupted
 
@@ -73,7 +73,7 @@ def test_nothing_is_loaded_before_signals_are_heard(tmp_path: Path) -> None:
         "reconciler",
         "reconciler.cli",
         "reconciler.cli.entry",
-        "reconciler.cli.signals",
+        "reconciler.signals",
     }
     assert not loaded & {"typing", "enum", "signal", "re", "click", "collections"}
 
@@ -300,7 +300,7 @@ def signalled(
 # A command whose main thread hangs in its event loop, with its last words going where nobody reads.
 HANGS = """
 import os, sys, time
-from reconciler.cli import signals
+from reconciler import signals
 signals.take()
 from reconciler.cli.running import finish
 async def work(heard):

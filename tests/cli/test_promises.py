@@ -3,8 +3,8 @@
 import pytest
 from pyrage import x25519
 
-from reconciler.cli.files.encryption import check_recipients
 from reconciler.errors import InputError
+from reconciler.files.encryption import check_recipients
 
 _PREFIX = "AGE-SECRET-KEY-1"
 

@@ -9,7 +9,7 @@ from cli.hands import Project, Service
 from cli.test_documents import mistakes
 from msgspec import structs
 
-from reconciler.cli.files.planfile import read_plan, write_plan
+from reconciler.files.planfile import read_plan, write_plan
 from reconciler.report.formats.table import FORMATS
 
 JANE = "contact/default/jane-doe"

@@ -22,12 +22,12 @@ from pyrage import encrypt, x25519
 from report import cases
 from sealing import reseal, resealed
 
-from reconciler import __version__
-from reconciler.cli.files.planfile import read_plan
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import sealed
 from reconciler.errors import ReconcilerError
+from reconciler.files.planfile import read_plan
 from reconciler.model.plan.plans import Plan
+from reconciler.version import __version__
 
 REFUSED, ACCEPTED = "mutated plans refused", "mutated plans accepted"
 STEP = effort.count(small=6, full=1)  # one in so many edits of a value is tried

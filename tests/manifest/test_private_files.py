@@ -10,9 +10,8 @@ from manifest.project import Project
 from msgspec import structs
 from report import cases
 
-from reconciler import __version__
-from reconciler.cli.files.planfile import write_plan
 from reconciler.core.review.seal import sealed
+from reconciler.files.planfile import write_plan
 from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.signs import private_kind
 from reconciler.model.address import contact
@@ -24,6 +23,7 @@ from reconciler.report.envelope import report_json
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
 from reconciler.report.service.messages import reply_json
 from reconciler.settings.reading import read_settings
+from reconciler.version import __version__
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"
 ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{}}}}\n"

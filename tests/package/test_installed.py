@@ -21,8 +21,8 @@ from installing import ROOT, install, pythons, run, shared, wheel
 from served import sandbox
 from waiting import patience_s
 
-from reconciler import __version__
 from reconciler.extras import EXTRAS
+from reconciler.version import __version__
 
 MANIFEST = """\
 version: 1

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.cli.console.streams import (
     Bars,
     LiveLines,

@@ -14,7 +14,7 @@ from rich.live import Live as RichLive
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.cli.console import streams
 from reconciler.report.inert import inert
 from reconciler.report.lines import Line

@@ -6,14 +6,16 @@ Belongs here: where they are. Not here: what is made of them.
 from importlib.resources import files
 from pathlib import Path
 
-import reconciler
 from reconciler.errors import FileError
+
+_PACKAGE = "reconciler"
 
 
 def example(name: str) -> Path:
     """Return the folder of an example, such as `quickstart` or `ci/github`. Raises FileError."""
-    packed = Path(str(files(reconciler) / "data" / "examples" / name))
-    found = packed if packed.is_dir() else Path(reconciler.__file__).parent.parent / "examples" / name
+    package = Path(str(files(_PACKAGE)))
+    packed = package / "data" / "examples" / name
+    found = packed if packed.is_dir() else package.parent / "examples" / name
     if not found.is_dir():
         raise FileError(f"the example {name} is not installed.", next="install reconciler again")
     return found

@@ -6,8 +6,8 @@ They are checked in and reviewed, so they have the usual rights. Not here: how a
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reconciler.cli.files.whole import make_folder, write_folder, write_new, write_over
 from reconciler.errors import FileError
+from reconciler.files.whole import make_folder, write_folder, write_new, write_over
 from reconciler.manifest.sources import SUFFIXES
 
 

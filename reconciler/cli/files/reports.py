@@ -12,8 +12,8 @@ import click
 
 from reconciler.cli.console import output
 from reconciler.cli.console.streams import hidden_pieces
-from reconciler.cli.files.whole import check_place, fill_whole
 from reconciler.errors import FileError
+from reconciler.files.whole import check_place, fill_whole
 from reconciler.logbook import steps
 from reconciler.report.formats.table import SHARED
 

@@ -41,12 +41,12 @@ from opentelemetry.trace import (
 from opentelemetry.trace import TracerProvider as AnyTracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from reconciler import __version__
 from reconciler.errors import ReconcilerError
 from reconciler.model.codes.table import code_of_error
 from reconciler.model.run.outcomes import WORDS
 from reconciler.report.metrics import Metric
 from reconciler.spans import ATTRIBUTES, SPANS, Notes, Value
+from reconciler.version import __version__
 
 _NAME = "reconciler"
 _PREFIX = "reconciler."

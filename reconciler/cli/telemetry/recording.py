@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.telemetry.wanted import AskedSignals, wanted
 from reconciler.extras import install_hint

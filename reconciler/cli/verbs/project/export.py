@@ -10,11 +10,11 @@ from msgspec import structs
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.manifests import files_in, write_manifests
-from reconciler.cli.files.whole import read_file
 from reconciler.cli.running import finish, outside, settings_of
 from reconciler.core.declared.values import zones
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import SettingsError
+from reconciler.files.whole import read_file
 from reconciler.manifest.entries import sections
 from reconciler.manifest.sources import SUFFIXES
 from reconciler.manifest.written.files import contents_of, files_of, names_of

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconciler.cli.files.examples import example
-from reconciler.cli.files.whole import check_place, make_folder, read_file, write_new
 from reconciler.cli.verbs.calling import show
 from reconciler.core.start import (
     HOOKS,
@@ -25,6 +24,7 @@ from reconciler.core.start import (
     texts,
 )
 from reconciler.errors import InputError, SettingsError
+from reconciler.files.whole import check_place, make_folder, read_file, write_new
 from reconciler.report.inert import is_hidden
 from reconciler.report.project.start import Begun, begun_lines, begun_values
 from reconciler.service.http.urls import base

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from reconciler.cli.console import output
-from reconciler.cli.files.whole import make_folder, read_file, write_new, write_over
 from reconciler.cli.running import settings_of
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
+from reconciler.files.whole import make_folder, read_file, write_new, write_over
 from reconciler.manifest.rosters.answered import table_of
 from reconciler.manifest.rosters.snapshot import ComeAndGone, Snapshot, difference, snapshot_of
 from reconciler.manifest.rosters.table import Table

@@ -11,8 +11,6 @@ import click
 
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.files.encryption import check_recipients, read_recipients
-from reconciler.cli.files.planfile import write_plan
 from reconciler.cli.files.reports import with_reports
 from reconciler.cli.running import finish, outside, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
@@ -20,6 +18,8 @@ from reconciler.core.planning.duplicates import ambiguous
 from reconciler.core.review.drifts import drifts
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing
+from reconciler.files.encryption import check_recipients, read_recipients
+from reconciler.files.planfile import write_plan
 from reconciler.model.address import Address
 from reconciler.model.plan.plans import Options
 from reconciler.pipeline import Planned

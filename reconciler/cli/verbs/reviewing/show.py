@@ -9,13 +9,13 @@ from typing import Any
 
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.files.planfile import read_plan
 from reconciler.cli.files.reports import with_reports
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.review.guard import Consent, guard
 from reconciler.core.review.whom import Whom, nobody, whom
 from reconciler.core.rules import rules_of
 from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.files.planfile import read_plan
 from reconciler.model.address import Address
 from reconciler.model.plan.plans import Plan
 from reconciler.model.settings import GuardLimits, Settings

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.verbs.service.ports import refused_port
 from reconciler.cli.verbs.service.sandbox_rows import rows_of

@@ -12,15 +12,15 @@ import click
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
-from reconciler.cli.files.encryption import is_encrypted
-from reconciler.cli.files.planfile import read_plan, write_plan
-from reconciler.cli.files.whole import check_place, read_file
 from reconciler.cli.running import Signals, context_of, finish, outside, patient, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.plan import consent_of, next_step, options_of, recipients_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Screen, report
 from reconciler.core.review.guard import Consent
 from reconciler.errors import FileError, Refused
+from reconciler.files.encryption import is_encrypted
+from reconciler.files.planfile import read_plan, write_plan
+from reconciler.files.whole import check_place, read_file
 from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run

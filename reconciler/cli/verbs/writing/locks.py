@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from reconciler import signals
 from reconciler.applying.exclusion import looking
 from reconciler.applying.service_lock import TicketLock
-from reconciler.cli import signals
 from reconciler.cli.console import output
 from reconciler.cli.running import finish, outside, settings_of
 from reconciler.cli.verbs.storing import now, opened

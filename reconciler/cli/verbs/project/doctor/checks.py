@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from reconciler import __version__, pipeline
+from reconciler import pipeline
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.verbs.project.validate import declared
 from reconciler.errors import Problem, SettingsError
@@ -27,6 +27,7 @@ from reconciler.report.lines import count
 from reconciler.settings import network, trust
 from reconciler.settings.reading import ReadSettings
 from reconciler.settings.values import REFERENCES, SECRETS, refused
+from reconciler.version import __version__
 
 # What others than the owner may do to a file, as bits of its mode.
 OPEN_TO_OTHERS = 0o077

@@ -13,8 +13,7 @@ from socket import socket
 from threading import Event
 from typing import Any, Literal
 
-from reconciler import serving
-from reconciler.cli import signals
+from reconciler import serving, signals
 from reconciler.cli.console import output
 from reconciler.cli.verbs.service.callbacks.keys import key_of
 from reconciler.cli.verbs.service.callbacks.telling import ReplySink, Teller, ending, only_teller

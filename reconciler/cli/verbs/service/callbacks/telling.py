@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.verbs.service.callbacks import pipe
 from reconciler.errors import FileError, Interrupted, LockHeld

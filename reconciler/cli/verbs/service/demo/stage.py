@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.cli.files.examples import example
 from reconciler.errors import ReconcilerError, Unavailable
 from reconciler.model.kind.kinds import CONTACT

@@ -9,15 +9,15 @@ from typing import BinaryIO
 
 import msgspec
 
-from reconciler import __version__
-from reconciler.cli.files.encryption import decrypted, encrypt_to, is_encrypted
-from reconciler.cli.files.whole import fill_whole, read_file
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import PlanFile, opened, sealed_pieces
 from reconciler.errors import InputError, StalePlan
+from reconciler.files.encryption import decrypted, encrypt_to, is_encrypted
+from reconciler.files.whole import fill_whole, read_file
 from reconciler.logbook import steps
 from reconciler.model.encoding import NOT_AN_ADDRESS, decode
 from reconciler.model.plan.plans import PLAN_VERSION, Plan
+from reconciler.version import __version__
 
 _AGAIN = "make one: reconciler plan -o FILE"
 

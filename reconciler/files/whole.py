@@ -17,7 +17,7 @@ from secrets import token_hex
 from shutil import rmtree
 from typing import BinaryIO
 
-from reconciler.cli import signals
+from reconciler import signals
 from reconciler.errors import FileError
 
 read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60 MB

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reconciler.cli.files.whole import read_file
 from reconciler.errors import InputError
 from reconciler.extras import require
+from reconciler.files.whole import read_file
 
 Key = object  # the library's own, public or private: handed back to it and never looked into
 

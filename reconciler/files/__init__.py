@@ -1,0 +1,1 @@
+"""Files of ours, written whole or not at all; plan files, sealed and encrypted where that is wanted."""
