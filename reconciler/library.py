@@ -7,9 +7,7 @@ what is under way can be heard with `logging` (reconciler/logbook.py). What is d
 import asyncio
 import os
 import secrets
-import uuid
 from collections.abc import Callable, Coroutine, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +17,7 @@ from msgspec import Struct, structs
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.review.exit import exit_code
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import InputError, Refused, plainly
@@ -29,7 +28,6 @@ from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside, Planned
 from reconciler.report.json import plan_json
-from reconciler.service.http.timing import Timing
 from reconciler.settings.reading import read_settings
 from reconciler.surroundings.context import read_context
 
@@ -86,11 +84,11 @@ class Proposal(Struct, frozen=True):
     @property
     def empty(self) -> bool:
         """Whether an apply would change nothing, neither at the service nor in the store."""
-        return not (self.plan.changes or self.plan.to_keep)
+        return self.plan.empty
 
     def json(self) -> str:
         """Return what `reconciler plan --format json --detailed-exitcode` prints: schema plan-report."""
-        code = 7 if not self.safe else 5 if self.ambiguous else 0 if self.empty else 2
+        code = exit_code(self.plan, self.verdict, ambiguous=self.ambiguous, detailed=True)
         return plan_json(self.plan, self.verdict, code, self.standing)
 
 
@@ -232,14 +230,8 @@ def _proposal(planned: Planned) -> Proposal:
 def _read(project: Project) -> tuple[Settings, Declaration, Outside]:
     """Return the settings, what is declared, and the real clock, chance and network. Nobody can be asked."""
     settings = project.settings()
-    outside = Outside(
-        now=lambda: datetime.now(UTC),
-        token=lambda: secrets.token_hex(16),
-        run_id=lambda: str(uuid.uuid4()),
-        timing=Timing.real(),
-        context=partial(read_context, project.variables, Path(settings.root), random=secrets.token_hex),
-        unattended=True,
-    )
+    context = partial(read_context, project.variables, Path(settings.root), random=secrets.token_hex)
+    outside = Outside.real(context, unattended=True)
     return settings, pipeline.declared(settings, project.variables), outside
 
 

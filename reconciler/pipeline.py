@@ -93,8 +93,8 @@ def declared(
 
     Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
     result: good for checking the rest, as where secrets must not be, and for nothing else. Without `asks` the
-    same is true of directories. With `caches` of
-    the settings, large manifests that are as they were are not read again; what is returned is the same.
+    same is true of directories. With `caches` of the settings, large manifests that are as they were are not
+    read again; what is returned is the same.
     """
     bring_kinds(settings.service.profile)
     asked = ReadOnce(settings.directories, asks=asks)

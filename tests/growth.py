@@ -14,8 +14,6 @@ T = TypeVar("T")
 
 FACTOR = 8  # how much larger the large input is
 RATIO_MAX = 24.0  # quadratic work would give 64
-# Before anything is called linear: a small measure that something disturbed would hide how the large grew.
-_TRIES_OF_SMALL = 4
 _TRIES = 6  # a measure can be too long by chance, never too short: the least of them is the nearest
 # On a machine that is shared, what disturbs one measure lasts for a second and disturbs seven. What linear
 # work may then seem to be is measured further; what is beyond that does grow.
@@ -28,8 +26,7 @@ def ratio(work: Callable[[T], object], make: Callable[[int], T], size: int) -> f
     """Return how many times as long `work` takes for the input of 8 times the size, at best."""
     small, large = make(size), make(FACTOR * size)
     work(small)
-    shortest = min(_seconds(work, small) for _ in range(_TRIES_OF_SMALL))
-    longest = _seconds(work, large)
+    shortest, longest = _seconds(work, small), _seconds(work, large)
     for tried in range(_TRIES_IN_DOUBT):
         shortest = min(shortest, _seconds(work, small))
         found = longest / max(shortest, _FLOOR_S)

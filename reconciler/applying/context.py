@@ -4,6 +4,8 @@ Made once (work/held.py) and passed down whole, from the verb to the last call. 
 and nothing in it is replaced; what changes while a run lasts (lock, stop flag, client) has its own interface.
 """
 
+import secrets
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +27,8 @@ from reconciler.store.lock import Lock
 
 T = TypeVar("T")
 
+token_bytes = 16  # 128 bits: no two runs or plans of this world share one
+
 
 @dataclass(frozen=True, slots=True)
 class Outside:
@@ -43,6 +47,18 @@ class Outside:
     connections: Connections | None = None
     offload: Offload = aside
     unattended: bool = False
+
+    @classmethod
+    def real(cls, context: Callable[[], Context], *, unattended: bool) -> "Outside":
+        """Return the real clock, the real chance and the real network."""
+        return cls(
+            now=lambda: datetime.now(UTC),
+            token=lambda: secrets.token_hex(token_bytes),
+            run_id=lambda: str(uuid.uuid4()),
+            timing=Timing.real(),
+            context=context,
+            unattended=unattended,
+        )
 
 
 @dataclass(frozen=True, slots=True)

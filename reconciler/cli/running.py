@@ -6,10 +6,8 @@ Only this wiring belongs here. What is done is in pipeline.py, what is shown in 
 import asyncio
 import os
 import secrets
-import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +26,6 @@ from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.service.http.auth import Concealed, Credentials
-from reconciler.service.http.timing import Timing
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.spans import trace_id
 from reconciler.store.engines.urls import shown as shown_store
@@ -38,8 +35,6 @@ T = TypeVar("T")
 
 _IN_DOUBT = b"stopped at once: requests under way are in doubt.\n  next: reconciler resume\n"
 _UNTOLD = b"stopped before the report was printed.\n  next: reconciler history\n"
-
-token_bytes = 16  # 128 bits: no two runs or plans of this world share one
 
 
 def settings_of(config: str | None, environment: str | None, *, service: bool) -> Settings:
@@ -97,14 +92,7 @@ def context_of(settings: Settings) -> Context:
 
 def outside(settings: Settings, context: Context | None = None) -> Outside:
     """Return the real clock, the real chance, the real network, and where we are, where that is known yet."""
-    return Outside(
-        now=lambda: datetime.now(UTC),
-        token=lambda: secrets.token_hex(token_bytes),
-        run_id=lambda: str(uuid.uuid4()),
-        timing=Timing.real(),
-        context=lambda: context or context_of(settings),
-        unattended=not output.can_ask(),
-    )
+    return Outside.real(lambda: context or context_of(settings), unattended=not output.can_ask())
 
 
 def patient(settings: Settings, lock_timeout_s: float | None) -> Settings:

@@ -6,10 +6,12 @@ A reader is loaded where a manifest takes from a directory of its kind: few need
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.directories import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
 from reconciler.model.tables import ROWS_MAX
+from reconciler.parsing.build import shown
 
 _READERS: Mapping[type[Directory], str] = {
     SqlDirectory: "sql.reading.read_sql",
@@ -51,6 +53,12 @@ class ReadOnce:
         if isinstance(found, DirectoryFailed):
             raise found
         return found
+
+    def unknown(self, name: str) -> tuple[str, str]:
+        """Return what is wrong with a name that no directory has, and what to do."""
+        known = f"the settings know: {', '.join(sorted(self.known)) or 'none'}"
+        what = f"the directory {shown(name)} is not in the settings."
+        return what, did_you_mean(name, self.known, known)
 
     def place_of(self, name: str, row: str) -> str:
         """Return what a row is called where places name a file; `row` is its name, "" where rows count."""

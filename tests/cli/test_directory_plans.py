@@ -6,23 +6,16 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from cli.hands import Project, Service
+from cli.hands import Project, Service, unguarded
 from directories.sql.sources import database, people
 
 from reconciler.report.formats.commonmark import prose
 
-SETTINGS = """\
-version: 1
-stack: ops
-manifests: [manifests/]
-service:
-  base_url: http://127.0.0.1:8480
-  auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_API_KEY}}
-guard: {deletes_max: 1000, deletes_max_percent: 100}
-workspaces: {default: {}}
+DIRECTORIES = """\
 directories:
   staff: {sql: {url: "sqlite:///hr.db", statement: "SELECT id, name, mail, seen FROM staff"}}
 """
+SETTINGS = unguarded("ops") + DIRECTORIES
 MANIFEST = """\
 version: 1
 workspace: default

@@ -5,23 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.hands import Project, Service
+from cli.hands import Project, Service, unguarded
 from directories import scim_service, slapd
 from directories.slapd import BASE, PASSWORD, READER, Slapd
 from service.roads import TRUSTED
 
-SETTINGS = """\
-version: 1
-stack: ops
-manifests: [manifests/]
-service:
-  base_url: http://127.0.0.1:8480
-  auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_API_KEY}}
-guard: {deletes_max: 1000, deletes_max_percent: 100}
-workspaces: {default: {}}
+DIRECTORIES = """\
 directories:
   staff:
 """
+SETTINGS = unguarded("ops") + DIRECTORIES
 OVER_LDAP = """\
     ldap:
       url: URL

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from reconciler.cli.running import settings_of, token_bytes
+from reconciler.applying.context import token_bytes
+from reconciler.cli.running import settings_of
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Settings
 from reconciler.service.http.urls import origin

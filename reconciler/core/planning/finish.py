@@ -31,17 +31,16 @@ def finished(
     moment: Moment,
 ) -> Plan:
     """Return the plan that these parts are, in any order (laws 3 and 10). Raises ManifestError (M4)."""
-    # One live entity behind two names: each would undo what is written for the other, in every run.
-    if total.contested:
-        raise _declared_twice(total, desired)
-    adopts = across.options.adopt
-    left, total = (postponed(total), only_adoptions(total)) if adopts else ({}, total)
+    _check_declared_once(total, desired)
+    left = postponed(total) if across.options.adopt else {}
+    total = only_adoptions(total) if across.options.adopt else total
+    changes = ordered(total.changes)
     plan = Plan(
         target=target,
         options=across.options,
         manifest_digest=manifest_digest(desired, moment.salt),
         salt=moment.salt,
-        changes=(changes := ordered(total.changes)),
+        changes=changes,
         adoptions=tuple(sorted(total.adoptions, key=lambda one: one.address)),
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
         gone=tuple(sorted(total.gone)),
@@ -59,7 +58,7 @@ def finished(
         created_at=moment.now,
         expires_at=moment.expires,
     )
-    return structs.replace(plan, fingerprint=fingerprint(plan))  # last, over everything else (rule A1)
+    return structs.replace(plan, fingerprint=fingerprint(plan))  # made last, over everything else (rule A1)
 
 
 def _directories(desired: Desired, recorded: Recorded) -> tuple[DirectoryAnswer, ...] | UnsetType:
@@ -68,14 +67,20 @@ def _directories(desired: Desired, recorded: Recorded) -> tuple[DirectoryAnswer,
     return tuple(structs.replace(one, before=known.get(one.name, 0)) for one in desired.answers) or UNSET
 
 
-def _declared_twice(total: ScopePlan, desired: Desired) -> ManifestError:
+def _check_declared_once(total: ScopePlan, desired: Desired) -> None:
+    """Raise ManifestError where one live entity is behind two names (M4).
+
+    Each would undo what is written for the other, in every run.
+    """
+    if not total.contested:
+        return
     problems = []
     for group in total.contested:
         places = [desired.entities[address].place for address in group]
         what = f"{group[0]} and {group[1]} ({places[1]}) are the same live {group[0].kind}."
         problems.append(places[0].problem(what, "declare it once, or give each what only it has"))
     problems.sort(key=lambda one: (one.file, one.line, one.column, one.what))
-    return ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
+    raise ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
 
 
 def _owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:

@@ -30,6 +30,7 @@ from reconciler.model.directories import ScimDirectory
 from reconciler.model.tables import CHARACTERS_MAX
 from reconciler.parsing.build import NODES_MAX
 from reconciler.parsing.objects import DECODER
+from reconciler.service.http.way import causes
 from reconciler.timelimit import time_limit
 
 BODY_MAX = 16 * 1024 * 1024  # bytes of one answer; a page of 100 users has some 200 thousand
@@ -224,23 +225,15 @@ def parsed_body(body: bytes) -> Any:
 
 def _broken(error: Exception) -> Exception:
     """Return what to raise where a connection broke. Certificates do not change from try to try."""
-    causes = _causes(error)
-    for one in causes:
+    known = causes(error)
+    for one in known:
         if isinstance(one, ssl.SSLCertVerificationError):
             what = f"its certificate is not trusted ({one.verify_message})."
             return DirectoryFailed(what, "check `ca`, and the name in `url`")
-    refused = any(isinstance(one, ConnectionRefusedError) for one in causes)
+    refused = any(isinstance(one, ConnectionRefusedError) for one in known)
     connecting = isinstance(error, httpx2.ConnectError)
     what = "it refuses the connection." if refused else "there is no connection to it."
     return _AgainError(DirectoryFailed(what if connecting else "the connection broke.", _URL))
-
-
-def _causes(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
 
 
 def _base(url: str) -> str:

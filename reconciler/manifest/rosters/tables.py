@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from reconciler.core.text.suggest import did_you_mean
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
@@ -20,7 +19,6 @@ from reconciler.manifest.rosters.table import Table, no_table
 from reconciler.manifest.sources import named
 from reconciler.model.documents import Place
 from reconciler.model.tables import DirectoryAnswer
-from reconciler.parsing.build import shown
 from reconciler.parsing.tree import Tree
 
 
@@ -87,9 +85,7 @@ class Tables:
         self._asked[name] = None
         known = self._directories.known
         if name not in known:
-            hint = did_you_mean(name, known, f"the settings know: {', '.join(sorted(known)) or 'none'}")
-            what = f"the directory {shown(name)} is not in the settings."
-            self.problems.append(tree.problem(path, what, hint))
+            self.problems.append(tree.problem(path, *self._directories.unknown(name)))
             return no_table(tree.file)
         if not self._directories.asks:
             self.unasked.setdefault(name, tree.place(path))

@@ -155,6 +155,11 @@ class Plan(Struct, frozen=True):
         return len(self.adoptions) + len(self.renames) + len(self.gone) + len(self.records)
 
     @property
+    def empty(self) -> bool:
+        """Whether an apply would change nothing, neither at the service nor in the store."""
+        return not (self.changes or self.to_keep)
+
+    @property
     def counted(self) -> bool:
         """Whether it says how it was read and who else is there; a plan from a file says neither."""
         nothing_read = not self.reads and not self.options.undo_of

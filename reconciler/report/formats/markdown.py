@@ -56,7 +56,7 @@ def _foot(review: Review) -> str:
     parts = [f"Fingerprint {code(short_fingerprint(plan.fingerprint))}."] if plan.fingerprint else []
     if run is not None:
         parts.append(f"Run {code(run.run)}.")
-    elif review.next_step and review.verdict.safe and (plan.changes or plan.to_keep):
+    elif review.next_step and review.verdict.safe and not plan.empty:
         parts.append(f"Next: {code(review.next_step, limit=text_max)}")
     return " ".join(parts) + "\n" if parts else ""
 

@@ -77,7 +77,7 @@ class Way:
 
     def ended(self, error: Exception) -> Broken:
         """Return what to say of a request that never left: where its way ended, and what to check."""
-        refused = next((one for one in _causes(error) if isinstance(one, httpx2.ProxyError)), None)
+        refused = next((one for one in causes(error) if isinstance(one, httpx2.ProxyError)), None)
         if refused is not None and self._proxy is not None:
             return _refused(str(refused), self._host, self._proxy)
         what, hint = self._why(error)
@@ -115,7 +115,7 @@ def _refused(answer: str, host: str, proxy: Proxy) -> Broken:
 def _named(error: Exception, what: str, hint: str) -> tuple[str, str]:
     """Return why there is no connection, in words of ours, and what to check."""
     tls = _TLS if hint is _NETWORK else hint
-    for cause in _causes(error):
+    for cause in causes(error):
         match cause:
             case ssl.SSLCertVerificationError():
                 return f"{what}: the certificate is not trusted ({cause.verify_message})", tls
@@ -125,12 +125,12 @@ def _named(error: Exception, what: str, hint: str) -> tuple[str, str]:
                 return f"{what}: the name cannot be resolved", hint
             case ConnectionRefusedError():
                 return f"{what}: refused", hint
-    late = any(isinstance(cause, (TimeoutError, httpx2.TimeoutException)) for cause in _causes(error))
+    late = any(isinstance(cause, (TimeoutError, httpx2.TimeoutException)) for cause in causes(error))
     return (f"{what} in time" if late else what), hint
 
 
-def _causes(error: BaseException | None) -> list[BaseException]:
-    """The error and what led to it; at most ten, however the chain is knotted."""
+def causes(error: BaseException | None) -> list[BaseException]:
+    """Return the error and what led to it; at most ten, however the chain is knotted."""
     found: list[BaseException] = []
     while error is not None and error not in found and len(found) < 10:  # noqa: PLR2004 - see above
         found.append(error)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from reconciler.cli.console import output
 from reconciler.cli.running import settings_of
-from reconciler.core.text.suggest import did_you_mean
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
@@ -58,11 +57,11 @@ def _comes_and_goes(found: ComeAndGone) -> str:
 
 def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
     """Return what a directory says. Raises DirectoryError, ManifestError, InputError."""
-    known = settings.directories
-    if name not in known:
-        hint = did_you_mean(name, known, f"the settings know: {', '.join(sorted(known)) or 'none'}")
-        raise InputError(f"the directory {name} is not in the settings.", next=hint)
-    table, place = _table(settings, name), known[name].place
+    asked = ReadOnce(settings.directories)
+    if name not in asked.known:
+        what, hint = asked.unknown(name)
+        raise InputError(what, next=hint)
+    table, place = _table(asked, name), asked.known[name].place
     if not table.rows:
         raise ManifestError(
             f"nothing was written of {name}.",
@@ -80,12 +79,11 @@ def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
     return made
 
 
-def _table(settings: Settings, name: str) -> Table:
-    asked = ReadOnce(settings.directories)
+def _table(asked: ReadOnce, name: str) -> Table:
     try:
         return table_of(asked.answer(name), lambda row: asked.place_of(name, row))
     except DirectoryFailed as failed:
-        problem = settings.directories[name].place.problem(
+        problem = asked.known[name].place.problem(
             f"the directory {name} cannot be taken from: {failed}", failed.hint
         )
         raise DirectoryError(f"nothing was written of {name}.", problems=(problem,)) from failed

@@ -15,6 +15,7 @@ from reconciler.cli.files.reports import with_reports
 from reconciler.cli.running import finish, outside, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.review import exit as plan_exit
 from reconciler.core.review.drifts import drifts
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing
@@ -154,12 +155,9 @@ def consent_of(given: Mapping[str, Any]) -> Consent:
 
 
 def exit_code(planned: Planned, *, detailed: bool) -> int:
-    """Return 7 for a refused plan, 5 where somebody is ambiguous, 2 for work (where asked for), else 0."""
-    if not planned.verdict.safe:
-        return 7
-    if ambiguous(planned.plan, planned.desired):
-        return 5
-    return 2 if detailed and (planned.plan.changes or planned.plan.to_keep) else 0
+    """Return the exit code of a plan that was made, as of core/review/exit.py."""
+    several = bool(ambiguous(planned.plan, planned.desired))
+    return plan_exit.exit_code(planned.plan, planned.verdict, ambiguous=several, detailed=detailed)
 
 
 def sizes(planned: Planned) -> dict[Address, int]:
