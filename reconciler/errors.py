@@ -38,6 +38,7 @@ class Problem:
     column: int
     what: str
     next: str = ""
+    code: str = ""  # its row of model/codes/, given where the mistake is found
 
     @property
     def where(self) -> str:

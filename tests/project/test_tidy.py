@@ -1,4 +1,4 @@
-"""Style as a test: what is banned, with what to use instead; lengths; docstrings; words that promise work.
+"""Style as a test: what is banned, with what to use instead; docstrings; words that promise work.
 
 A rule here is one that the linter does not know, or that must not be switched off beside a line.
 """
@@ -8,7 +8,6 @@ import io
 import re
 import subprocess
 import tokenize
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -19,10 +18,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-function_lines_max = 40  # a screen
-short_lines = 16  # of nine functions in ten, docstrings aside
-file_lines_max = 400  # beyond it a module does two things
-folder_files_max = 20  # Python files; beyond it a folder is a list, and nobody guesses where a thing is
 listed_min = 3  # modules that a docstring names: fewer are examples, and no list
 
 # Never ours, and present when there is no git to ask: a tarball on a machine without it.
@@ -435,57 +430,6 @@ def test_every_database_file_that_is_opened_is_closed() -> None:
 
     assert found == []
     assert list(left_open(ast.parse("with a, sqlite3.connect(b) as c:\n    pass"))) == [1]
-
-
-class Length(NamedTuple):
-    lines: int
-    where: str
-
-
-def functions(path: Path) -> Iterator[Length]:
-    for node in nodes(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield Length(
-                (node.end_lineno or node.lineno) - node.lineno + 1, f"{name(path)}:{node.lineno}: {node.name}"
-            )
-
-
-def test_no_function_is_longer_than_a_screen(record_property: Callable[[str, object], None]) -> None:
-    """Longer ones both decide and do. The failure, and the test report, name the longest."""
-    lengths = sorted((length for path in modules() for length in functions(path)), reverse=True)
-    record_property("longest functions", [f"{lines} lines: {where}" for lines, where in lengths[:5]])
-
-    assert [length for length in lengths if length.lines > function_lines_max] == []
-
-
-def code_lines(path: Path) -> Iterator[int]:
-    """Yield the length of each function without its docstring: a contract may be as long as it has to be."""
-    for node in nodes(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0]
-            said = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node, clean=False) else 0
-            yield (node.end_lineno or node.lineno) - node.lineno + 1 - said
-
-
-def test_nine_functions_in_ten_are_short() -> None:
-    """Few lines are read at a glance; a longer one is a list, or a decision that is better seen whole."""
-    lengths = sorted(length for path in modules() for length in code_lines(path))
-
-    assert lengths[len(lengths) * 9 // 10] <= short_lines
-
-
-def test_no_file_is_so_long_that_it_does_two_things(record_property: Callable[[str, object], None]) -> None:
-    lengths = sorted((Length(len(text(path).splitlines()), name(path)) for path in modules()), reverse=True)
-    record_property("longest files", [f"{lines} lines: {where}" for lines, where in lengths[:5]])
-
-    assert [length for length in lengths if length.lines > file_lines_max] == []
-
-
-def test_no_folder_is_a_list_of_things() -> None:
-    """What belongs to one subject stands in a folder of its own."""
-    files = Counter(name(path.parent) for path in modules())
-
-    assert {folder: count for folder, count in files.items() if count > folder_files_max} == {}
 
 
 def rooms(imports: Iterable[tuple[str, str]]) -> dict[str, dict[str, set[str]]]:

@@ -42,7 +42,7 @@ def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]
     problems = _problems(error)
     excerpts = _excerpts(error, columns) if problems else None
     for problem in problems[:problems_max]:
-        what = f"{problem.what} [{code_of_problem(problem.what)}]"
+        what = f"{problem.what} [{problem.code or code_of_problem(problem.what)}]"
         said = sentence(f"{problem.where}: ", what, problem.next, style="bold")
         shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
     if len(problems) > problems_max:
@@ -101,7 +101,9 @@ def _encoded(
         "exit_code": exit_code,
         "code": code,
         "error": about,
-        "problems": [{**asdict(one), "code": code_of_problem(one.what)} for one in problems[:problems_max]],
+        "problems": [
+            {**asdict(one), "code": one.code or code_of_problem(one.what)} for one in problems[:problems_max]
+        ],
     }
     if len(problems) > problems_max:
         whole["more"] = len(problems) - problems_max

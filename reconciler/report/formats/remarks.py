@@ -123,7 +123,7 @@ def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> 
             one.file,
             one.line,
             one.column,
-            code_of_problem(one.what),
+            one.code or code_of_problem(one.what),
         )
         for one in problems
     ]
