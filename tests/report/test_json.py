@@ -63,11 +63,20 @@ def test_drift_in_json_says_by_its_exit_code_whether_there_is_any(plan: Plan) ->
 
 
 def test_problems_in_json_carry_their_places() -> None:
-    document = opened(problems_json([Problem("ops.yaml", 3, 5, "\x1b[2J is not a field.", "remove it")]))
+    document = opened(
+        problems_json([Problem("ops.yaml", 3, 5, "\x1b[2J is not a field.", "remove it", "E201")])
+    )
 
     assert document["exit_code"] == 3
     assert document["problems"] == [
-        {"file": "ops.yaml", "line": 3, "column": 5, "what": "\x1b[2J is not a field.", "next": "remove it"}
+        {
+            "file": "ops.yaml",
+            "line": 3,
+            "column": 5,
+            "what": "\x1b[2J is not a field.",
+            "next": "remove it",
+            "code": "E201",
+        }
     ]
     assert opened(problems_json([]))["exit_code"] == 0
 

@@ -191,7 +191,6 @@ def _error() -> Schema:
     (problems, running), definitions = _of_types([tuple[errors.Problem, ...], Running | None])
     problem = definitions["Problem"]
     problem["properties"]["code"] = {"type": "string", "pattern": "^E[0-9]{3}$(?!\\n)"}
-    problem["required"].append("code")
     text = {"type": "string"}
     about = {"kind": {"enum": [*_kinds()]}, "message": {**text, "minLength": 1}, "next": text}
     service = {"method": text, "path": text, "status": {"type": "integer", "minimum": 0}, "code": text}
