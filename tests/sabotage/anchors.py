@@ -141,6 +141,14 @@ class Package:
                 found.setdefault(scope.name.rpartition(".")[2], []).append(scope)
         return found
 
+    def has(self, within: str) -> bool:
+        """Whether something has this name, as `within` of an edit is written."""
+        where, _, name = within.rpartition(":")
+        if not name:
+            return any(_ends(one.dotted, where) for one in self._modules)
+        named = self._scopes.get(name.rpartition(".")[2], [])
+        return any(_ends(one.name, name) and _ends(one.module.dotted, where) for one in named)
+
     def planted(self, edits: Iterable[Edit]) -> dict[str, str]:
         """Return the source of each module that changes, by its path.
 
