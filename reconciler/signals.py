@@ -3,7 +3,8 @@
 One handler is installed once and never replaced, so there is no moment at which a signal does what the
 interpreter would do by default. What it means is a *reaction*, which the commands exchange. Signals are
 read by a thread of their own: a main thread that hangs in a disk, a database or a name server hears
-nothing. Standard library only, and as little of it as possible: every import is a moment without a handler.
+nothing. A signal that is ignored when the process begins stays ignored. Standard library only, and as
+little of it as possible: every import is a moment without a handler.
 
 Not here: what an apply does when it is asked to stop (applying/stop.py).
 """
@@ -88,6 +89,16 @@ def left_to_others(_number: int) -> None:
     """Do nothing here: a server has taken the signals, and ends in its own time."""
 
 
+def is_ignored(number: int) -> bool:
+    """Whether this signal was ignored when the process began, which stays so.
+
+    A shell lets a job behind `&` ignore SIGINT, `nohup` SIGHUP, `trap "" TERM` SIGTERM: somebody has decided
+    that the work goes on. POSIX says that a signal that is ignored on entry to a program is not caught.
+    """
+    ignored: bool = _signal.getsignal(number) == _signal.SIG_IGN
+    return ignored
+
+
 class WhileReporting:
     """Let the report of what was written get out. A second signal ends the process all the same."""
 
@@ -119,10 +130,9 @@ class _Ear:
         os.set_blocking(self._filled, False)
         self.claim()
         _thread.start_new_thread(self._listen, (readable,))
-        for number in (_signal.SIGINT, _signal.SIGTERM):
-            _signal.signal(number, self._arrived)
-        if _signal.getsignal(_signal.SIGHUP) != _signal.SIG_IGN:  # nohup
-            _signal.signal(_signal.SIGHUP, self._arrived)
+        for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+            if not is_ignored(number):
+                _signal.signal(number, self._arrived)
 
     def claim(self) -> bool:
         """Have the numbers of signals written to our pipe; return whether they were before."""

@@ -22,6 +22,7 @@ from sabotage.workshop import Workshop
 # one process of many) is tried in the copy too.
 COMMANDS = (
     "tests/cli/test_completion.py",
+    "tests/cli/test_ignored_signals.py",
     "tests/cli/test_output.py",
     "tests/cli/test_process.py",
     "tests/crash/",

@@ -149,7 +149,11 @@ def _interruptible() -> Iterator[int]:
     readable, filled = os.pipe()
     os.set_blocking(filled, False)
     heard_by = signal.set_wakeup_fd(filled, warn_on_full_buffer=False)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    before = {
+        number: signal.signal(number, signal.default_int_handler)
+        for number in numbers
+        if not signals.is_ignored(number)
+    }
     try:
         yield readable
     finally:

@@ -45,7 +45,11 @@ class _Server(QuietServer):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, self._stop)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if signal.getsignal(number) != signal.SIG_IGN  # behind `&`, or after `trap "" TERM`
+        }
         try:
             yield
         finally:

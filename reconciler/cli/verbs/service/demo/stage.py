@@ -38,20 +38,20 @@ class SignalRelay:
     """
 
     def __init__(self) -> None:
-        self._asked = False
+        self._asked = 0  # the number of the last signal
         self._child: subprocess.Popen[bytes] | None = None
 
     def arrived(self, number: int) -> None:
         """Note the signal. A terminal sends Ctrl-C to the commands itself; everything else we pass on."""
-        self._asked = True
+        self._asked = number
         if number != signal.SIGINT and self._child is not None:
-            self._child.terminate()
+            self._child.send_signal(number)  # another one might be ignored, there as here
 
     def wait_for(self, child: "subprocess.Popen[bytes]") -> int:
         """Return the exit code of a command, when it has ended."""
         self._child = child
         if self._asked:
-            child.terminate()
+            child.send_signal(self._asked)
         code = child.wait()
         self._child = None
         self.check()
@@ -162,6 +162,8 @@ def _sandbox(folder: Path, relay: SignalRelay) -> Iterator[str]:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
+    if signals.is_ignored(signal.SIGTERM):  # by the sandbox too, which keeps nothing that a kill could harm
+        process.kill()
     process.terminate()
     try:
         process.wait(_stop_wait_s)
