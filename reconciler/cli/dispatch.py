@@ -5,9 +5,12 @@ completion load no client, no store and no validator, and modules that do work i
 their top. `tests/cli/test_dispatch.py` holds options and parameters together.
 """
 
+import ast
+import linecache
 from collections.abc import Callable
 from functools import update_wrapper
 from importlib import import_module
+from inspect import unwrap
 from typing import Any
 
 import click
@@ -49,6 +52,24 @@ class Completes:
         """Import the function, and return what it offers."""
         offer: Callable[..., list[Any]] = getattr(import_module("reconciler.cli.completing"), self.name)
         return offer(ctx, parameter, incomplete)
+
+
+def restore_help(command: click.Command) -> None:
+    """Give a command, and those below it, the help that PYTHONOPTIMIZE=2 took away with the docstrings.
+
+    It is read from the source of the declaration; without one the line in the list of commands is left.
+    """
+    if command.help is None and command.callback is not None:
+        command.help = _docstring(unwrap(command.callback)) or command.short_help
+    for below in getattr(command, "commands", {}).values():
+        restore_help(below)
+
+
+def _docstring(function: Callable[..., Any]) -> str | None:
+    """Return the docstring of a function of a module, as it is written in its file."""
+    source = "".join(linecache.getlines(function.__code__.co_filename))
+    found = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))
+    return next((ast.get_docstring(one) for one in found if one.name == function.__name__), None)
 
 
 def runs(target: str, *, needs: str = "") -> Callable[[Callable[[], None]], Runs]:

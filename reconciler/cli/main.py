@@ -13,6 +13,7 @@ from importlib import import_module
 
 import click
 
+from reconciler.cli import dispatch
 from reconciler.cli.console import mistakes, output, streams
 from reconciler.errors import Interrupted, ReconcilerError
 from reconciler.signals import interrupted, wants_json
@@ -89,6 +90,8 @@ class Commands(click.Group):
         module = import_module(f"reconciler.cli.commands.{_PLACES.get(cmd_name, cmd_name)}")
         command: click.Command = module.command
         command.short_help = COMMANDS[cmd_name]
+        if sys.flags.optimize > 1:
+            dispatch.restore_help(command)
         return command
 
     def invoke(self, ctx: click.Context) -> object:
@@ -144,6 +147,10 @@ def cli(ctx: click.Context) -> int:
     if ctx.invoked_subcommand is None:
         raise click.UsageError("no command was given.", ctx)
     return 0
+
+
+if sys.flags.optimize > 1:
+    dispatch.restore_help(cli)
 
 
 def run(arguments: Sequence[str]) -> int:

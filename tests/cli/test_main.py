@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
+from cli.hands import PLAIN
 from served import sandbox
 from waiting import patience_s
 
@@ -118,6 +119,43 @@ def test_help_breaks_no_word_at_eighty_columns() -> None:
 
     assert [one for one in lines if len(one) > 80] == []
     assert len(lines) > 600
+
+
+# Prints the help of every command, as `_helps` does.
+PRINTS_HELP = """
+import click
+from reconciler.cli.main import cli
+def show(command, above, name):
+    ctx = click.Context(command, above, info_name=name, terminal_width=80)
+    print(command.get_help(ctx))
+    if isinstance(command, click.Group):
+        for one in command.list_commands(ctx):
+            show(command.get_command(ctx, one), ctx, one)
+show(cli, None, "reconciler")
+"""
+
+
+def printed_help(level: str) -> list[str]:
+    """All help as a process prints it that optimizes so far."""
+    environ = {**PLAIN, "PYTHONOPTIMIZE": level, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", PRINTS_HELP]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.split("\n")
+
+
+def test_the_help_of_every_command_is_whole_without_docstrings() -> None:
+    """Some images set PYTHONOPTIMIZE=2: a command that does not say what it does is no command."""
+    assert printed_help("2") == printed_help("")
+
+
+@pytest.mark.parametrize("words", [("plan",), ("messages", "send"), ()])
+def test_python_oo_shows_the_same_help(words: tuple[str, ...], run: Run) -> None:
+    """The way from the first instruction on is another one than a function that is called."""
+    command = [sys.executable, "-OO", "-m", "reconciler", *words, "--help"]
+    environ = {**PLAIN, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+
+    assert done.stdout == run(*words, "--help").stdout
+    assert "Exit codes:" in done.stdout
 
 
 def test_the_version_is_data(run: Run) -> None:
