@@ -113,7 +113,10 @@ LIES: dict[str, tuple[Bend, str]] = {
     "a packed bomb": (body(gzip.compress(bytes(BODY_MAX * 2)), Content_Encoding="gzip"), "packs its answer"),
     "packed as nobody knows": (body(b"{}", Content_Encoding="br"), "it packs its answer"),
     "no total": (with_(totalResults=None), "does not say how many users there are"),
-    "a total that is a text": (with_(totalResults="7"), "its `totalResults` is no whole number"),
+    "a total that is a word": (with_(totalResults="seven"), "its `totalResults` is no whole number"),
+    "a total in other digits": (with_(totalResults="\u0667"), "its `totalResults` is no whole number"),
+    "a total that is no text": (with_(totalResults=["7"]), "its `totalResults` is no whole number"),
+    "a total with a blank": (with_(totalResults=" 7"), "its `totalResults` is no whole number"),
     "a total with a point": (with_(totalResults=7.0), "its `totalResults` is no whole number"),
     "a negative total": (with_(totalResults=-7), "its `totalResults` is no whole number"),
     "a total that is true": (with_(totalResults=True), "its `totalResults` is no whole number"),
@@ -131,10 +134,7 @@ LIES: dict[str, tuple[Bend, str]] = {
     "users in lists": (of_users(lambda rows: [[row] for row in rows]), "no list of objects"),
     "more users than asked for": (with_(Resources=users(7), itemsPerPage=7), "asked for 3 at most"),
     "an empty page before the end": (on_page(1, with_(Resources=[], itemsPerPage=0)), FEWER),
-    "a page that says more than it holds": (on_page(1, with_(itemsPerPage=4)), "sends 3 users, and says 4"),
-    "a page that says less than it holds": (on_page(0, with_(itemsPerPage=0)), "sends 3 users, and says 0"),
-    "a page that says nothing countable": (with_(itemsPerPage="3"), "its `itemsPerPage` is no whole number"),
-    "a user less": (on_page(1, of_users(lambda rows: rows[:-1])), "sends 2 users, and says 3"),
+    "the last user less": (on_page(2, of_users(lambda rows: rows[:-1])), FEWER),
     "a user less, and nothing said": (on_page(2, with_(Resources=[], itemsPerPage=None)), FEWER),
     "the first page again": (
         lambda _number, _query, document: {**document, "Resources": users(3), "itemsPerPage": 3},
@@ -190,6 +190,18 @@ CURSORS: dict[str, tuple[Bend, str]] = {
     "a total that is too low": (with_(totalResults=4), MORE),
     "a user less": (on_page(2, with_(Resources=[], itemsPerPage=0)), FEWER),
     "a page that comes twice": (on_page(1, with_(Resources=users(3))), "it sends a user twice"),
+    "a page that says more than it holds": (
+        on_page(1, with_(totalResults=None, itemsPerPage=4)),
+        "sends 3 users, and says 4",
+    ),
+    "a page that says less than it holds": (
+        on_page(0, with_(totalResults=None, itemsPerPage=0)),
+        "sends 3 users, and says 0",
+    ),
+    "a page that says nothing countable": (
+        with_(totalResults=None, itemsPerPage="three"),
+        "its `itemsPerPage` is no whole number",
+    ),
 }
 
 

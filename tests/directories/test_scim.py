@@ -56,6 +56,49 @@ def test_the_answer_is_the_same_however_it_is_paged(
     assert len(service.asked) == max(1, -(-count // min(page, page_max)))
 
 
+# What services write beside a total, which proves that nobody is missing.
+BESIDE_THE_TOTAL: dict[str, dict[str, object]] = {
+    "itemsPerPage is what was asked for": {"itemsPerPage": 3},
+    "itemsPerPage is the page of the service": {"itemsPerPage": 100},
+    "itemsPerPage is 0": {"itemsPerPage": 0},
+    "itemsPerPage is a text": {"itemsPerPage": "3"},
+    "itemsPerPage is no number": {"itemsPerPage": "all"},
+    "startIndex is left out": {"startIndex": None},
+    "itemsPerPage and startIndex are left out": {"startIndex": None, "itemsPerPage": None},
+    "totalResults is a text": {"totalResults": "7"},
+}
+
+
+@pytest.mark.parametrize("case", BESIDE_THE_TOTAL)
+@pytest.mark.parametrize("default", ["index", "cursor"])
+def test_a_total_proves_the_whole_whatever_stands_beside_it(
+    case: str, default: Literal["index", "cursor"]
+) -> None:
+    """Everybody would be refused over a number that says nothing about who is missing."""
+
+    def bend(_number: int, _query: dict[str, str], document: Document) -> Document:
+        changed = {**document, **BESIDE_THE_TOTAL[case]}
+        return {key: value for key, value in changed.items() if value is not None}
+
+    with serving(ScimService(users(7), default=default, bend=bend)) as service:
+        answer = read(service)
+
+    assert [row[0] for row in answer.rows] == [f"id-{number}" for number in range(7)]
+
+
+def test_a_short_page_in_the_middle_is_gone_on_from_where_it_ended() -> None:
+    """A service that gives fewer than it says is asked for the rest."""
+
+    def bend(_number: int, query: dict[str, str], document: Document) -> Document:
+        short = query.get("startIndex") == "4"
+        return {**document, "Resources": document["Resources"][: 2 if short else 3], "itemsPerPage": 3}
+
+    with serving(ScimService(users(7), bend=bend)) as service:
+        answer = read(service)
+
+    assert [row[0] for row in answer.rows] == [f"id-{number}" for number in range(7)]
+
+
 def test_what_is_asked_is_what_the_settings_say() -> None:
     with serving(ScimService(users(4))) as service:
         read(

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.whole import ChangedError
-from reconciler.parsing.objects import Digits
 
 Query = tuple[tuple[str, str], ...]
 Paging = Literal["auto", "index", "cursor"]
@@ -51,8 +50,9 @@ def list_page(document: Any, count: int) -> ListPage:
         raise DirectoryFailed("its `Resources` is no list of objects.", _SERVER)
     if len(resources) > count:
         raise DirectoryFailed(f"it sends {len(resources)} users, asked for {count} at most.", _SERVER)
-    per_page = _count(found, "itemsPerPage")
-    if total != 0 and per_page not in (None, len(resources)):
+    # Many services repeat here how many were asked for, as the example of RFC 7644, 3.4.2.4 does. The total
+    # proves that nobody is missing; where there is none, nothing else would show a page that was cut.
+    if total is None and (per_page := _count(found, "itemsPerPage")) not in (None, len(resources)):
         raise DirectoryFailed(f"it sends {len(resources)} users, and says {per_page}.", _SERVER)
     return ListPage(resources, total, _count(found, "startIndex"), _cursor(found.get("nextcursor")))
 
@@ -68,7 +68,9 @@ def _count(found: dict[str, Any], name: str) -> int | None:
     value = found.get(name.lower())
     if value is None:
         return None
-    if type(value) is not Digits or not value.isdecimal() or len(value) > _DIGITS_MAX:
+    # Some services write it in quotes: "7" is the number 7, and nothing else.
+    digits = isinstance(value, str) and value.isascii() and value.isdecimal()
+    if not digits or len(value) > _DIGITS_MAX:
         raise DirectoryFailed(f"its `{name}` is no whole number.", _SERVER)
     return int(value)
 
