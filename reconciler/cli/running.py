@@ -27,6 +27,7 @@ from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.service.http.auth import Concealed, Credentials
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
+from reconciler.settings.values import Layers
 from reconciler.spans import trace_id
 from reconciler.store.engines.urls import shown as shown_store
 from reconciler.surroundings.context import read_context
@@ -76,7 +77,25 @@ def _tell(read: ReadSettings) -> None:
         f", environment {layers.environment} ({layers.environment_origin})" if layers.environment else ""
     )
     shown = shown_store(read.settings.store)
+    note_service_links(layers)
     _tell_once(f"settings: {layers.shown}{environment}; store: {shown} ({store.origin})")
+
+
+def note_service_links(layers: Layers) -> None:
+    """Note which variables of our prefix are no settings, because Kubernetes made them."""
+    if layers.service_links:
+        names, services = sorted(layers.service_links), sorted(set(layers.service_links.values()))
+        others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        _note_once(
+            f"ignored, for Kubernetes makes them for the Service {', '.join(services)}: {names[0]}{others}.\n"
+            "  next: nothing to do; enableServiceLinks: false in the pod leaves them out"
+        )
+
+
+@cache
+def _note_once(what: str) -> None:
+    """Note something about the settings of this process, which a command may read several times."""
+    output.note(what)
 
 
 @cache

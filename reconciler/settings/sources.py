@@ -15,6 +15,7 @@ from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
 from reconciler.parsing.tree import Tree, read_tree
 from reconciler.settings import trust
+from reconciler.settings.service_links import find_service_links
 from reconciler.settings.values import (
     DEFAULTS,
     OF_DIRECTORIES,
@@ -45,8 +46,10 @@ def read_layers(
     if section:
         values |= _leaves(tree, tree.value["environments"][section], ("environments", section))
     taken = frozenset(_named_variables(tree.value))
-    values |= from_environment(environ, taken=taken, globs=values["variables",].raw)
-    return Layers(file, tree.file, file.parent, section, origin, values, tree.value)
+    globs = values["variables",].raw
+    links = find_service_links(environ)
+    values |= from_environment(environ, taken=taken, globs=globs, links=links)
+    return Layers(file, tree.file, file.parent, section, origin, values, tree.value, links)
 
 
 def _locate(config: str | None, cwd: Path, who: trust.Who) -> Path:

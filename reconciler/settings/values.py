@@ -4,7 +4,7 @@ Only the nouns of this folder belong here; who fills them is sources.py and vari
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ class Layers:
     """Every setting once, the strongest source's value.
 
     `root` is the absolute folder of the file, `shown` the file's name in messages, `written` the whole file.
+    `service_links` are variables that Kubernetes made for a Service, and the Service: no settings.
     """
 
     file: Path
@@ -94,6 +95,7 @@ class Layers:
     environment_origin: str
     values: Mapping[tuple[str, ...], Value]
     written: Mapping[str, Any]
+    service_links: Mapping[str, str] = field(default_factory=dict)
 
 
 def refused(*problems: Problem) -> SettingsError:

@@ -17,10 +17,11 @@ from reconciler.settings import trust
 from reconciler.settings.values import DEFAULTS, SECRETS, Value, Values, refused
 
 PREFIX = "RECONCILER_"
+_alike_min = 0.75  # of two names without their prefix; one letter less in the shortest, STORE, is 0.89
 
 # Names that start like ours and are not settings: three that stand for flags, the folders whose
-# files are believed (trust.py), and those that a container
-# platform sets for a service that happens to be called reconciler.
+# files are believed (trust.py), and those that a container platform sets for a service that happens to be
+# called reconciler, whatever they say; those of reconciler-web and others: service_links.py.
 _FLAGS = ("RECONCILER_CONFIG", "RECONCILER_ENVIRONMENT", "RECONCILER_IDENTITY", trust.VARIABLE)
 _PLATFORM = ("RECONCILER_PORT", "RECONCILER_SERVICE_HOST", "RECONCILER_SERVICE_PORT")
 
@@ -39,10 +40,13 @@ def present(name: str, environ: Mapping[str, str]) -> str | None:
     return environ.get(name)
 
 
-def from_environment(environ: Mapping[str, str], *, taken: Collection[str], globs: Sequence[str]) -> Values:
+def from_environment(
+    environ: Mapping[str, str], *, taken: Collection[str], globs: Sequence[str], links: Collection[str] = ()
+) -> Values:
     """Return the settings that RECONCILER_* variables give. A name of ours that means nothing is refused.
 
-    `taken` are variables that the file names for secrets; `globs` those that manifests may read.
+    `taken` are variables that the file names for secrets; `globs` those that manifests may read; `links`
+    those that Kubernetes made, of which none has the name of a setting.
     """
     names = {variable(name): name for name in DEFAULTS}
     ours = sorted(name for name in environ if name.startswith(PREFIX) and not _elsewhere(name, taken, globs))
@@ -53,9 +57,15 @@ def from_environment(environ: Mapping[str, str], *, taken: Collection[str], glob
             value = _variable_value(name, names[name], environ[name])
             problems += _variable_problems(value)
             found[value.path] = value
-        else:
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"unset {name}; docs/settings.md lists the names"
+        elif name not in links:
+            # What all names share would make any two of them look alike.
+            rest = {one.removeprefix(PREFIX): one for one in names}
+            close = get_close_matches(name.removeprefix(PREFIX), rest, n=1, cutoff=_alike_min)
+            hint = (
+                f"did you mean {rest[close[0]]}?"
+                if close
+                else f"unset {name}; docs/settings.md lists the names"
+            )
             problems.append(Problem(f"environment {name}", 0, 0, "no setting has this name.", hint))
     if problems:
         raise refused(*problems)

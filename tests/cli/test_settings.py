@@ -1,5 +1,7 @@
+import json
 import os
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRe
 from reconciler.service.http import urls
 from reconciler.service.profile import load_profile
 from reconciler.settings.reading import ReadSettings, read_settings
+from reconciler.settings.service_links import find_service_links
 from reconciler.settings.values import DEFAULTS
 from reconciler.settings.variables import variable
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 MINIMAL = "version: 1\n"
 ENVIRON = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}
@@ -615,6 +620,143 @@ environments: {staging: {service: {auth: {api_key: {env: RECONCILER_STAGING_KEY}
     )
 
     assert read(repository, text, environ=dict.fromkeys(names, "x")).settings.stack == "default"
+
+
+def links(service: str, host: str, *, port: int = 80, protocol: str = "tcp") -> dict[str, str]:
+    """What Kubernetes puts into a pod for a Service with a port that is called http."""
+    url = f"{protocol}://{f'[{host}]' if ':' in host else host}:{port}"
+    one = f"{service}_PORT_{port}_{protocol.upper()}"
+    return {
+        f"{service}_SERVICE_HOST": host,
+        f"{service}_SERVICE_PORT": str(port),
+        f"{service}_SERVICE_PORT_HTTP": str(port),
+        f"{service}_PORT": url,
+        one: url,
+        f"{one}_PROTO": protocol,
+        f"{one}_PORT": str(port),
+        f"{one}_ADDR": host,
+    }
+
+
+LINKS = {
+    "reconciler-web": links("RECONCILER_WEB", "10.0.0.7"),
+    "reconciler-store": links("RECONCILER_STORE", "10.0.0.7", port=5432),
+    "reconciler-service": links("RECONCILER_SERVICE", "10.0.0.7"),
+    "reconciler-service-auth": links("RECONCILER_SERVICE_AUTH", "10.0.0.7"),
+    "reconciler-port": links("RECONCILER_PORT", "10.0.0.7"),
+    "reconciler": links("RECONCILER", "10.0.0.7"),
+    "reconciler-v6": links("RECONCILER_V6", "fd00:10:96::7", port=8443),
+    "reconciler-dns": links("RECONCILER_DNS", "10.0.0.7", protocol="udp"),
+    "reconciler-2": links("RECONCILER_2", "10.0.0.7", protocol="sctp"),
+}
+
+
+@pytest.mark.parametrize("service", LINKS)
+def test_the_links_of_a_kubernetes_service_are_no_settings(service: str, repository: Path) -> None:
+    """A Service beside ours in the namespace would stop every command of every pod."""
+    found = read(repository, MINIMAL, environ=LINKS[service])
+
+    assert set(found.layers.service_links) == set(LINKS[service])
+    assert set(found.layers.service_links.values()) == {service}
+    assert found.settings.store == read(repository, MINIMAL, environ={}).settings.store
+
+
+def test_links_of_several_services_are_told_apart(repository: Path) -> None:
+    """One of them has a port whose name looks like the other Service."""
+    both = LINKS["reconciler-web"] | links("RECONCILER_WEB_SERVICE", "10.0.0.8")
+
+    found = read(repository, MINIMAL, environ=both).layers.service_links
+
+    assert set(found) == set(both)
+    assert set(found.values()) == {"reconciler-web", "reconciler-web-service"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RECONCILER_WEB_PORT", "8080"),
+        ("RECONCILER_WEB_PORT", "tcp://10.0.0.8:80"),
+        ("RECONCILER_WEB_PORT", "http://10.0.0.7:80"),
+        ("RECONCILER_WEB_PORT", "tcp://web.example.com:80"),
+        ("RECONCILER_WEB_PORT", "tcp://10.0.0.7:65536"),
+        ("RECONCILER_WEB_PORT", "tcp://10.0.0.7:80/"),
+        ("RECONCILER_WEB_SERVICE_HOST", "10.0.0"),
+        ("RECONCILER_WEB_SERVICE_HOST", "example.com"),
+        ("RECONCILER_WEB_SERVICE_PORT", "0"),
+        ("RECONCILER_WEB_SERVICE_PORT_HTTP", "http"),
+        ("RECONCILER_WEB_PORT_80_TCP", "udp://10.0.0.7:80"),
+        ("RECONCILER_WEB_PORT_80_TCP", "tcp://10.0.0.7:81"),
+        ("RECONCILER_WEB_PORT_80_TCP_PORT", "81"),
+        ("RECONCILER_WEB_PORT_80_TCP_PROTO", "udp"),
+        ("RECONCILER_WEB_PORT_80_TCP_ADDR", ""),
+        ("RECONCILER_WEB_TOKEN", "10.0.0.7"),
+        ("RECONCILER_WEB_service_PORT", "80"),
+    ],
+)
+def test_a_name_like_a_link_that_says_something_else_is_an_error(
+    name: str, value: str, repository: Path
+) -> None:
+    """It is a setting that somebody meant: without a word it would act on the wrong service."""
+    said = refusal(repository, MINIMAL, environ=LINKS["reconciler-web"] | {name: value})
+
+    assert f"environment {name}: no setting has this name." in said
+    assert "did you mean" not in said
+
+
+def test_a_port_alone_is_no_link(repository: Path) -> None:
+    """A number may be anything; Kubernetes never gives a port without the address."""
+    said = refusal(repository, MINIMAL, environ={"RECONCILER_LIMITS_SERVICE_PORT": "80"})
+
+    assert "RECONCILER_LIMITS_SERVICE_PORT: no setting has this name." in said
+
+
+def test_no_setting_has_the_name_of_a_link() -> None:
+    """A value that decides nothing must never be one that somebody wrote as a setting."""
+    values = ("10.0.0.7", "80", "tcp", "tcp://10.0.0.7:80")
+
+    assert [
+        name for name in map(variable, DEFAULTS) if any(find_service_links({name: value}) for value in values)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("RECONCILER_STOR", "RECONCILER_STORE"),
+        ("RECONCILER_STAK", "RECONCILER_STACK"),
+        ("RECONCILER_MANIFEST", "RECONCILER_MANIFESTS"),
+        ("RECONCILER_GUARD_DELETE_MAX", "RECONCILER_GUARD_DELETES_MAX"),
+        ("RECONCILER_STATE", ""),
+        ("RECONCILER_WEB_PORT", ""),
+        ("RECONCILER_SCORE", "RECONCILER_STORE"),
+        ("RECONCILER_PROFILE", ""),
+    ],
+)
+def test_a_setting_is_suggested_where_the_names_are_alike_without_the_prefix(
+    name: str, meant: str, repository: Path
+) -> None:
+    """Eleven letters that all of them share made RECONCILER_WEB_PORT look like RECONCILER_STORE."""
+    said = refusal(repository, MINIMAL, environ={name: "x"})
+
+    assert ("did you mean" in said) == bool(meant)
+    assert f"did you mean {meant}?" in said or f"unset {name}" in said
+
+
+def test_links_are_noted_once_beside_the_result(repository: Path, run: Run) -> None:
+    """Who sees a name that begins like ours has to know that it does nothing."""
+    (repository / "manifests").mkdir(exist_ok=True)
+    (repository / "manifests/none.yaml").write_text("version: 1\nworkspace: default\ncontacts: {}\n")
+    (repository / "reconciler.yaml").write_text(MINIMAL)
+    done = run("validate", "--format", "json", cwd=repository, env=LINKS["reconciler-web"])
+
+    shown = run("config", cwd=repository, env=LINKS["reconciler-web"])
+
+    assert (done.returncode, shown.returncode, shown.stderr) == (0, 0, done.stderr)
+    assert json.loads(done.stdout)["outcome"] == "done"
+    assert done.stderr == (
+        "ignored, for Kubernetes makes them for the Service reconciler-web: RECONCILER_WEB_PORT and 7 more.\n"
+        "  next: nothing to do; enableServiceLinks: false in the pod leaves them out\n"
+    )
 
 
 def test_an_unknown_environment_is_an_error_that_lists_them(repository: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from reconciler.cli.console import output
+from reconciler.cli.running import note_service_links
 from reconciler.model.run.outcomes import REPORT_VERSION
 from reconciler.service.http.proxies import shown as shown_proxy
 from reconciler.settings.credentials import SecretRefused, source_of
@@ -20,6 +21,7 @@ def config(*, config: str | None, environment: str | None, as_json: bool) -> int
     read = read_settings(
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=False
     )
+    note_service_links(read.layers)
     rows = tuple(_rows(read.layers))
     if as_json:
         output.json(_as_json(rows))
