@@ -1,16 +1,17 @@
 """Reading files that manifests speak of: regular files below the project root, and nothing else.
 
-The path is walked one component at a time from a descriptor of the root, and no link is followed,
-so what was checked is what is read. Where the system cannot do that, the resolved path must be the
-written one. What a manifest names may become public content of the service, so what is private by its
-name, by the settings or by what it holds (signs.py) is refused here, for every reference alike.
+The path is walked one component at a time from a descriptor of the root, and no link is followed but
+those of a Kubernetes volume, so what was checked is what is read. Where the system cannot do that, the
+resolved path must be the written one. What a manifest names may become public content of the service, so
+what is private by its name, by the settings or by what it holds (signs.py) is refused here, for every
+reference alike.
 No parsing here.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +27,10 @@ ROSTER_BYTES_MAX = 512 * 1024 * 1024  # a million rows of 500 bytes; rows need n
 _SMALLER = "make it smaller, or split it"
 _AT_ONCE = 1024 * 1024  # bytes of which a digest is made at once
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+# How Kubernetes mounts a ConfigMap, a Secret or a projected volume: `name` is a link to `..data/name`,
+# `..data` one to a folder beside it whose name begins with two dots, and a new version is a new folder.
+# Source: kubernetes, pkg/volume/util/atomic_writer.go.
+_VOLUME_DATA = "..data"
 
 
 def _flags(*names: str) -> int:
@@ -216,10 +221,59 @@ def _walk(root: Path, parts: tuple[str, ...]) -> int:
     for depth, part in enumerate(parts, start=1):
         above = handle
         try:
-            handle = os.open(part, _FILE if depth == len(parts) else _FOLDER, dir_fd=above)
+            handle = _open_in(above, part, _FILE if depth == len(parts) else _FOLDER)
         finally:
             os.close(above)
     return handle
+
+
+def _open_in(folder: int, name: str, flags: int) -> int:
+    """Return a descriptor of what is called `name` in a folder; of a link, only as Kubernetes makes one."""
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except OSError:
+        version = _volume_version(name, lambda link: os.readlink(link, dir_fd=folder))
+        if not version:
+            raise
+    inside = os.open(version, _FOLDER, dir_fd=folder)
+    try:
+        return os.open(name, flags, dir_fd=inside)
+    finally:
+        os.close(inside)
+
+
+def volume_file(link: Path) -> Path | None:
+    """Return what a link of a Kubernetes volume leads to; None for others, and where more are on the way."""
+    folder = link.parent.resolve()
+    version = _volume_version(link.name, lambda name: str((folder / name).readlink()))
+    found = folder / version / link.name
+    return found if version and found.resolve() == found else None
+
+
+def name_in_volume(path: Path) -> Path:
+    """Return a resolved path as the Kubernetes volumes that it is in call it: without their versions."""
+    parts = list(path.parts)
+    for depth in range(len(parts) - 2, 0, -1):
+        if parts[depth].startswith(".."):
+            link = Path(*parts[:depth], parts[depth + 1])
+            if volume_file(link) == Path(*parts[: depth + 2]):
+                del parts[depth]
+    return Path(*parts)
+
+
+def _volume_version(name: str, read_link: Callable[[str], str]) -> str:
+    """Return the folder beside `name` that holds what it stands for in a Kubernetes volume; "" elsewhere.
+
+    Only this layout is known: both links lead to what stands beside them, so nothing leads out of the folder.
+    """
+    try:
+        if read_link(name) != f"{_VOLUME_DATA}/{name}":
+            return ""
+        version = read_link(_VOLUME_DATA)
+    except (OSError, ValueError):  # no link, or no such name
+        return ""
+    fits = version.startswith("..") and len(version) > len("..") and "/" not in version
+    return version if fits and version != _VOLUME_DATA else ""
 
 
 def _open_resolved(path: Path) -> int:

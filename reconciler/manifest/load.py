@@ -159,7 +159,7 @@ class _Loader:
             tree = replace(tree, hidden=filled.hidden, problems=(*tree.problems, *filled.problems))
         self.tables.begin()
         rows_left = self.rows_left
-        manifest = self._manifest(tree, source.path.parent)
+        manifest = self._manifest(tree, source.folder)
         if manifest is not None:
             self.read.append(self._file_read(source.name, data, manifest, rows_left - self.rows_left))
         return manifest

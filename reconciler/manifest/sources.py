@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from reconciler.errors import Problem
-from reconciler.manifest.files import Unreadable, hint_of, read_regular, said
+from reconciler.manifest.files import Unreadable, hint_of, name_in_volume, read_regular, said, volume_file
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import BYTES_MAX
 
@@ -25,10 +25,15 @@ _DEPTH_MAX = 30  # folders inside each other
 
 
 class ManifestFile(Struct, frozen=True):
-    """One manifest file: its resolved path, and its name for messages, relative to the root if below it."""
+    """One manifest file: its resolved path, and its name for messages, relative to the root if below it.
+
+    `folder` is where the paths that it names begin. It and the name are those of the resolved path, but in a
+    Kubernetes volume, whose files lie in a folder with another name after each update.
+    """
 
     path: Path
     name: str
+    folder: Path
 
 
 def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...], tuple[Problem, ...]]:
@@ -38,7 +43,7 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...],
     for source in sources:
         before = len(problems)
         paths = [*_walk(root / source, root, problems, depth=0)]
-        found.update((path, ManifestFile(path, named(path, root))) for path in paths)
+        found.update((path, _manifest(path, root)) for path in paths)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
             problems.append(Problem(named(source, root), 0, 0, EMPTY, hint))
@@ -61,10 +66,16 @@ def named(path: Path, root: Path) -> str:
     return shown((path.relative_to(root) if path.is_relative_to(root) else path).as_posix(), most=400)
 
 
+def _manifest(path: Path, root: Path) -> ManifestFile:
+    known = name_in_volume(path)
+    return ManifestFile(path, named(known, root), known.parent)
+
+
 def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterator[Path]:
     try:
         real = path.resolve(strict=True)
-        if path.is_symlink() and (real.is_dir() or not real.is_relative_to(root)):
+        followed = not path.is_symlink() or (real.is_relative_to(root) and _may_follow(path, real))
+        if not followed:
             hint = "put the files themselves there; links to folders and out of the project are not followed"
             problems.append(Problem(named(path, root), 0, 0, "this is a symbolic link.", hint))
         elif not real.is_dir():
@@ -83,6 +94,11 @@ def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterat
         problems.append(Problem(named(path, root), 0, 0, f"this {said(error)}.", hint_of(error)))
     except (RuntimeError, ValueError):  # a loop of links (3.11, 3.12); NUL in a path
         problems.append(Problem(named(path, root), 0, 0, "this is no path that leads anywhere.", "check it"))
+
+
+def _may_follow(link: Path, real: Path) -> bool:
+    """Whether a link within the project leads to a file, or to a folder as in a Kubernetes volume."""
+    return not real.is_dir() or volume_file(link) == real
 
 
 def _file(path: Path, real: Path, root: Path, problems: list[Problem]) -> Iterator[Path]:
