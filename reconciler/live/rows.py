@@ -5,11 +5,12 @@ rows are needed (scopes.py), which fields show that a row is whole or brief (mod
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from reconciler.errors import Malformed
 from reconciler.model.kind.kinds import Kind, children
+from reconciler.model.kind.types import Shape, complete
 from reconciler.service.found import Found, Page, remote_id
 
 T = TypeVar("T")
@@ -64,12 +65,18 @@ def shown_in(
     if not any(listing.witness in row.body for row in rows):
         return listing.always
     shown = listing.always | {kind.ours.get(name, name) for name in asked}
-    for head, type_ in kind.structured.items():
+    for head, shape in kind.structured.items():
         key = kind.wire.get(head, head)
-        # Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
-        if any(row.body.get(key) or (key in row.body and type_ != "channels") for row in rows):
+        if any(row.body.get(key) or (key in row.body and _EMPTY_TELLS[shape]) for row in rows):
             shown |= {path for path in wanted if path.startswith(f"{head}.")}
     return shown
+
+
+# Whether an empty value of a brief row says that the entity has none, by the shape of its field.
+# Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
+_EMPTY_TELLS: Mapping[Shape, bool] = complete(
+    Shape, {"scalar": True, "content": True, "custom": True, "channels": False, "group": True}
+)
 
 
 def size(page: Page) -> int:

@@ -3,7 +3,7 @@
 A field that exists but is not declared may be named; it is only not ours then.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from reconciler.core.text.suggest import did_you_mean
@@ -13,6 +13,7 @@ from reconciler.manifest.schema.parts import definition_of
 from reconciler.manifest.schema.schemas import Extras, read_schema
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import CONTACT, KINDS, children
+from reconciler.model.kind.types import Shape, complete
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import Tree
 
@@ -31,13 +32,26 @@ def _paths(kind: Kind, definitions: Mapping[str, Any]) -> set[str]:
     below = {one.plural for one in children(kind.name)}
     paths = {*definitions[definition_of(kind)]["properties"]} - {"meta"} - below
     paths |= {one.name for parts in kind.groups.values() for one in parts}
-    options = definitions["messagingOptions"]["properties"]
-    channel = definitions["channel"]["properties"]
     for field in kind.declarable:
-        if field.type == "channels":
-            paths |= {f"{field.name}.{one}" for one in options}
-            paths |= {f"{field.name}.{one}.{key}" for one in options for key in channel}
+        paths |= {f"{field.name}.{one}" for one in _PARTS[field.row.shape](definitions)}
     return paths
+
+
+def _channels(definitions: Mapping[str, Any]) -> set[str]:
+    options = definitions["messagingOptions"]["properties"]
+    return {*options} | {f"{one}.{key}" for one in options for key in definitions["channel"]["properties"]}
+
+
+def _none(_definitions: Mapping[str, Any]) -> set[str]:
+    return set()
+
+
+# The paths below a field that its kind does not name itself, by the shape of the field. Parts of a group are
+# fields of the kind; the names of custom values are anybody's (`_custom`).
+_PARTS: Mapping[Shape, Callable[[Mapping[str, Any]], set[str]]] = complete(
+    Shape,
+    {"scalar": _none, "content": _none, "custom": _none, "channels": _channels, "group": _none},
+)
 
 
 def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:
@@ -53,7 +67,7 @@ def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:
 
 def _custom(kind: Kind, item: str) -> bool:
     head, _, name = item.partition(".")
-    return bool(name) and kind.type_of(head) == "custom"
+    return bool(name) and kind.type_of(head).shape == "custom"
 
 
 def _metas(value: dict[str, Any]) -> Iterator[_Meta]:

@@ -233,7 +233,7 @@ def _unknown_fields(kind: Kind, identity: Value, layers: Layers) -> Iterator[Pro
     extra = _value(layers, "fields.contacts").raw if kind is CONTACT else ()
     known = [*(field.name for field in kind.declarable), *extra]
     for path in identity.raw:
-        if path not in known and kind.type_of(path) != "custom":
+        if path not in known and kind.type_of(path).shape != "custom":
             close = get_close_matches(path, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "a custom field is written custom.NAME"
             yield identity.problem(f"{path} is not a field of a {kind.name}.", hint)

@@ -14,6 +14,7 @@ from reconciler.core.comparing.normalize import custom_name, rows
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kind.types import Shape, complete
 from reconciler.model.plan.changes import FieldChange, Update
 from reconciler.model.snapshots import RecordedEntity
 
@@ -40,7 +41,7 @@ def update_body(
     # contacts).
     base = {key: value for key, value in fresh.items() if key not in kind.server_owned}
     values: dict[str, Scalar] = {field.path: _value(entity, field) for field in change.fields}
-    for path in (field.name for field in kind.fields if field.type == "zone"):
+    for path in kind.zones:
         if path in base and path not in values:
             base[path] = zones.writable(base[path], entity, before)
     # What cannot be read back would be lost by a PUT without it; where declared, it always travels along.
@@ -62,20 +63,23 @@ def _overlay(kind: str, base: Body, values: Fields, entity: Entity) -> Body:
         head, _, below = path.partition(".")
         value = _typed(text) if path in row.numbers else text
         key = row.wire.get(head, head)
-        if row.type_of(head) == "content":
-            assert entity.content is not None, f"{entity.address}: {head} is declared but was not loaded"  # noqa: S101 - our own mistake
-            # docs/service.md, resources: base64 with padding. Its lines may break; these do not.
-            body[key] = base64.b64encode(entity.content.data).decode("ascii")
-        elif below and head in row.structured:
-            body[key] = _PARTS[row.structured[head]](body.get(key), below, value)
-            if body[key] == {}:
-                del body[key]
+        shape = row.type_of(head).shape
+        if shape == "content":
+            value = _encoded(entity)
+        elif below:
+            value = _PARTS[shape](body.get(key), below, value)
         # Absent is how the service is told to remove a field (S2).
-        elif value == "":
+        if value in ("", {}):
             body.pop(key, None)
         else:
             body[key] = value
     return body
+
+
+def _encoded(entity: Entity) -> str:
+    assert entity.content is not None, f"{entity.address}: its content is declared but was not loaded"  # noqa: S101 - our own mistake
+    # docs/service.md, resources: base64 with padding. Its lines may break; these do not.
+    return base64.b64encode(entity.content.data).decode("ascii")
 
 
 def _typed(text: Scalar) -> Any:
@@ -117,12 +121,16 @@ def _grouped(group: object, key: str, value: Scalar) -> Body:
     return _with(group if isinstance(group, dict) else {}, key, value)
 
 
-# How one path of a field is set within the list that the service has of it, by the type of the field.
-_PARTS: Mapping[str, Callable[[object, str, Scalar], list[Body] | Body]] = {
-    "custom": _custom,
-    "channels": _channel,
-    "group": _grouped,
-}
+def _whole(_now: object, _below: str, value: Scalar) -> Scalar:
+    """Return the value: a scalar has no parts, and a dot in its name is a part of the name."""
+    return value
+
+
+# How one path of a field is set within what the service has of it, by the shape of the field.
+_PARTS: Mapping[Shape, Callable[[object, str, Scalar], list[Body] | Body | Scalar]] = complete(
+    Shape,
+    {"scalar": _whole, "content": _whole, "custom": _custom, "channels": _channel, "group": _grouped},
+)
 
 
 def _with(row: Body, key: str, value: Scalar) -> Body:

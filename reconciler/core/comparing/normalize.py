@@ -17,8 +17,9 @@ from typing import Any
 from reconciler.core.hashing.stretch import stretched
 from reconciler.core.text.composed import normalized
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind.kind import Caseless, FieldType, Kind
+from reconciler.model.kind.kind import IdentityPath, Kind
 from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kind.types import IdentityKey, Normal, Shape, complete
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
 SLOW = f"{SECRET}scrypt:"
@@ -112,10 +113,11 @@ def _rule(row: Kind, path: str) -> _Rule:
 def _looked_up(row: Kind, path: str) -> _Rule:
     if _flag(row, path):
         return _truth_of
-    if path in row.numbers:
-        return _number_of
     folds = row.folds.get(path)
-    return partial(_word_of, folds) if folds else _text_of
+    if folds:
+        return partial(_word_of, folds)
+    # Below the name of a structured field stand texts, whatever the type of the whole is.
+    return _NORMAL[row.by_name[path].row.normal] if path in row.by_name else _text_of
 
 
 def _text_of(value: Scalar) -> str:
@@ -134,6 +136,12 @@ def _truth_of(value: Scalar) -> Scalar:
 
 def _number_of(value: Scalar) -> str:
     return _number(_text_of(value))
+
+
+# The normal form of a value, by the type of its field.
+_NORMAL: Mapping[Normal, _Rule] = complete(
+    Normal, {"text": _text_of, "flag": _truth_of, "number": _number_of}
+)
 
 
 def _word_of(words: Mapping[str, str], value: Scalar) -> str:
@@ -160,7 +168,16 @@ def is_flag(kind: str, path: str) -> bool:
 
 
 def _flag(row: Kind, path: str) -> bool:
-    return path in row.flags or (path.endswith(".enabled") and row.type_of(path) == "channels")
+    if path in row.flags:
+        return True
+    part = _FLAG_PARTS[row.type_of(path).shape]
+    return bool(part) and path.endswith(part)
+
+
+# The end of a path below a field that holds true or false, by the shape of the field; "": none does.
+_FLAG_PARTS: Mapping[Shape, str] = complete(
+    Shape, {"scalar": "", "content": "", "custom": "", "channels": ".enabled", "group": ""}
+)
 
 
 def masked(kind: str, fields: Fields, salt: str) -> Fields:
@@ -230,9 +247,16 @@ def identity_key(path: str, value: Scalar) -> str:
     """Return the text under which two values of an identity field are the same (planning rule M2)."""
     text = str(value)
     text = text.strip() if text.isascii() else normalized("NFC", text).strip()
-    # M2: of e-mail addresses alone. Jane and JANE in a name field may be two people.
+    key = path.key if isinstance(path, IdentityPath) else "text"
     # A field that no row knows is judged by its name.
-    return text.casefold() if isinstance(path, Caseless) or "EmailAddress" in path else text
+    return _KEYS["email" if key == "text" and "EmailAddress" in path else key](text)
+
+
+# The form in which two values are one identity. M2: letter case means nothing in e-mail addresses alone; Jane
+# and JANE in a name field may be two people.
+_KEYS: Mapping[IdentityKey, Callable[[str], str]] = complete(
+    IdentityKey, {"text": str, "email": str.casefold}
+)
 
 
 def trusted(modified: str, seen: str) -> str:
@@ -257,7 +281,7 @@ def instant(text: str) -> datetime | None:
 
 
 def _leaves(kind: Kind, path: str, value: object) -> Iterator[tuple[str, Scalar]]:
-    return _LEAVES.get(kind.structured.get(path, "text"), _scalar)(path, value)
+    return _LEAVES[kind.structured.get(path, "scalar")](path, value)
 
 
 def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
@@ -289,12 +313,11 @@ def _group(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
         yield from _scalar(f"{path}.{key}", part)
 
 
-# How a value becomes scalars by path, by the type of its field; every other type is one scalar.
-_LEAVES: Mapping[FieldType, Callable[[str, object], Iterator[tuple[str, Scalar]]]] = {
-    "channels": _channels,
-    "custom": _custom,
-    "group": _group,
-}
+# How a value becomes scalars by path, by the shape of its field.
+_LEAVES: Mapping[Shape, Callable[[str, object], Iterator[tuple[str, Scalar]]]] = complete(
+    Shape,
+    {"scalar": _scalar, "content": _scalar, "channels": _channels, "custom": _custom, "group": _group},
+)
 
 
 def rows(value: object) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ Decisions only. Reading back is applying/; what a record then says is core/plann
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from reconciler.core.comparing.normalize import declared, identity_key, is_flag,
 from reconciler.core.rules import Key
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kind.types import Same, complete
 from reconciler.model.run.outcomes import FieldResult
 
 # By name: fields that only a deployment has (`fields.contacts`) have no row, so no type.
@@ -91,14 +92,10 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     # No value is another spelling of none: once learnt, it would stand there for ever, in silence.
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
         return False
-    type_ = KINDS[kind].type_of(path)
-    if type_ == "zone":
-        return zones.shows(sent, shown)
-    if type_ == "phone" or (_PHONE_PATH.search(path) and "." not in path):
-        return _same_phone(sent, shown)
-    if type_ == "email":
-        return str(sent).casefold() == str(shown).casefold()
-    return identity_key(path, sent) == identity_key(path, shown)
+    form = KINDS[kind].type_of(path).same
+    if form == "identity" and _PHONE_PATH.search(path) and "." not in path:
+        form = "phone"
+    return _SAME[form](path, sent, shown)
 
 
 def cleared(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
@@ -166,6 +163,18 @@ def _same_phone(sent: str, shown: str) -> bool:
     # Another digit, or another country, calls somebody else. No country code begins with 0.
     plus_alike = one[1] == other[1] or (len(digits) >= _international_digits and digits[0] != "0")
     return digits == theirs and plus_alike
+
+
+# Whether two values are spellings of one, by the type of their field.
+_SAME: Mapping[Same, Callable[[str, str, str], bool]] = complete(
+    Same,
+    {
+        "identity": lambda path, sent, shown: identity_key(path, sent) == identity_key(path, shown),
+        "phone": lambda _path, sent, shown: _same_phone(sent, shown),
+        "email": lambda _path, sent, shown: sent.casefold() == shown.casefold(),
+        "zone": lambda _path, sent, shown: zones.shows(sent, shown),
+    },
+)
 
 
 def equal(kind: str, sent: Fields, shown: Mapping[str, Scalar]) -> frozenset[str]:

@@ -298,10 +298,10 @@ class _Work:
         head = path.partition(".")[0]
         if path == self._mark(kind.name)[0] or path in kind.server_owned | kind.write_only:
             return "", ""
-        known = path in self._wishes.known[kind.name] or kind.type_of(path) == "custom"
+        known = path in self._wishes.known[kind.name] or kind.type_of(path).shape == "custom"
         if not known or head in kind.server_owned:
             return "unknown", ""
-        if kind.type_of(path) == "zone":
+        if path in kind.zones:
             fits = bool(self._wishes.zone) and path == zones.PATH and zones.shows(self._wishes.zone, value)
             return ("", self._wishes.zone) if fits else ("zone", "")
         return "", value

@@ -15,9 +15,6 @@ from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import BUILT_IN
 from reconciler.model.snapshots import LiveEntity, Scope
 
-# What reaches one person, or was made to number them. Two people of one name are nothing unusual.
-_TYPES = frozenset({"email", "phone", "custom"})
-
 
 class Advice(Struct, frozen=True, order=True):
     """`identity: {kind: fields}` in the settings would recognize `number` more, of so many."""
@@ -60,7 +57,8 @@ def _candidates(kind: Kind, strange: Sequence[LiveEntity], rules: Rules) -> list
         path
         for row in strange
         for path, value in row.fields.items()
-        if value != "" and kind.type_of(path) in _TYPES and path != rules.mark_path
+        # What reaches one person, or was made to number them. Two people of one name are nothing unusual.
+        if value != "" and kind.type_of(path).recognizes and path != rules.mark_path
     )
     return sorted(have.items(), key=lambda one: (-one[1], one[0]))
 

@@ -9,12 +9,13 @@ every change is looked at once, however many there are.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from reconciler.core.comparing.normalize import WITHHELD, identity_key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kind.types import Lookalike, complete
 from reconciler.model.plan.changes import Create, Delete
 from reconciler.model.plan.plans import Plan
 
@@ -58,19 +59,36 @@ def _traits_of(address: Address, fields: Fields) -> set[_Trait]:
 def _traits(kind: str, fields: Fields) -> Iterator[_Trait]:
     """Yield what may tell that two of a kind are one, by the types of its fields."""
     row = KINDS[kind]
-    by_type: Mapping[str, list[tuple[str, str]]] = defaultdict(list)
+    names = [fields.get(path, "") for path in row.presented if row.type_of(path).lookalike == "name"]
+    name = tuple(map(str, names[:_names_min])) if len(names) >= _names_min and all(names[:_names_min]) else ()
     for path, value in fields.items():
-        if isinstance(value, str) and value not in ("", WITHHELD):
-            by_type["secret" if path in row.secret else row.type_of(path)].append((path, value))
-    for path, value in by_type["secret"]:
-        yield "secret", path, value  # masked: equal ones have equal masks within a plan
-    for path, value in by_type["email"]:
-        whole = identity_key(path, value).casefold()
-        local = whole.partition("@")[0]
-        yield "email", whole
-        if len(local) >= _local_min:
-            yield "local part", local
-    names = [fields.get(path, "") for path in row.presented if row.type_of(path) == "text"][:_names_min]
-    if len(names) == _names_min and all(names):
-        for _, value in by_type["phone"]:
-            yield "name and phone", *map(str, names), "".join(filter(str.isdecimal, value))
+        if not isinstance(value, str) or value in ("", WITHHELD):
+            continue
+        if path in row.secret:
+            yield "secret", path, value  # masked: equal ones have equal masks within a plan
+        else:
+            yield from _TRAITS_OF[row.type_of(path).lookalike](path, value, name)
+
+
+def _of_email(path: str, value: str, _name: tuple[str, ...]) -> Iterator[_Trait]:
+    whole = identity_key(path, value).casefold()
+    local = whole.partition("@")[0]
+    yield "email", whole
+    if len(local) >= _local_min:
+        yield "local part", local
+
+
+def _of_phone(_path: str, value: str, name: tuple[str, ...]) -> Iterator[_Trait]:
+    if name:
+        yield "name and phone", *name, "".join(filter(str.isdecimal, value))
+
+
+def _of_nothing(_path: str, _value: str, _name: tuple[str, ...]) -> Iterator[_Trait]:
+    yield from ()
+
+
+# What one value may tell, with the name of whoever has it, by the type of its field. A name alone tells
+# nothing: two people of one name are nothing unusual.
+_TRAITS_OF: Mapping[Lookalike, Callable[[str, str, tuple[str, ...]], Iterator[_Trait]]] = complete(
+    Lookalike, {"nothing": _of_nothing, "name": _of_nothing, "email": _of_email, "phone": _of_phone}
+)

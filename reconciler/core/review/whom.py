@@ -63,7 +63,7 @@ def _ids(plan: Plan) -> Iterator[tuple[Address, str]]:
 
 def _who(kind: str, fields: Fields, rules: Rules) -> str:
     row = KINDS[kind]
-    shown = [path for path in row.presented if row.type_of(path) == "text" and fields.get(path)]
+    shown = [path for path in row.presented if row.type_of(path).lookalike == "name" and fields.get(path)]
     names = shown[:_names_max]
     keys = (key for key in rules.identity.of(kind) if all(fields.get(path) for path in key))
     identity = next(keys, ())

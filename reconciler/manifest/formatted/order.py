@@ -10,6 +10,7 @@ from reconciler.manifest.entries import Steps, by_plural, kind_at
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import children, derived
+from reconciler.model.kind.types import Shape, complete
 
 Rank = Callable[[str], tuple[int, str]]
 
@@ -35,12 +36,18 @@ def _below(kind: Kind, rest: Steps) -> Rank | None:
     if not rest:
         return _in_order(body_keys(kind.name))
     head = rest[0]
-    shape = kind.structured.get(str(head), "")
-    if shape == "channels" or (shape == "group" and len(rest) == 1):
+    if len(rest) <= _SORTED_DEPTH[kind.structured.get(str(head), "scalar")]:
         return lambda key: (0, key)  # as an export writes them
     if len(rest) == 1 and head in ("meta", kind.content):
         return _in_order(_parts()["meta" if head == "meta" else "content"])
     return None
+
+
+# How deep below a field its keys are sorted by their names, by the shape of the field. The names of custom
+# values are the author's.
+_SORTED_DEPTH: Mapping[Shape, int] = complete(
+    Shape, {"scalar": 0, "content": 0, "custom": 0, "channels": 2, "group": 1}
+)
 
 
 @derived

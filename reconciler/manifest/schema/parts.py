@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler.model.kind.kind import Field, Kind
 from reconciler.model.kind.kinds import BUILT_IN, KINDS, children
+from reconciler.model.kind.types import SchemaPart, complete
 
 Schema = dict[str, Any]
 
@@ -16,8 +17,6 @@ _NAME = "[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?"
 _END = r"$(?!\n)"
 _REMOTE_ID = "[A-Za-z0-9_-]{1,100}"
 _NUMBER = rf"^(?:-?(?:0|[1-9][0-9]{{0,14}})(?:[.][0-9]{{1,15}})?)?{_END}"  # as JSON writes it, or "": none
-# Fields whose form is written by hand, because no other has it.
-_SHAPES: Mapping[str, str] = {"custom": "custom", "channels": "messagingOptions", "content": "content"}
 
 
 def with_kinds(name: str, schema: Schema) -> Schema:
@@ -86,15 +85,28 @@ def _entry(kind: Kind) -> Schema:
 
 
 def _field(kind: Kind, field: Field) -> Schema:
-    if field.type in _SHAPES:
-        return {"$ref": f"#/$defs/{_SHAPES[field.type]}"}
-    if field.type == "group":
-        return _group(kind, field)
-    about = {"title": field.title, "description": field.about, "examples": [field.example]}
-    if field.type == "flag":
-        return {"$ref": "#/$defs/flag", **about}
-    if field.type == "number":
-        return {"type": ["string", "number"], "pattern": _NUMBER, **about}
+    return _PARTS[field.row.schema](kind, field)
+
+
+def _by_hand(_kind: Kind, field: Field) -> Schema:
+    """Return where the form stands in the schema: it is written by hand, because no other has it."""
+    return {"$ref": f"#/$defs/{field.row.schema}"}
+
+
+def _about(field: Field) -> Schema:
+    return {"title": field.title, "description": field.about, "examples": [field.example]}
+
+
+def _flag(_kind: Kind, field: Field) -> Schema:
+    return {"$ref": "#/$defs/flag", **_about(field)}
+
+
+def _number(_kind: Kind, field: Field) -> Schema:
+    return {"type": ["string", "number"], "pattern": _NUMBER, **_about(field)}
+
+
+def _text(_kind: Kind, field: Field) -> Schema:
+    about = _about(field)
     if field.words:
         return {"enum": _spellings(field), **about}
     if field.pattern:
@@ -113,6 +125,21 @@ def _group(kind: Kind, field: Field) -> Schema:
         "additionalProperties": False,
         "examples": [{name: one.example for name, one in parts.items()}],
     }
+
+
+# The schema of a field, by its type.
+_PARTS: Mapping[SchemaPart, Callable[[Kind, Field], Schema]] = complete(
+    SchemaPart,
+    {
+        "text": _text,
+        "flag": _flag,
+        "number": _number,
+        "group": _group,
+        "custom": _by_hand,
+        "messagingOptions": _by_hand,
+        "content": _by_hand,
+    },
+)
 
 
 def _spellings(field: Field) -> list[str]:
@@ -146,7 +173,7 @@ def _row_template(kind: Kind) -> Schema:
 
 def _column(kind: Kind, field: Field) -> Schema:
     """Return a field of a row template: what is one of a few words may also be a column that says which."""
-    if field.type == "channels":
+    if field.row.schema == "messagingOptions":
         return {"$ref": "#/$defs/rosterMessagingOptions"}
     if field.words:
         about = f"{field.about} A column may say it."

@@ -7,11 +7,12 @@ YAML and JSON share. Live values are hostile; here they stay text. Not here: whi
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Union
 
 from reconciler.model.documents import Scalar
 from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.types import Shape, complete
 
 Node = Union[str, bool, list[str], "Mapping[str, Node]"]
 
@@ -59,7 +60,20 @@ def steps(kind: Kind, path: str) -> list[str]:
     head, dot, rest = path.partition(".")
     if not dot or head not in kind.structured:
         return [path]
-    return [head, *([rest] if kind.structured[head] == "custom" else rest.split("."))]
+    return [head, *_STEPS_BELOW[kind.structured[head]](rest)]
+
+
+# The keys below a field, by its shape: names of custom values are whole.
+_STEPS_BELOW: Mapping[Shape, Callable[[str], list[str]]] = complete(
+    Shape,
+    {
+        "scalar": lambda rest: [rest],
+        "content": lambda rest: [rest],
+        "custom": lambda rest: [rest],
+        "channels": lambda rest: rest.split("."),
+        "group": lambda rest: rest.split("."),
+    },
+)
 
 
 def block(node: Mapping[str, Node], depth: int) -> str:

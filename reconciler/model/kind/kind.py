@@ -8,25 +8,28 @@ of an app and which push tokens there may be (core/declared/crosscheck.py), what
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Self
 
 from msgspec import Struct
 
-# text      any text                     zone      the name of a time zone; the service shows its offset
-# email     read back in any case        content   a payload: its digest is compared, its bytes are sent
-# phone     read back by its digits      custom    texts by name, sent as a list of named values
-# country   by its English name          channels  how somebody is reached, sent as a list of channels
-# flag      true or false                group     a mapping whose values are fields of their own: `auth.key`
-# number    compared by its value, sent as a number
-FieldType = Literal[
-    "text", "flag", "number", "email", "phone", "country", "zone", "content", "custom", "channels", "group"
-]
+from reconciler.model.kind.types import TYPES, FieldType, IdentityKey, Shape, TypeRow
 
 
-class Caseless(str):
-    """The path of an identity field whose values are the same in any letter case: an e-mail address."""
+class IdentityPath(str):
+    """The path of an identity field, which says by itself how its values are compared."""
 
-    __slots__ = ()
+    __slots__ = ("key",)
+    key: IdentityKey
+
+    def __new__(cls, path: str, key: IdentityKey) -> Self:
+        """Return the path with the form in which two of its values are one identity."""
+        made = super().__new__(cls, path)
+        made.key = key
+        return made
+
+    def __reduce__(self) -> tuple[type["IdentityPath"], tuple[str, IdentityKey]]:
+        """Return what a copy is made of."""
+        return IdentityPath, (str(self), self.key)
 
 
 class Field(Struct, frozen=True):
@@ -61,6 +64,18 @@ class Field(Struct, frozen=True):
     pattern: str = ""
     area: str = ""
     revives: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise TypeError for a type that has no row: nothing would follow from it."""
+        if self.type not in TYPES:
+            raise TypeError(
+                f"{self.name}: {self.type!r} is no type of field (reconciler/model/kind/types.py)"
+            )
+
+    @property
+    def row(self) -> TypeRow:
+        """What its type means."""
+        return TYPES[self.type]
 
     @property
     def head(self) -> str:
@@ -225,23 +240,23 @@ class Kind(Struct, frozen=True, dict=True):
     @cached_property
     def groups(self) -> Mapping[str, tuple[Field, ...]]:
         """The fields of each group, by its name."""
-        heads = [field.name for field in self.fields if field.type == "group"]
+        heads = [field.name for field in self.fields if field.row.shape == "group"]
         return {head: tuple(one for one in self.fields if one.name.startswith(f"{head}.")) for head in heads}
 
     @cached_property
-    def structured(self) -> Mapping[str, FieldType]:
-        """The types of the fields that are no scalar in a manifest, nor a payload."""
-        return {one.name: one.type for one in self.fields if one.type in ("custom", "channels", "group")}
+    def structured(self) -> Mapping[str, Shape]:
+        """The shapes of the fields that are no scalar in a manifest, nor a payload."""
+        return {one.name: one.row.shape for one in self.fields if one.row.structured}
 
     @cached_property
     def flags(self) -> frozenset[str]:
         """What holds true or false."""
-        return frozenset(field.name for field in self.fields if field.type == "flag")
+        return frozenset(field.name for field in self.fields if field.row.normal == "flag")
 
     @cached_property
     def numbers(self) -> frozenset[str]:
         """What is sent as a number."""
-        return frozenset(field.name for field in self.fields if field.type == "number")
+        return frozenset(field.name for field in self.fields if field.row.normal == "number")
 
     @cached_property
     def folds(self) -> Mapping[str, Mapping[str, str]]:
@@ -251,12 +266,22 @@ class Kind(Struct, frozen=True, dict=True):
     @cached_property
     def content(self) -> str:
         """The field that holds a payload, or ""."""
-        return next((field.name for field in self.fields if field.type == "content"), "")
+        return next((field.name for field in self.fields if field.row.shape == "content"), "")
 
     @cached_property
     def custom(self) -> str:
         """The field that holds custom values by name, or ""; the service shows them where it is asked to."""
-        return next((field.name for field in self.fields if field.type == "custom"), "")
+        return next((field.name for field in self.fields if field.row.shape == "custom"), "")
+
+    @cached_property
+    def zones(self) -> tuple[str, ...]:
+        """The fields that hold a time zone, which the service shows as an offset."""
+        return tuple(field.name for field in self.fields if field.row.same == "zone")
+
+    @cached_property
+    def countries(self) -> tuple[str, ...]:
+        """The fields that name a country, in the order in which they are asked for a national number."""
+        return tuple(field.name for field in self.fields if field.row.check == "countries")
 
     @cached_property
     def presumed(self) -> tuple[Field, ...]:
@@ -269,9 +294,9 @@ class Kind(Struct, frozen=True, dict=True):
 
     def identity_path(self, path: str) -> str:
         """A path as a part of an identity: it says by itself how its values are compared."""
-        return Caseless(path) if self.type_of(path) == "email" else path
+        return IdentityPath(path, self.type_of(path).key)
 
-    def type_of(self, path: str) -> FieldType:
-        """The type of the field that a path belongs to; of one that no row knows, text."""
+    def type_of(self, path: str) -> TypeRow:
+        """What the type means of the field that a path belongs to; of one that no row knows, text."""
         field = self.by_name.get(path) or self.by_name.get(path.partition(".")[0])
-        return field.type if field else "text"
+        return TYPES[field.type if field else "text"]

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from reconciler.model.kind.kind import Field, Kind
 from reconciler.model.kind.kinds import BUILT_IN
+from reconciler.model.kind.types import TYPES, OwnType
 
 # Keys of a manifest that are no kind; a test holds them equal to those of schemas/manifest.schema.json.
 RESERVED = frozenset({"version", "workspace", "tags", "defaults", "rosters", "removed"})
@@ -31,7 +32,7 @@ _TAKEN = frozenset({"id", "link", "meta"})
 class FieldRow(Struct, frozen=True, forbid_unknown_fields=True):
     """One field, as a profile writes it; `one_of` are the words of the service. The rest: `Field`."""
 
-    type: Literal["text", "flag", "number", "email", "phone", "country", "zone", "group"] = "text"
+    type: OwnType = "text"
     title: str = ""
     about: str = ""
     example: str = ""
@@ -117,7 +118,7 @@ def _of_fields(row: KindRow) -> Iterator[Contradiction]:
             yield Contradiction(path, f"{name} is in a group.", "leave `wire` out: its last part is its name")
         if name in _TAKEN:
             yield Contradiction(path, f"every entity has {name} of its own.", "leave it out")
-        if head != name and (group is None or group.type != "group"):
+        if head != name and (group is None or TYPES[group.type].shape != "group"):
             yield Contradiction(path, f"{head} is no group.", f"write `{head}: {{type: group}}` above it")
         if field.required and field.server_owned:
             what = f"{name} is required, and server_owned: nobody could give it."
@@ -149,7 +150,7 @@ def _of_columns(name: str, row: KindRow) -> Iterator[Contradiction]:
 
 def _tells(field: FieldRow) -> bool:
     """Whether a field shows which entity it is: it is declared, shown by the service, and by us."""
-    return field.type != "group" and not (field.server_owned or field.write_only or field.secret)
+    return TYPES[field.type].shape != "group" and not (field.server_owned or field.write_only or field.secret)
 
 
 def _compiles(pattern: str) -> bool:
@@ -202,7 +203,7 @@ def _field(name: str, row: FieldRow) -> Field:
         secret=row.secret,
         sticky=row.sticky,
         own=row.own,
-        absent=row.absent == "true" if row.absent and row.type == "flag" else row.absent,
+        absent=row.absent == "true" if row.absent and TYPES[row.type].normal == "flag" else row.absent,
         words={word.lower(): word for word in row.one_of},
         pattern=row.pattern,
     )

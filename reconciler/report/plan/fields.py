@@ -102,7 +102,7 @@ def create_lines(
     columns = min(max((width(inert(path)) for path in paths), default=0), _path_max)
     lines = []
     for path in sorted(paths) if full else paths:
-        value = _content(change, sizes, contents) if KINDS[kind].type_of(path) == "content" else ""
+        value = _content(change, sizes, contents) if path == KINDS[kind].content else ""
         about = (
             Shown(value) if value else shown(kind, path, change.fields[path], limit=0 if full else value_max)
         )

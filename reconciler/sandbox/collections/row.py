@@ -9,9 +9,9 @@ them is a record created, read, replaced, listed in pages and deleted; each has 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, get_args
 
 import msgspec
 
@@ -27,6 +27,7 @@ from reconciler.sandbox.xml.rules import Flag, Many, Node, Number, XmlRule
 from reconciler.sandbox.xml.tree import frames
 
 Value = TypeVar("Value", bound=Kept | Device)
+Type = Literal["text", "flag", "number", "group"]  # of a field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,25 +123,26 @@ class Field:
     name: str
     required: bool = False
     one_of: tuple[str, ...] = ()
-    type: Literal["text", "flag", "number", "group"] = "text"
+    type: Type = "text"
     withheld: bool = False
     parts: tuple["Field", ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.type not in _TYPES:
+            raise ValueError(f"{self.name}: {self.type!r} is no type of field of the sandbox")
 
     @property
     def rule(self) -> XmlRule | None:
         """How it is written in XML, None for a text."""
-        if self.type == "group":
-            return Node(rules_of(self.parts))
-        rules: Mapping[str, XmlRule] = {"flag": Flag(), "number": Number()}
-        return rules.get(self.type)
+        return _TYPES[self.type].rule(self)
 
     def given(self, body: Body) -> Body:
         """The field as the body has it, by its name, or nothing; refuses (422) what it cannot be."""
         if self.name not in body:
             return {}
         value: Any = body[self.name]
-        if type(value) not in _TYPES[self.type]:
-            raise invalid(f"{self.name} must be {_NAMES[self.type]}")
+        if type(value) not in _TYPES[self.type].taken:
+            raise invalid(f"{self.name} must be {_TYPES[self.type].said}")
         if self.type == "group":
             return {self.name: _given(self.parts, present(value), f"{self.name}.")}
         if self.one_of and value not in self.one_of:
@@ -155,14 +157,22 @@ class Field:
         return {name: known[name].shown(part) for name, part in value.items() if name in known}
 
 
-# What JSON has for each type. Not `isinstance`: true is a number to Python.
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "text": (str,),
-    "flag": (bool,),
-    "number": (int, float),
-    "group": (dict,),
+class _TypeRow(NamedTuple):
+    """A type of field: what JSON has for it, how a refusal calls that, and how it is written in XML."""
+
+    taken: tuple[type, ...]  # not `isinstance`: true is a number to Python
+    said: str
+    rule: Callable[[Field], XmlRule | None]
+
+
+_TYPES: Mapping[Type, _TypeRow] = {
+    "text": _TypeRow((str,), "a string", lambda _field: None),
+    "flag": _TypeRow((bool,), "true or false", lambda _field: Flag()),
+    "number": _TypeRow((int, float), "a number", lambda _field: Number()),
+    "group": _TypeRow((dict,), "an object", lambda field: Node(rules_of(field.parts))),
 }
-_NAMES = {"text": "a string", "flag": "true or false", "number": "a number", "group": "an object"}
+if _TYPES.keys() != {*get_args(Type)}:
+    raise TypeError(f"types of fields without a row: {sorted({*get_args(Type)} ^ _TYPES.keys())}")
 
 
 def rules_of(fields: Sequence[Field]) -> dict[str, XmlRule]:

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from reconciler.sandbox.collections.bulk import MAPPINGS, MODES
-from reconciler.sandbox.collections.row import Collection, Field
+from reconciler.sandbox.collections.row import Collection, Field, Type
 from reconciler.sandbox.collections.workspaces import STATUSES as WORKSPACE_STATUSES
 from reconciler.sandbox.entities.devices import STATUSES as DEVICE_STATUSES
 from reconciler.sandbox.entities.fields import CONTACT_FIELDS, DEVICE_FIELDS, NEVER_SHOWN, RESOURCE_FIELDS
@@ -365,8 +365,8 @@ def _shape(field: Field, *, answered: bool = False) -> Body:
         }
         must: Body = {one.name: parts[one.name] for one in field.parts if one.required and one.name in parts}
         return (closed if answered else opened)(must, dict(_others(parts, must)))
-    shapes: dict[str, Body] = {"flag": flag, "number": number}
-    return shapes.get(field.type, filled if field.required else text)
+    shapes: dict[Type, Body] = {"flag": flag, "number": number, "text": filled if field.required else text}
+    return shapes[field.type]
 
 
 def _documents(row: Collection, fields: Body) -> dict[str, Body]:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from reconciler.model.kind.kind import Field, FieldType, Kind
+from reconciler.model.kind.kind import Field, Kind
 from reconciler.model.kind.kinds import KINDS, children, derived
+from reconciler.model.kind.types import Xml, complete
 
 API = "http://schemas.api.whispir.com"  # the roots of entities, of errors and of callbacks
 DAP = f"{API}/dap"  # links, lists and what is in them
@@ -73,17 +74,29 @@ ERROR = Shape(single=_words("errorSummary errorText errorDetail"), links=True)
 
 # What XML knows of a managed kind beside its row: how a field that is a list is written, lists that nobody
 # declares, and a root that is not the name of the kind.
-_FIELDS: Mapping[FieldType, ListForm] = {
-    "channels": ListForm(
-        "messagingoption",
-        Shape(
-            attributes=_words("channel"),
-            single=_words("primary secondary tertiary"),
-            truths=_words("enabled"),
+_LISTS: Mapping[Xml, ListForm | None] = complete(
+    Xml,
+    {
+        "text": None,
+        "truth": None,
+        "number": None,
+        "object": None,
+        "channels": ListForm(
+            "messagingoption",
+            Shape(
+                attributes=_words("channel"),
+                single=_words("primary secondary tertiary"),
+                truths=_words("enabled"),
+            ),
         ),
-    ),
-    "custom": ListForm("customField", Shape(single=_words("fieldName fieldValue searchKey"))),
-}
+        "custom": ListForm("customField", Shape(single=_words("fieldName fieldValue searchKey"))),
+    },
+)
+# What a value is that stands in an element by itself, as Shape has it; "": it is no single value.
+_VALUES: Mapping[Xml, str] = complete(
+    Xml,
+    {"text": "single", "truth": "truths", "number": "numbers", "object": "", "channels": "", "custom": ""},
+)
 _UNDECLARED: Mapping[str, Mapping[str, ListForm]] = {
     "contact": {
         "locations": ListForm("location", Shape(single=_words("type"), numbers=_words("longitude latitude")))
@@ -207,7 +220,8 @@ def form_of(kind: Kind) -> Form:
 
 
 def _shape_of(kind: Kind) -> Shape:
-    lists = {one.wire or one.name: _FIELDS[one.type] for one in kind.fields if one.type in _FIELDS}
+    found = {one.wire or one.name: _LISTS[one.row.xml] for one in kind.fields}
+    lists = {name: form for name, form in found.items() if form is not None}
     lists |= {child.rows_key: ListForm(child.name, _shape_of(child)) for child in children(kind.name)}
     lists |= _UNDECLARED.get(kind.name, {})
     objects = {kind.wire.get(head, head): _texts(fields) for head, fields in kind.groups.items()}
@@ -219,7 +233,11 @@ def _shape_of(kind: Kind) -> Shape:
 
 def _texts(fields: Iterable[Field]) -> Shape:
     """Fields as one text each, by their last names: `key` of `auth.key`."""
-    types = {(one.wire or one.name).rpartition(".")[2]: one.type for one in fields}
-    truths = frozenset(name for name, type_ in types.items() if type_ == "flag")
-    numbers = frozenset(name for name, type_ in types.items() if type_ == "number")
-    return Shape(single=frozenset(types) - truths - numbers, truths=truths, numbers=numbers)
+    found: dict[str, set[str]] = {"single": set(), "truths": set(), "numbers": set(), "": set()}
+    for one in fields:
+        found[_VALUES[one.row.xml]].add((one.wire or one.name).rpartition(".")[2])
+    return Shape(
+        single=frozenset(found["single"]),
+        truths=frozenset(found["truths"]),
+        numbers=frozenset(found["numbers"]),
+    )

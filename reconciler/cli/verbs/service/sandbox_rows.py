@@ -5,10 +5,10 @@ collection of the sandbox.
 """
 
 from collections.abc import Mapping
-from typing import Literal
 
-from reconciler.model.kind.kind import Field, FieldType, Kind
+from reconciler.model.kind.kind import Field, Kind
 from reconciler.model.kind.own_kinds import own_kinds
+from reconciler.model.kind.types import SandboxType, complete
 from reconciler.model.profile import Profile
 from reconciler.sandbox.collections import row
 
@@ -35,23 +35,26 @@ def _row(kind: Kind) -> row.Collection:
 
 
 def _field(kind: Kind, field: Field) -> row.Field:
-    parts = kind.groups.get(field.name, ())
+    parts, type_ = kind.groups.get(field.name, ()), _TYPES[field.row.sandbox]
+    if type_ is None:
+        raise TypeError(
+            f"{kind.name}.{field.name}: a kind of a profile has no field of the type {field.type}"
+        )
     return row.Field(
         _wire(field).rpartition(".")[2],
         field.required or any(part.required for part in parts),
         tuple(field.words.values()),
-        _TYPES.get(field.type, "text"),
+        type_,
         withheld=field.write_only,
         parts=tuple(_field(kind, part) for part in parts),
     )
 
 
-# To the sandbox an address or a number is any text: it judges the form of none.
-_TYPES: Mapping[FieldType, Literal["text", "flag", "number", "group"]] = {
-    "flag": "flag",
-    "number": "number",
-    "group": "group",
-}
+# To the sandbox an address or a number is any text: it judges the form of none. None: no kind of a
+# profile has such a field.
+_TYPES: Mapping[SandboxType, row.Type | None] = complete(
+    SandboxType, {"none": None, "text": "text", "flag": "flag", "number": "number", "group": "group"}
+)
 
 
 def _wire(field: Field) -> str:

@@ -6,7 +6,7 @@ beside this one. A value that stands in `defaults`, or in a roster's template, i
 
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -15,8 +15,8 @@ from reconciler.core.declared.values import content, countries, spreadsheets, zo
 from reconciler.core.declared.values.emails import Emails
 from reconciler.core.declared.values.finding import Finding
 from reconciler.errors import Problem
-from reconciler.model.kind.kind import FieldType
 from reconciler.model.kind.kinds import KINDS, derived
+from reconciler.model.kind.types import Check, complete
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks, Level
 
@@ -25,24 +25,11 @@ if TYPE_CHECKING:
 
 _SHOWN_MAX = 60  # characters of a value in a message
 
-# Which check judges a field, by its type; any other text is looked at for the damage of spreadsheets.
-_CHECK_OF: Mapping[FieldType, str] = {
-    "phone": "phones",
-    "email": "emails",
-    "country": "countries",
-    "zone": "zones",
-}
-
 
 @derived
-def _checks_of(kind: str) -> Mapping[str, str]:
-    return {field.name: _CHECK_OF[field.type] for field in KINDS[kind].fields if field.type in _CHECK_OF}
-
-
-@derived
-def _countries_of(kind: str) -> tuple[str, ...]:
-    """Return the fields that name a country, in the order in which they are asked for a national number."""
-    return tuple(field.name for field in KINDS[kind].fields if field.type == "country")
+def _checks_of(kind: str) -> Mapping[str, Check]:
+    """Return which check judges each field, by its type. Below a structured field there are texts."""
+    return {field.name: field.row.check for field in KINDS[kind].fields if not field.row.structured}
 
 
 class Checked(Struct, frozen=True):
@@ -65,16 +52,10 @@ class _Check:
         self.problems: list[Problem] = []
         self.notices: list[Notice] = []
         self._checks = checks
-        self._emails = Emails()
+        self.emails = Emails()
         # Kept by text, for many entities have the same: of an unknown one the nearest name is searched once.
-        zone, country = cache(zones.check), cache(countries.check)
-        self._judges: Mapping[str, Callable[[str, str, Declared], Finding | None]] = {
-            "phones": self._phone,
-            "emails": lambda _path, text, _one: self._emails.check(text),
-            "zones": lambda _path, text, _one: zone(text),
-            "countries": lambda _path, text, _one: country(text),
-            "spreadsheets": lambda _path, text, _one: spreadsheets.damage(text),
-        }
+        self.zone, self.country = cache(zones.check), cache(countries.check)
+        self._judges = {name: (one.judge, one.level(checks)) for name, one in _JUDGES.items()}
         self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
 
     @cached_property
@@ -90,21 +71,16 @@ class _Check:
             # A password may look like anything.
             if not isinstance(value, str) or not value or path in secret:
                 continue
-            check = fields.get(path, "spreadsheets")
-            if self._level(check) == "off":
+            judge, level = self._judges[fields.get(path, "spreadsheets")]
+            if level == "off":
                 continue
-            finding = self._judges[check](path, value.strip(), one)
+            finding = judge(self, path, value.strip(), one)
             if finding is not None:
-                self._report(one, path, value, finding, self._level(check))
+                self._report(one, path, value, finding, level)
         if one.entity.content is not None and self._checks.content != "off":
             self._content(one)
 
-    def _level(self, check: str) -> Level:
-        # Each check is named like its setting (model/settings.py, Checks).
-        level: Level = getattr(self._checks, check)
-        return level
-
-    def _phone(self, path: str, text: str, one: Declared) -> Finding | None:
+    def phone(self, path: str, text: str, one: Declared) -> Finding | None:
         # Twenty times quicker than to parse the number, and yes only where the library says so too.
         if self._plans.assigned(text):
             return None
@@ -117,7 +93,7 @@ class _Check:
 
     def _country(self, path: str, one: Declared) -> tuple[str, str]:
         """Return the country of a national number and the field or setting that names it."""
-        known = _countries_of(one.document.kind)
+        known = KINDS[one.document.kind].countries
         # A personal number belongs to where somebody lives, any other one to where the work is.
         for field in reversed(known) if path.startswith("personal") else known:
             text = str(one.entity.fields.get(field, ""))
@@ -166,3 +142,29 @@ class _Check:
             self.problems.append(place.problem(f"{one.entity.address}: {what}", hint))
         else:
             self.notices.append(Notice("value", str(one.entity.address), what, hint, str(place)))
+
+
+class _Judge(NamedTuple):
+    """What judges a value, and the setting that says how strictly."""
+
+    judge: Callable[[_Check, str, str, Declared], Finding | None]
+    level: Callable[[Checks], Level]
+
+
+# By the check of the type of a field.
+_JUDGES: Mapping[Check, _Judge] = complete(
+    Check,
+    {
+        "phones": _Judge(_Check.phone, lambda checks: checks.phones),
+        "emails": _Judge(
+            lambda check, _path, text, _one: check.emails.check(text), lambda checks: checks.emails
+        ),
+        "zones": _Judge(lambda check, _path, text, _one: check.zone(text), lambda checks: checks.zones),
+        "countries": _Judge(
+            lambda check, _path, text, _one: check.country(text), lambda checks: checks.countries
+        ),
+        "spreadsheets": _Judge(
+            lambda _check, _path, text, _one: spreadsheets.damage(text), lambda checks: checks.spreadsheets
+        ),
+    },
+)

@@ -1,0 +1,226 @@
+"""Types of fields: everything that follows from what a field holds is one row here.
+
+A cell names a behaviour. The layer that has the behaviour keeps a table from its names to functions, made by
+`complete`, so that a name without a function, or a function without a name, ends every command at once:
+
+    shape       how a value becomes flat paths, and how one of them is set: core/comparing/normalize.py,
+                core/comparing/merge.py, and the tables of `Shape` in live/ and manifest/
+    normal      the form in which equal means equal: core/comparing/normalize.py
+    same        which other spelling reads back as what was sent: core/comparing/taken.py
+    key         the form in which two values are one identity: core/comparing/normalize.py
+    lookalike   what may tell that two entities are one: core/review/lookalikes.py
+    check       what judges a declared value: core/declared/values/check.py
+    xml         what its element holds: service/xml/forms.py
+    schema      its part of the schema of manifests: manifest/schema/parts.py
+    sandbox     what the sandbox takes of it in kinds of a profile: cli/verbs/service/sandbox_rows.py
+
+docs/adding-a-field-type.md adds one, step by step.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, get_args
+
+from msgspec import Struct
+
+# The types that a field of a profile's kind may have.
+OwnType = Literal["text", "flag", "number", "email", "phone", "country", "zone", "group"]
+# The others are of built-in kinds alone: their forms in bodies are the service's own.
+FieldType = Literal[OwnType, "content", "custom", "channels"]
+
+Shape = Literal["scalar", "content", "custom", "channels", "group"]
+Normal = Literal["text", "flag", "number"]
+Same = Literal["identity", "phone", "email", "zone"]
+IdentityKey = Literal["text", "email"]
+Lookalike = Literal["nothing", "name", "email", "phone"]
+Check = Literal["spreadsheets", "phones", "emails", "countries", "zones"]
+Xml = Literal["text", "truth", "number", "channels", "custom", "object"]
+SchemaPart = Literal["text", "flag", "number", "group", "custom", "messagingOptions", "content"]
+SandboxType = Literal["none", "text", "flag", "number", "group"]
+
+
+class TypeRow(Struct, frozen=True, kw_only=True):
+    """What a type of field means. No cell has a default: whoever adds a type has to think of each.
+
+    `recognizes`: an export that finds nobody to recognize by the identity fields proposes a field of this
+    type. The others: the table above.
+    """
+
+    shape: Shape
+    normal: Normal
+    same: Same
+    key: IdentityKey
+    lookalike: Lookalike
+    check: Check
+    xml: Xml
+    schema: SchemaPart
+    sandbox: SandboxType
+    recognizes: bool
+
+    @property
+    def structured(self) -> bool:
+        """Whether a value is a mapping in a manifest, and several paths."""
+        return self.shape not in ("scalar", "content")
+
+
+T = TypeVar("T")
+
+
+def complete(names: Any, table: Mapping[str, T]) -> dict[Any, T]:
+    """Return the table, which has a row for each name of a `Literal` and none beside them.
+
+    Raises TypeError for any other: when its module is imported, so no command begins with a hole in a table.
+    """
+    missing, unknown = sorted({*get_args(names)} - {*table}), sorted({*table} - {*get_args(names)})
+    if missing or unknown:
+        said = [f"no row for {', '.join(missing)}"] * bool(missing)
+        said += [f"a row for {', '.join(unknown)}, which nothing names"] * bool(unknown)
+        raise TypeError(f"a table of field types has {' and '.join(said)} (reconciler/model/kind/types.py)")
+    return dict(table)
+
+
+_TEXT = TypeRow(
+    shape="scalar",
+    normal="text",
+    same="identity",
+    key="text",
+    lookalike="name",
+    check="spreadsheets",
+    xml="text",
+    schema="text",
+    sandbox="text",
+    recognizes=False,
+)
+
+TYPES: Mapping[FieldType, TypeRow] = complete(
+    FieldType,
+    {
+        "text": _TEXT,
+        "flag": TypeRow(
+            shape="scalar",
+            normal="flag",
+            same="identity",
+            key="text",
+            lookalike="nothing",
+            check="spreadsheets",
+            xml="truth",
+            schema="flag",
+            sandbox="flag",
+            recognizes=False,
+        ),
+        # Compared by its value, sent as a number.
+        "number": TypeRow(
+            shape="scalar",
+            normal="number",
+            same="identity",
+            key="text",
+            lookalike="nothing",
+            check="spreadsheets",
+            xml="number",
+            schema="number",
+            sandbox="number",
+            recognizes=False,
+        ),
+        "email": TypeRow(
+            shape="scalar",
+            normal="text",
+            same="email",
+            key="email",
+            lookalike="email",
+            check="emails",
+            xml="text",
+            schema="text",
+            sandbox="text",
+            recognizes=True,
+        ),
+        "phone": TypeRow(
+            shape="scalar",
+            normal="text",
+            same="phone",
+            key="text",
+            lookalike="phone",
+            check="phones",
+            xml="text",
+            schema="text",
+            sandbox="text",
+            recognizes=True,
+        ),
+        # By its English name or its code; the phone numbers of an entity are read in it.
+        "country": TypeRow(
+            shape="scalar",
+            normal="text",
+            same="identity",
+            key="text",
+            lookalike="nothing",
+            check="countries",
+            xml="text",
+            schema="text",
+            sandbox="text",
+            recognizes=False,
+        ),
+        # The name of a time zone; the service shows its offset.
+        "zone": TypeRow(
+            shape="scalar",
+            normal="text",
+            same="zone",
+            key="text",
+            lookalike="nothing",
+            check="zones",
+            xml="text",
+            schema="text",
+            sandbox="text",
+            recognizes=False,
+        ),
+        # A payload: its digest is compared, its bytes are sent.
+        "content": TypeRow(
+            shape="content",
+            normal="text",
+            same="identity",
+            key="text",
+            lookalike="nothing",
+            check="spreadsheets",
+            xml="text",
+            schema="content",
+            sandbox="none",
+            recognizes=False,
+        ),
+        # Texts by name, sent as a list of named values.
+        "custom": TypeRow(
+            shape="custom",
+            normal="text",
+            same="identity",
+            key="text",
+            lookalike="nothing",
+            check="spreadsheets",
+            xml="custom",
+            schema="custom",
+            sandbox="none",
+            recognizes=True,
+        ),
+        # How somebody is reached, sent as a list of channels; `enabled` of each is a flag.
+        "channels": TypeRow(
+            shape="channels",
+            normal="text",
+            same="identity",
+            key="text",
+            lookalike="nothing",
+            check="spreadsheets",
+            xml="channels",
+            schema="messagingOptions",
+            sandbox="none",
+            recognizes=False,
+        ),
+        # A mapping whose values are fields of their own: `auth.key`.
+        "group": TypeRow(
+            shape="group",
+            normal="text",
+            same="identity",
+            key="text",
+            lookalike="nothing",
+            check="spreadsheets",
+            xml="object",
+            schema="group",
+            sandbox="group",
+            recognizes=False,
+        ),
+    },
+)

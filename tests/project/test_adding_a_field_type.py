@@ -1,0 +1,184 @@
+"""docs/adding-a-field-type.md, done: a type of field is one row, and no table lacks a name of its cells."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from sabotage.workshop import ROOT, Workshop
+
+from reconciler.model.kind import types
+from reconciler.model.kind.kind import Field
+from reconciler.model.kind.kinds import BUILT_IN
+from reconciler.model.kind.types import TYPES, FieldType, TypeRow, complete
+from reconciler.sandbox.collections import row
+from reconciler.sandbox.description.schemas import SCHEMAS
+
+PAGE = ROOT / "docs" / "adding-a-field-type.md"
+# What the copy is asked to do with its new type, over both forms.
+TRIED = """
+import sys
+from pathlib import Path
+from world import World
+
+from reconciler.core.comparing.taken import same
+from reconciler.errors import ManifestError
+
+for form in ("json", "xml"):
+    root = Path(sys.argv[1]) / form
+    root.mkdir()
+    world = World(root, service={"format": form})
+    jane = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
+    world.write({"contacts": {"jane-doe": {**jane, "language": "en-AU"}}})
+    planned, run = world.apply()
+    assert run.exit_code == 0, run.outcomes
+    assert world.plan().plan.changes == ()
+    world.write({"contacts": {"jane-doe": {**jane, "language": "English"}}})
+    try:
+        world.plan()
+    except ManifestError as error:
+        assert "is no tag of a language" in str(error.problems), error.problems
+    else:
+        raise AssertionError("a mistake was planned")
+assert same("contact", "language", "en-AU", "en_au")
+assert not same("contact", "language", "en-AU", "en-GB")
+"""
+# The cells that choose among names, by the `Literal` that lists them.
+CELLS = {
+    "Shape": types.Shape,
+    "Normal": types.Normal,
+    "Same": types.Same,
+    "IdentityKey": types.IdentityKey,
+    "Lookalike": types.Lookalike,
+    "Check": types.Check,
+    "Xml": types.Xml,
+    "SchemaPart": types.SchemaPart,
+    "SandboxType": types.SandboxType,
+}
+# Every module of the program with a table of such a cell.
+TABLES = sorted(
+    (cell, path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."))
+    for path in (ROOT / "reconciler").rglob("*.py")
+    for cell in set(re.findall(r"= complete\(\s*(\w+),", path.read_text("utf-8")))
+)
+# What a body holds, by the normal form of a scalar, else by the shape.
+JSON_TYPES = {
+    "text": "string",
+    "flag": "boolean",
+    "number": "number",
+    "content": "string",
+    "custom": "array",
+    "channels": "array",
+    "group": "object",
+}
+
+
+def change() -> str:
+    """The change that the page shows."""
+    found = re.search(r"^```diff\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def test_the_change_of_the_page_adds_a_type(tmp_path: Path) -> None:
+    """A page that nobody runs is wrong after the next change."""
+    workshop = Workshop(tmp_path / "copy")
+    shutil.copytree(ROOT / "script", workshop.folder / "script")
+    patched = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", "-"],
+        cwd=workshop.folder,
+        input=change(),
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert patched.returncode == 0, patched.stderr
+
+    workshop.python("script/generate_schemas.py")
+    tests = workshop.run(["tests/pipeline/test_kinds.py", "-k", "contact or schemas"])
+    assert tests.returncode == 0, tests.stdout[-3000:]
+    (tmp_path / "tried.py").write_text(TRIED, "utf-8")
+    (tmp_path / "worlds").mkdir()
+    workshop.python(str(tmp_path / "tried.py"), str(tmp_path / "worlds"), path=workshop.folder / "tests")
+
+
+def test_every_cell_has_a_table() -> None:
+    """A cell that no table reads means nothing."""
+    assert {cell for cell, _ in TABLES} == {*CELLS, "FieldType"}
+    assert {*CELLS.values()} == {
+        field.type for field in msgspec.structs.fields(TypeRow) if field.type is not bool
+    }
+
+
+@pytest.mark.parametrize(("cell", "module"), [one for one in TABLES if one[0] != "FieldType"])
+def test_no_table_starts_without_a_name_of_its_cell(cell: str, module: str) -> None:
+    """A type that one layer does not know passed every check, and meant nothing there."""
+    added = (
+        "from typing import Literal; from reconciler.model.kind import types; "
+        f"types.{cell} = Literal[types.{cell}, 'unheard-of']; import {module}"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", added], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "a table of field types has no row for unheard-of" in done.stderr
+
+
+def test_a_table_has_no_row_that_no_cell_names() -> None:
+    """A row that is misspelt would leave its name without one."""
+    with pytest.raises(TypeError, match="no row for zone and a row for zones, which nothing names"):
+        complete(types.Same, {"identity": 1, "phone": 2, "email": 3, "zones": 4})
+
+
+def test_a_type_is_a_name_with_a_row() -> None:
+    assert {*TYPES} == {*get_args(FieldType)}
+    with pytest.raises(TypeError, match="language: 'tongue' is no type of field"):
+        Field("language", type="tongue")  # type: ignore[arg-type]  # what mypy would say, where it is run
+
+
+def test_a_row_answers_every_question() -> None:
+    """A default would answer for whoever did not ask."""
+    assert all(field.required for field in msgspec.structs.fields(TypeRow))
+
+
+def test_the_sandbox_refuses_a_type_that_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match="language: 'tongue' is no type of field of the sandbox"):
+        row.Field("language", type="tongue")  # type: ignore[arg-type]  # as a row of a profile could have it
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_the_sandbox_describes_each_field_as_its_type_is_sent(kind: str) -> None:
+    """The two share no table: what both describe has to agree."""
+    described: Any = SCHEMAS[f"New{kind.capitalize()}"]["properties"]
+    seen = 0
+    for field in BUILT_IN[kind].declarable:
+        head, _, part = field.name.partition(".")
+        name = BUILT_IN[kind].wire.get(head, head)
+        found = _resolved(described.get(name, {}))
+        if part:
+            found = _resolved(found.get("properties", {}).get(part, {}))
+        if found:  # of content the bodies hold base64, of the rest the sandbox knows each
+            seen += 1
+            row = field.row
+            wanted = JSON_TYPES[row.normal if row.shape == "scalar" else row.shape]
+            assert wanted in _json_types(found), field.name
+    assert seen > len(BUILT_IN[kind].declarable) // 2
+
+
+def _resolved(schema: Any) -> Any:
+    reference = schema.get("$ref", "")
+    return SCHEMAS[reference.rpartition("/")[2]] if reference else schema
+
+
+def _json_types(schema: Any) -> set[str]:
+    """The types that a schema takes; an enumeration is of texts."""
+    if "anyOf" in schema:
+        return set().union(*map(_json_types, schema["anyOf"]))
+    found = schema.get("type", "string")
+    return {found} if isinstance(found, str) else {*found}
