@@ -30,7 +30,7 @@ from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
-from reconciler.store import audit, journal, proofs, recorded, runs
+from reconciler.store import audit, journal, proofs, recorded, runs, tickets
 from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.engines.schema import ENTITIES, JOURNAL
@@ -349,6 +349,15 @@ class Store:
     def holder(self) -> Holder | None:
         """Return who holds the lock now; None when it is free."""
         return self._read(lambda connection: holder(connection, self._owner), None)
+
+    def note_ticket(self, run: str) -> None:
+        """Write down, before it is created, that this run may leave a ticket at the service."""
+        now = self.now()
+        self._database.write(lambda connection: tickets.note(connection, self._owner, run, now))
+
+    def ticket_runs(self) -> frozenset[str]:
+        """Return the runs of this store that may have left a ticket at the service."""
+        return self._read(lambda connection: tickets.runs(connection, self._owner), frozenset())
 
     def unlock(self, lock_id: str) -> Holder:
         """Take the lock away from exactly the holder with this id, and return who that was.

@@ -279,7 +279,21 @@ def _seal_rows(table: Table, seals: sealed.Seals) -> None:
         seals.make(table)
 
 
-STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3}
+def _to_4(connection: Connection) -> None:
+    """Runs remember that they drew a ticket, and deleted entities are known again; nothing is known yet."""
+    metadata = MetaData()
+    Table("tickets", metadata, *_key("origin", "stack", "run"), *_texts("drawn_at"))
+    Table(
+        "deleted",
+        metadata,
+        *_key("origin", "stack", "workspace_id", "address", "remote_id"),
+        Column("identities", Text, nullable=False),
+        *_texts("run", "deleted_at"),
+    )
+    metadata.create_all(connection)
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
 
 
 def _rebuild(connection: Connection, table: Table, added: Mapping[str, ColumnElement[object]]) -> None:

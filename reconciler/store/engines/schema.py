@@ -10,6 +10,8 @@
     seals       how many rows of entities, journal, runs, audit and locks an owner has, and a digest of them
     proofs      that many passwords together are those last sent; without it they are compared one by one
     plans_used  plans that were carried out, so that none is carried out twice
+    tickets     runs of this store that asked for the lock in the service: their tickets hold nobody here up
+    deleted     what was deleted, by id and by digests of its identities, so that a plan knows it again
 
 Text and integers only, and JSON as text, so that the same tables serve every database.
 """
@@ -17,7 +19,7 @@ Text and integers only, and JSON as text, so that the same tables serve every da
 from sqlalchemy import Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
 # Raised with every change of the tables; a store with a higher one was written by a newer program.
-VERSION = 3
+VERSION = 4
 
 METADATA = MetaData()
 
@@ -148,4 +150,28 @@ PLANS_USED = Table(
     Column("salt", String, primary_key=True),
     Column("run", String, nullable=False),
     Column("used_at", String, nullable=False),
+)
+
+# Of a run that ended a lost ticket may still stand at the service. A row that is missing costs a wait.
+TICKETS = Table(
+    "tickets",
+    METADATA,
+    Column("origin", String, primary_key=True),
+    Column("stack", String, primary_key=True),
+    Column("run", String, primary_key=True),
+    Column("drawn_at", String, nullable=False),
+)
+
+# Kept for 90 days. Nothing is written to the service because of it, so nothing seals it.
+DELETED = Table(
+    "deleted",
+    METADATA,
+    Column("origin", String, primary_key=True),
+    Column("stack", String, primary_key=True),
+    Column("workspace_id", String, primary_key=True),
+    Column("address", String, primary_key=True),
+    Column("remote_id", String, primary_key=True),
+    Column("identities", Text, nullable=False),  # name of the identity -> its digest under the salt, as JSON
+    Column("run", String, nullable=False),
+    Column("deleted_at", String, nullable=False),
 )

@@ -1,0 +1,33 @@
+"""Which runs of this store asked for the lock in the service: their tickets hold up nobody with this store.
+
+Whoever holds the store's lock knows that each of them writes no more. Written down before the ticket is
+sent: a copy of the store that was made before knows nothing of it. Not here: tickets (core/runs/ticket.py).
+"""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, select
+
+from reconciler.store.engines import sealed
+from reconciler.store.engines.schema import TICKETS
+from reconciler.store.owner import Owner
+
+kept_for = timedelta(days=7)  # a lease lasts some minutes, and is renewed while its run lives
+
+
+def note(connection: Connection, owner: Owner, run: str, now: datetime) -> None:
+    """Write down that this run is about to create a ticket; old ones are forgotten."""
+    mine = sealed.of(TICKETS, owner)
+    until = _text(now - kept_for)
+    connection.execute(TICKETS.delete().where(*mine, (TICKETS.c.run == run) | (TICKETS.c.drawn_at < until)))
+    connection.execute(TICKETS.insert(), {**owner.key(), "run": run, "drawn_at": _text(now)})
+
+
+def runs(connection: Connection, owner: Owner) -> frozenset[str]:
+    """Return the runs that may have left a ticket at the service."""
+    query = select(TICKETS.c.run).where(*sealed.of(TICKETS, owner))
+    return frozenset(str(row.run) for row in connection.execute(query))
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
