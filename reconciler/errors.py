@@ -22,7 +22,7 @@ are `assert` and whatever Python raises, and `cli/console/mistakes.py` makes one
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 
@@ -38,7 +38,7 @@ class Problem:
     column: int
     what: str
     next: str = ""
-    code: str = ""  # its row of model/codes/, given where the mistake is found
+    code: str = field(kw_only=True)  # its row of model/codes/catalogue.py, given where the mistake is found
 
     @property
     def where(self) -> str:
@@ -54,6 +54,7 @@ class Problem:
 class ReconcilerError(Exception):
     """Anything that a user of the program can meet. `str()` is the sentence, `next` the way on."""
 
+    error_code: ClassVar[str] = "E010"  # its row of model/codes/catalogue.py; a class below may have its own
     exit_code: ClassVar[int] = 1
     outcome: ClassVar[str] = "failed"
 
@@ -65,6 +66,7 @@ class ReconcilerError(Exception):
 class InputError(ReconcilerError):
     """The author has to edit something: files, settings, options."""
 
+    error_code = "E001"
     exit_code = 3
     outcome = "invalid"
 
@@ -76,28 +78,39 @@ class InputError(ReconcilerError):
 class ManifestError(InputError):
     """The manifests hold mistakes: all of them, in file order, in `problems`."""
 
+    error_code = "E002"
+
 
 class SettingsError(InputError):
     """The settings, or a secret they point at, cannot be used."""
+
+    error_code = "E003"
 
 
 class MissingExtra(InputError):
     """What only some need is asked for and not installed; `next` is the command that installs it."""
 
+    error_code = "E005"
+
 
 class UnknownAddress(InputError):
     """An address or selector names nothing that is declared, recorded or planned."""
+
+    error_code = "E004"
 
 
 class Refused(ReconcilerError):
     """A person has to decide before this may go on."""
 
+    error_code = "E011"
     exit_code = 7
     outcome = "refused"
 
 
 class UnsafePlan(Refused):
     """The guard refuses the plan; `reasons` holds one sentence for each rule that was broken."""
+
+    error_code = "E012"
 
     def __init__(self, message: str, *, next: str = "", reasons: tuple[str, ...] = ()) -> None:  # noqa: A002 - the word that users read
         super().__init__(message, next=next)
@@ -107,6 +120,7 @@ class UnsafePlan(Refused):
 class StalePlan(Refused):
     """What would be done now is not what the plan file says."""
 
+    error_code = "E013"
     exit_code = 5
     outcome = "stale"
 
@@ -117,6 +131,7 @@ class LockHeld(Refused):
     `running` says the same in fields (model/run/running.py); None where the lock was lost, or is not a run's.
     """
 
+    error_code = "E014"
     exit_code = 4
     outcome = "locked"
 
@@ -131,6 +146,8 @@ class ServiceError(ReconcilerError):
     `method` and `path` name the call without its query, which may carry a key;
     `status` is 0 when no answer arrived; `code` is the service's own error code, if any.
     """
+
+    error_code = "E020"
 
     def __init__(
         self,
@@ -152,54 +169,77 @@ class ServiceError(ReconcilerError):
 class Temporary(ServiceError):
     """Worth another try after `wait_s` seconds (0: no wish was given)."""
 
+    error_code = "E021"
+
     wait_s: float = 0.0
 
 
 class Throttled(Temporary):
     """The service asked us to slow down."""
 
+    error_code = "E022"
+
 
 class Unavailable(Temporary):
     """No answer, or an answer that says to try later. Nothing is known to have been done."""
+
+    error_code = "E023"
 
 
 class Cached(Temporary):
     """A cache answers in the service's place: what it says may be long past, and nothing is decided by it."""
 
+    error_code = "E024"
+
 
 class NotSent(Unavailable):
     """A write that was certainly not sent. It may be sent after another look."""
+
+    error_code = "E025"
 
 
 class Permanent(ServiceError):
     """Another try would end the same way."""
 
+    error_code = "E026"
+
 
 class Unauthorized(Permanent):
     """The credentials are refused, or the day's quota is spent: the whole run stops."""
+
+    error_code = "E027"
 
 
 class NotFound(Permanent):
     """There is nothing at this path."""
 
+    error_code = "E028"
+
 
 class Rejected(Permanent):
     """The service understood and said no."""
+
+    error_code = "E029"
 
 
 class Malformed(Permanent):
     """The answer is not what the specification says; it is never read as an empty one."""
 
+    error_code = "E030"
+
 
 class InDoubt(ServiceError):
     """A write was sent and its answer is unknown. It is looked at, and never sent again blindly."""
 
+    error_code = "E031"
     exit_code = 8
     outcome = "in doubt"
 
 
 class DirectoryError(ReconcilerError):
     """A directory that rosters come from did not answer as it should: `problems` say which, where and why."""
+
+    error_code = "E032"
 
     def __init__(self, message: str, *, next: str = "", problems: tuple[Problem, ...] = ()) -> None:  # noqa: A002 - the word that users read
         super().__init__(message, next=next)
@@ -209,24 +249,33 @@ class DirectoryError(ReconcilerError):
 class StoreError(ReconcilerError):
     """The store cannot be read or written: everything stops, before the next remote write."""
 
+    error_code = "E040"
+
 
 class CorruptRecord(StoreError):
     """A row of the store does not hold what this program writes."""
+
+    error_code = "E041"
 
 
 class FileError(ReconcilerError):
     """A file cannot be written or read: no room, no right, in the way."""
 
+    error_code = "E042"
+
 
 class Interrupted(ReconcilerError):
     """A signal asked us to stop; what was finished is reported."""
 
+    error_code = "E043"
     exit_code = 130
     outcome = "interrupted"
 
 
 class ProgramError(ReconcilerError):
     """A bug of this program: an unexpected exception. `places` say where, the innermost first."""
+
+    error_code = "E044"
 
     def __init__(self, message: str, *, next: str, places: tuple[str, ...]) -> None:  # noqa: A002 - the word that users read
         super().__init__(message, next=next)

@@ -19,7 +19,7 @@ import click
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS, cli, run
-from reconciler.model.codes.table import CODES
+from reconciler.model.codes.catalogue import CODES
 from reconciler.model.run.outcomes import WORDS
 from reconciler.report.project.codes import code_page
 

@@ -18,7 +18,7 @@ from reconciler.manifest.entries import entries, sections
 from reconciler.manifest.schema import schemas
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.model import address
-from reconciler.model.codes.table import CODES
+from reconciler.model.codes.catalogue import CODES
 from reconciler.parsing.tree import read_tree
 from reconciler.settings.reading import read_settings, working_folder
 from reconciler.settings.sources import read_layers

@@ -73,7 +73,8 @@ def checked(
     for given, text in query.filters.items():
         field = name(given, _FILTER)
         if field in filters:
-            problems.append(Problem(_FILTER, 0, 0, f"{given} is given twice.", "give each field once"))
+            what = f"{given} is given twice."
+            problems.append(Problem(_FILTER, 0, 0, what, "give each field once", code="E100"))
         filters[field] = str(normalize.scalar_of(CONTACT.name, field, text))
     columns = tuple(dict.fromkeys((*ALWAYS, *(name(one, "--field") for one in query.shown))))
     sort = tuple(dict.fromkeys(name(one, "--sort") for one in query.sort))
@@ -86,13 +87,14 @@ def checked(
 def _problem(given: str, where: str, known: frozenset[str], shown: frozenset[str]) -> Problem:
     if given in CONTACT.write_only:
         what = f"{given} is never shown by the service, and cannot be searched."
-        return Problem(where, 0, 0, what, "name another field")
+        return Problem(where, 0, 0, what, "name another field", code="E100")
     if given in shown:
-        return Problem(where, 0, 0, f"{given} cannot be searched or sorted by.", f"show it: --field {given}")
+        what = f"{given} cannot be searched or sorted by."
+        return Problem(where, 0, 0, what, f"show it: --field {given}", code="E100")
     # The name is shown and never the text: what somebody searches for may be a secret.
     close = nearest(given, known)
     hint = f"did you mean {close}?" if close else _OTHERWISE
-    return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint)
+    return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint, code="E201")
 
 
 _OTHERWISE = (

@@ -49,11 +49,12 @@ FileId = tuple[int, int]
 
 
 class Unreadable(Exception):
-    """Why a file may not or cannot be read: the sentence, and `hint`. Never leaves this package."""
+    """Why a file may not or cannot be read: the sentence, `hint`, `code`. Never leaves this package."""
 
-    def __init__(self, what: str, hint: str) -> None:
+    def __init__(self, what: str, hint: str, *, code: str) -> None:
         super().__init__(what)
         self.hint = hint
+        self.code = code
 
 
 def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
@@ -64,21 +65,23 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
     """
     wrong = _form(written)
     if wrong:
-        raise Unreadable(f"{shown(written)!r} {wrong}.", "write a path relative to this file, with /")
+        hint = "write a path relative to this file, with /"
+        raise Unreadable(f"{shown(written)!r} {wrong}.", hint, code="E111")
     try:
         start = folder.relative_to(root).parts
     except ValueError:
         hint = "move the manifest below the folder of reconciler.yaml"
-        raise Unreadable("a manifest outside the project root may not name files.", hint) from None
+        what = "a manifest outside the project root may not name files."
+        raise Unreadable(what, hint, code="E111") from None
     parts = _followed(start, written)
     if not parts:
-        raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file")
+        raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file", code="E111")
     hidden = next((part for part in parts if part.startswith(".")), "")
     if hidden:
         hint = "copy what may be read by others into a file and a folder without a dot"
         name = shown("/".join(parts))
         what = f"{name} may not be named: {shown(hidden)} begins with a dot, as private files do."
-        raise Unreadable(what, hint)
+        raise Unreadable(what, hint, code="E111")
     return tuple(parts)
 
 
@@ -89,7 +92,8 @@ def _followed(start: Sequence[str], written: str) -> list[str]:
         if part == "..":
             if not parts:
                 hint = "copy the file into the project, so that reviews see it"
-                raise Unreadable(f"{shown(written)!r} leads out of the project root.", hint)
+                what = f"{shown(written)!r} leads out of the project root."
+                raise Unreadable(what, hint, code="E111")
             parts.pop()
         elif part not in ("", "."):
             parts.append(part)
@@ -147,11 +151,13 @@ def read_below(
         link = _link(root, parts)
         if link:
             hint = "put the file itself there; links are not followed"
-            raise Unreadable(f"{name} leads through the symbolic link {link}.", hint) from error
-        raise Unreadable(f"{name} {said(error)}.", hint_of(error)) from error
+            what = f"{name} leads through the symbolic link {link}."
+            raise Unreadable(what, hint, code="E111") from error
+        raise Unreadable(f"{name} {said(error)}.", hint_of(error), code=code_of(error)) from error
     kind = private_kind(data)
     if kind:
-        raise Unreadable(f"{name} is {kind}, and may not be named.", "name a file that others may read")
+        what = f"{name} is {kind}, and may not be named."
+        raise Unreadable(what, "name a file that others may read", code="E111")
     return data
 
 
@@ -175,7 +181,7 @@ def digest_below(
             digest.update(part)
             left -= len(part)
             if left < 0:
-                raise Unreadable(f"{name} is too large.", _SMALLER)
+                raise Unreadable(f"{name} is too large.", _SMALLER, code="E108")
     return digest.digest()
 
 
@@ -185,10 +191,11 @@ def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
     if (status.st_dev, status.st_ino) in private:
         hint = "name a file that others may read"
         what = f"{name} may not be named: it is a manifest, or one of the settings' own files"
-        raise Unreadable(f"{what} (a secret, the store, a key).", hint)
+        raise Unreadable(f"{what} (a secret, the store, a key).", hint, code="E111")
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         what = f"{name} has a second name (a hard link), which may be that of a private file."
-        raise Unreadable(what, f"replace it by a copy: cp {name} copy && mv copy {name}")
+        hint = f"replace it by a copy: cp {name} copy && mv copy {name}"
+        raise Unreadable(what, hint, code="E111")
 
 
 def read_regular(path: Path, name: str, *, bytes_max: int, hint: str = _SMALLER) -> bytes:
@@ -203,7 +210,7 @@ def read_regular(path: Path, name: str, *, bytes_max: int, hint: str = _SMALLER)
         finally:
             os.close(handle)
     except OSError as error:
-        raise Unreadable(f"{name} {said(error)}.", hint_of(error)) from error
+        raise Unreadable(f"{name} {said(error)}.", hint_of(error), code=code_of(error)) from error
 
 
 @contextmanager
@@ -286,7 +293,7 @@ def _require_regular(handle: int, name: str) -> os.stat_result:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-        raise Unreadable(f"{name} is {kind}.", "name a regular file")
+        raise Unreadable(f"{name} is {kind}.", "name a regular file", code="E112")
     return status
 
 
@@ -298,7 +305,8 @@ def _regular(handle: int, name: str, bytes_max: int, hint: str) -> bytes:
             if len(data) > size:  # it has grown, or is one of those that never tell their size
                 data += file.read(bytes_max + 1 - len(data))
     if max(size, len(data)) > bytes_max:
-        raise Unreadable(f"{name} has {max(size, len(data)):,} bytes; the limit is {bytes_max:,}.", hint)
+        what = f"{name} has {max(size, len(data)):,} bytes; the limit is {bytes_max:,}."
+        raise Unreadable(what, hint, code="E108")
     return data
 
 
@@ -327,6 +335,11 @@ def said(error: OSError) -> str:
             return "is not a regular file"
         case _:
             return f"cannot be read: {(error.strerror or type(error).__name__).lower()}"
+
+
+def code_of(error: OSError) -> str:
+    """Return the code of that mistake: a link may not be named, anything else cannot be read."""
+    return "E111" if error.errno == errno.ELOOP else "E112"
 
 
 def hint_of(error: OSError) -> str:

@@ -62,7 +62,7 @@ def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:
                 front, _ = entry_subject(tree.value, path)
                 what = f"{front}meta.ignore: {shown(item)} is not a field of a {kind.name}."
                 hint = did_you_mean(item, known[kind.name], _HINT)
-                yield tree.problem([*path, "ignore", index], what, hint)
+                yield tree.problem([*path, "ignore", index], what, hint, code="E201")
 
 
 def _custom(kind: Kind, item: str) -> bool:

@@ -249,7 +249,7 @@ class _Loader:
                 what = f"the rosters of all manifests have more than {ROWS_MAX:,} rows, which is the limit."
                 hint = "a roster counts each time it is named: name it once"
                 source = "directory" if "directory" in entry else "file"
-                self.problems.append(tree.problem(["rosters", index, source], what, hint))
+                self.problems.append(tree.problem(["rosters", index, source], what, hint, code="E108"))
                 return
             roster = Roster(tree, ["rosters", index], table, flattener.lost_in_roster(index))
             yield from roster.documents()
@@ -265,7 +265,7 @@ class _Loader:
                     if isinstance(content, Unreadable):
                         front, _ = entry_subject(tree.value, path)
                         what = f"{front}{kind.content}: {content}"
-                        self.problems.append(tree.problem(path, what, content.hint))
+                        self.problems.append(tree.problem(path, what, content.hint, content.code))
                     else:
                         found[one.path] = content
         return found

@@ -74,7 +74,7 @@ def _time(tree: Tree, text: str) -> datetime:
     found = moment(text)
     if found is None:
         what = f"schedule.at is not a time with a zone: {text!r}."
-        raise mistakes(tree.problem(("schedule", "at"), what, TIME_HINT))
+        raise mistakes(tree.problem(("schedule", "at"), what, TIME_HINT, code="E208"))
     return found
 
 

@@ -33,10 +33,11 @@ def payload(
     else:
         data = rendered(section["rows"]).encode()
     if not data:
-        raise Unreadable("the payload is empty.", "put something into it; the service stores no empty file")
+        hint = "put something into it; the service stores no empty file"
+        raise Unreadable("the payload is empty.", hint, code="E100")
     if len(data) > BYTES_MAX:
         what = f"the payload has {len(data):,} bytes; the limit is {BYTES_MAX:,}."
-        raise Unreadable(what, "make it smaller, or split it")
+        raise Unreadable(what, "make it smaller, or split it", code="E108")
     return Content(data, f"sha256:{hashlib.sha256(data).hexdigest()}", path)
 
 
@@ -49,7 +50,8 @@ def rendered(rows: list[Any]) -> str:
     """
     table = _from_mappings(rows) if all(isinstance(row, dict) for row in rows) else rows
     if not all(isinstance(row, list) for row in table):
-        raise Unreadable("some rows are lists and some are mappings.", "write all of them in one form")
+        what = "some rows are lists and some are mappings."
+        raise Unreadable(what, "write all of them in one form", code="E100")
     _require_one_width(table)
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(table)
@@ -61,12 +63,12 @@ def _require_one_width(table: list[list[str]]) -> None:
     for number, row in enumerate(table, start=1):
         if len(row) != width:
             what = f"row {number} has {len(row)} cells; the first one has {width}."
-            raise Unreadable(what, 'write "" for an empty cell')
+            raise Unreadable(what, 'write "" for an empty cell', code="E100")
 
 
 def _from_mappings(rows: list[dict[str, str]]) -> list[list[str]]:
     header = list(dict.fromkeys(key for row in rows for key in row))
     if len(header) * len(rows) > BYTES_MAX:  # each cell takes a byte at least, also an empty one
         what = f"{len(rows):,} rows of {len(header):,} columns are more than {BYTES_MAX:,} bytes."
-        raise Unreadable(what, "check the keys of the rows: each of them is a column")
+        raise Unreadable(what, "check the keys of the rows: each of them is a column", code="E100")
     return [header, *([row.get(key, "") for key in header] for row in rows)]

@@ -11,7 +11,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from reconciler.errors import Problem
-from reconciler.manifest.files import Unreadable, hint_of, name_in_volume, read_regular, said, volume_file
+from reconciler.manifest.files import (
+    Unreadable,
+    code_of,
+    hint_of,
+    name_in_volume,
+    read_regular,
+    said,
+    volume_file,
+)
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import BYTES_MAX
 
@@ -46,9 +54,10 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...],
         found.update((path, _manifest(path, root)) for path in paths)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
-            problems.append(Problem(named(source, root), 0, 0, EMPTY, hint))
+            problems.append(Problem(named(source, root), 0, 0, EMPTY, hint, code="E116"))
     if not sources:
-        problems.append(Problem("manifests", 0, 0, "no manifest is named.", "name a folder or a file"))
+        hint = "name a folder or a file"
+        problems.append(Problem("manifests", 0, 0, "no manifest is named.", hint, code="E116"))
     ordered = sorted(found.values(), key=lambda source: source.path.parts)
     return tuple(ordered), tuple(problems)
 
@@ -58,7 +67,7 @@ def read(source: ManifestFile) -> bytes | Problem:
     try:
         return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
     except Unreadable as error:
-        return Problem(source.name, 0, 0, str(error), error.hint)
+        return Problem(source.name, 0, 0, str(error), error.hint, code=error.code)
 
 
 def named(path: Path, root: Path) -> str:
@@ -77,12 +86,14 @@ def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterat
         followed = not path.is_symlink() or (real.is_relative_to(root) and _may_follow(path, real))
         if not followed:
             hint = "put the files themselves there; links to folders and out of the project are not followed"
-            problems.append(Problem(named(path, root), 0, 0, "this is a symbolic link.", hint))
+            what = "this is a symbolic link."
+            problems.append(Problem(named(path, root), 0, 0, what, hint, code="E111"))
         elif not real.is_dir():
             yield from _file(path, real, root, problems)
         elif depth == _DEPTH_MAX:
             what = f"folders are nested more than {_DEPTH_MAX} levels deep here, which is the limit."
-            problems.append(Problem(named(path, root), 0, 0, what, "move the manifests further up"))
+            hint = "move the manifests further up"
+            problems.append(Problem(named(path, root), 0, 0, what, hint, code="E108"))
         else:
             entries = sorted(entry.name for entry in os.scandir(real))
             for name in entries:
@@ -91,9 +102,11 @@ def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterat
                 if wanted and not name.startswith("."):
                     yield from _walk(inside, root, problems, depth + 1)
     except OSError as error:
-        problems.append(Problem(named(path, root), 0, 0, f"this {said(error)}.", hint_of(error)))
+        what, code = f"this {said(error)}.", code_of(error)
+        problems.append(Problem(named(path, root), 0, 0, what, hint_of(error), code=code))
     except (RuntimeError, ValueError):  # a loop of links (3.11, 3.12); NUL in a path
-        problems.append(Problem(named(path, root), 0, 0, "this is no path that leads anywhere.", "check it"))
+        what = "this is no path that leads anywhere."
+        problems.append(Problem(named(path, root), 0, 0, what, "check it", code="E100"))
 
 
 def _may_follow(link: Path, real: Path) -> bool:
@@ -104,6 +117,7 @@ def _may_follow(link: Path, real: Path) -> bool:
 def _file(path: Path, real: Path, root: Path, problems: list[Problem]) -> Iterator[Path]:
     if not path.name.lower().endswith(SUFFIXES):
         what = "this is not a manifest: its name does not end in .yaml, .yml or .json."
-        problems.append(Problem(named(path, root), 0, 0, what, "rename it, or name another file"))
+        hint = "rename it, or name another file"
+        problems.append(Problem(named(path, root), 0, 0, what, hint, code="E116"))
         return
     yield real

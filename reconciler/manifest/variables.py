@@ -22,10 +22,11 @@ _LITERAL_HINT = "write ${env:NAME} for a variable of the environment, $${ for th
 
 
 class BadReference(NamedTuple):
-    """What is wrong with a reference: sentence and hint. `unset` is the name where nothing else is wrong."""
+    """What is wrong with a reference. `unset` is the name where nothing else is wrong."""
 
     what: str
     hint: str
+    code: str
     unset: str = ""
 
 
@@ -62,7 +63,8 @@ class Variables:
             if found[0] == "$${":
                 return "${"
             if found[1] is None:
-                wrong.append(BadReference("${ opens something that is not a variable.", _LITERAL_HINT))
+                what = "${ opens something that is not a variable."
+                wrong.append(BadReference(what, _LITERAL_HINT, code="E208"))
                 return ""
             mistake = self._mistake(found[1])
             if mistake:
@@ -77,20 +79,20 @@ class Variables:
         if not any(fnmatchcase(name, glob) for glob in self._allowed):
             allowed = ", ".join(self._allowed) or "nothing yet"
             hint = f"add it to `variables` of the settings; they allow {allowed}"
-            return BadReference(f"the variable {shown(name)} is not one that manifests may read.", hint)
+            what = f"the variable {shown(name)} is not one that manifests may read."
+            return BadReference(what, hint, code="E114")
         if name not in self._environ:
             usable = (known for known in self._environ if any(fnmatchcase(known, g) for g in self._allowed))
             hint = did_you_mean(name, usable, "set it in the environment of this command")
-            return BadReference(f"the variable {shown(name)} is not set.", hint, unset=name)
+            return BadReference(f"the variable {shown(name)} is not set.", hint, code="E113", unset=name)
         value = self._environ[name]
         if not value:
-            return BadReference(
-                f"the variable {shown(name)} is empty, which would clear the field.", "give it a value"
-            )
+            what = f"the variable {shown(name)} is empty, which would clear the field."
+            return BadReference(what, "give it a value", code="E115")
         found = UNFIT_LINE.search(value)
         if found:
             hint = "a value is one line of text; check how the variable is set"
-            return BadReference(f"the variable {shown(name)} holds {complaint(found[0])}.", hint)
+            return BadReference(f"the variable {shown(name)} holds {complaint(found[0])}.", hint, code="E115")
         return None
 
 
@@ -112,7 +114,7 @@ def substitute(tree: Tree, variables: Variables) -> Filled:
                 node[step] = None if mistake else text  # type: ignore[index]  # a step of this very node
                 hidden[place] = _names(value)
                 if mistake:
-                    problem = Problem(tree.file, place.line, place.column, mistake.what, mistake.hint)
+                    problem = place.problem(mistake.what, mistake.hint, mistake.code)
                     problems.append(problem)
                     if mistake.unset:
                         unset.append(Unset(mistake.unset, problem))

@@ -33,9 +33,9 @@ class Place(Struct, frozen=True, gc=False):
         """`file:line`, the form used in plans."""
         return f"{self.file}:{self.line}" if self.line else self.file
 
-    def problem(self, what: str, hint: str) -> Problem:
+    def problem(self, what: str, hint: str, code: str) -> Problem:
         """Return the mistake that stands here."""
-        return Problem(self.file, self.line, self.column, what, hint)
+        return Problem(self.file, self.line, self.column, what, hint, code=code)
 
 
 def in_sheet(file: str, sheet: str) -> str:

@@ -160,7 +160,7 @@ class Builder:
         if null.blank and veiled(self.secrets, null.position):
             front, label = "", "a value after a secret"
         what = f"{front}{label or 'the entry'} is null, which is not allowed."
-        return Problem(self.file, *null.position, what, NULL_HINT)
+        return Problem(self.file, *null.position, what, NULL_HINT, code="E103")
 
     def _path(self, top: _Frame) -> tuple[str | int, ...]:
         """Return the path of the value that comes next."""
@@ -170,18 +170,19 @@ class Builder:
         due = len(top.container) if isinstance(top.container, list) else top.key
         return (*steps, "" if due is None else due)
 
-    def refuse(self, position: Position, what: str, hint: str = "") -> None:
+    def refuse(self, position: Position, what: str, hint: str, code: str) -> None:
         """Record a mistake and go on, unless there are too many of them."""
-        self.problems.append(Problem(self.file, *position, what, hint))
+        self.problems.append(Problem(self.file, *position, what, hint, code=code))
         self._limit(position)
 
     def _limit(self, position: Position) -> None:
         if len(self.problems) + len(self._nulls) >= PROBLEMS_MAX:
-            self.stop(position, f"more than {PROBLEMS_MAX} mistakes; the rest of the file was not read.")
+            what = f"more than {PROBLEMS_MAX} mistakes; the rest of the file was not read."
+            self.stop(position, what, "", code="E108")
 
-    def stop(self, position: Position, what: str, hint: str = "") -> NoReturn:
+    def stop(self, position: Position, what: str, hint: str, code: str) -> NoReturn:
         """End the reading of this file here."""
-        raise Stop(Problem(self.file, *position, what, hint))
+        raise Stop(Problem(self.file, *position, what, hint, code=code))
 
     def scalar(
         self,
@@ -198,7 +199,7 @@ class Builder:
             self.refused(line, column)
             return
         if not checked and (found := UNFIT.search(text)):
-            self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT)
+            self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT, code="E105")
             self.refused(line, column)
             return
         self._nodes += 1
@@ -244,10 +245,12 @@ class Builder:
         self._count(line, column)
         if len(self._frames) == DEPTH_MAX:
             what = f"this is nested more than {DEPTH_MAX} levels deep, which is the limit."
-            self.stop((line, column), what, "no manifest needs that; check the indentation and the brackets")
+            hint = "no manifest needs that; check the indentation and the brackets"
+            self.stop((line, column), what, hint, code="E108")
         top = self._top
         if top is not None and top.key is None and type(top.container) is dict:
-            self.stop((line, column), "a key must be text, not a mapping or a list.", "quote the key")
+            what = "a key must be text, not a mapping or a list."
+            self.stop((line, column), what, "quote the key", code="E109")
         if top is None and type(container) is list:
             self._bad_root(line, column, empty=False)
         name = top.key if top is not None else None
@@ -270,7 +273,7 @@ class Builder:
 
     def _bad_root(self, line: int, column: int, *, empty: bool) -> None:
         what = "the file is empty." if empty else "the file does not hold a mapping of keys to values."
-        self.stop((line, column), what, "start it with `version: 1`")
+        self.stop((line, column), what, "start it with `version: 1`", code="E107")
 
     def _count(self, line: int, column: int) -> None:
         self._nodes += 1
@@ -279,7 +282,7 @@ class Builder:
 
     def _too_many(self, line: int, column: int) -> NoReturn:
         what = f"the file holds more than {NODES_MAX:,} values, which is the limit."
-        self.stop((line, column), what, "split it: several files may describe one workspace")
+        self.stop((line, column), what, "split it: several files may describe one workspace", code="E108")
 
     def _take(self, top: _Frame, key: str, line: int, column: int) -> None:
         """Take a key with which nothing is wrong."""
@@ -290,9 +293,10 @@ class Builder:
 
     def _key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
         container = top.container
-        wrong = "a key must not be empty." if null or not text else ""
+        wrong, code = ("a key must not be empty.", "E205") if null or not text else ("", "")
         if not text.isascii() and normalized("NFC", text) != text:
             wrong = "the key is not in the composed Unicode form (NFC), so it may look like another one."
+            code = "E110"
         hint = "write the accented letters as single characters" if text else "write a key before the colon"
         if text in container:
             was = unpack(self.file, top.marks[top.first(text)])
@@ -300,14 +304,14 @@ class Builder:
             said = sayable(path) == path and not veiled(self.secrets, (line, column))
             label = shown(text) if said else "a key"
             wrong = f"{label} occurs twice; the first one is in line {was.line}, column {was.column}."
-            hint = "keep one of them"
+            hint, code = "keep one of them", "E104"
             top.again = (line, column)
         elif wrong and type(container) is dict:
             self.partial[id(container)] = container
         if not wrong:
             self._take(top, text, line, column)
             return
-        self.refuse((line, column), wrong, hint)
+        self.refuse((line, column), wrong, hint, code)
         top.key, top.dropped = self._shared.setdefault(text, text), True
         if text in self._secret_keys:
             self.secrets.setdefault(line, column)

@@ -92,7 +92,10 @@ class _Scanner:
         except JSONDecodeError as error:
             self.at = min(error.pos, len(self.text))
             self.builder.stop(
-                self._position(), f"this is not JSON: {unquoted(error.msg)}.", "check the quotes and escapes"
+                self._position(),
+                f"this is not JSON: {unquoted(error.msg)}.",
+                "check the quotes and escapes",
+                code="E101",
             )
         self.builder.scalar(text, *position, checked=len(text) == self.at - start - 2, quoted=True)
 
@@ -119,4 +122,5 @@ class _Scanner:
         end = self.at == len(self.text)
         seen = "the file ends" if end else "something else stands"  # it may be a secret without its quotes
         what = f"this is not JSON: {seen} where {_WANTED[wanted]} is due."
-        self.builder.stop(self._position(), what, "JSON knows no comments, no trailing commas and no NaN")
+        hint = "JSON knows no comments, no trailing commas and no NaN"
+        self.builder.stop(self._position(), what, hint, code="E101")

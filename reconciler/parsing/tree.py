@@ -79,10 +79,10 @@ class Tree:
         place = self.place(path)
         return veiled(self.secrets, (place.line, place.column))
 
-    def problem(self, path: Path, what: str, hint: str = "") -> Problem:
+    def problem(self, path: Path, what: str, hint: str, code: str) -> Problem:
         """Return the problem of what stands at `path`."""
         place = self.place(path)
-        return Problem(self.file, place.line, place.column, what, hint)
+        return Problem(self.file, place.line, place.column, what, hint, code=code)
 
     def aside(self, again: Again) -> "Tree":
         """Return a tree with the second value of a key as its only entry, beside the head of this file."""
@@ -171,6 +171,7 @@ def _text(data: bytes, file: str) -> str:
                 0,
                 f"the file has {len(data):,} bytes; the limit is {BYTES_MAX:,} (10 MiB).",
                 "split it: several files may describe one workspace; or use a roster (docs/manifest.md)",
+                code="E108",
             )
         )
     try:
@@ -180,7 +181,9 @@ def _text(data: bytes, file: str) -> str:
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
         raise Stop(
-            Problem(file, line, column, "the file is not UTF-8.", "save it as UTF-8 in your editor")
+            Problem(
+                file, line, column, "the file is not UTF-8.", "save it as UTF-8 in your editor", code="E106"
+            )
         ) from error
 
 
@@ -190,7 +193,7 @@ def _unfit(text: str, file: str) -> Iterator[Problem]:
             return
         line = text.count("\n", 0, found.start()) + 1
         column = found.start() - text.rfind("\n", 0, found.start())
-        yield Problem(file, line, column, f"{complaint(found[0])} is refused.", HINT)
+        yield Problem(file, line, column, f"{complaint(found[0])} is refused.", HINT, code="E105")
 
 
 def _ordered(problems: list[Problem]) -> tuple[Problem, ...]:

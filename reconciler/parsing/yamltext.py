@@ -41,9 +41,8 @@ def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
     directive = _DIRECTIVE.search(text)
     if directive:  # tags are refused anyway, and the parser compares each of these with all others
         line = text.count("\n", 0, directive.start()) + 1
-        builder.stop(
-            (line, 1), "the directive %TAG is refused.", "take the line away; every scalar is text here"
-        )
+        hint = "take the line away; every scalar is text here"
+        builder.stop((line, 1), "the directive %TAG is refused.", hint, code="E102")
     escapes = "\\" in text
     scalar = builder.scalar
     for event in _events(text, builder, loader):
@@ -63,12 +62,13 @@ def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
             builder.end()
         elif kind is yaml.AliasEvent:
             position = _position(event)
-            builder.refuse(position, "this is a YAML alias, which is refused.", _ALIAS)
+            builder.refuse(position, "this is a YAML alias, which is refused.", _ALIAS, code="E102")
             builder.refused(*position)
         elif kind is yaml.DocumentStartEvent:
             documents += 1
             if documents > 1:
-                builder.stop(_position(event), "the file holds several documents.", "one file for each")
+                what = "the file holds several documents."
+                builder.stop(_position(event), what, "one file for each", code="E102")
     if not documents:
         builder.nothing()
 
@@ -85,7 +85,8 @@ def _scalar(event: Any, builder: Builder) -> None:
         builder.scalar(text, line, column, checked=style != '"', quoted=True)
         return
     if text == "<<":
-        builder.refuse((line, column), "the merge key << is refused.", "use `defaults`, or write it out")
+        hint = "use `defaults`, or write it out"
+        builder.refuse((line, column), "the merge key << is refused.", hint, code="E102")
         builder.refused(line, column)
         return
     builder.scalar(text, line, column, null=text in _NULLS)
@@ -94,9 +95,9 @@ def _scalar(event: Any, builder: Builder) -> None:
 def _decorated(event: Any, builder: Builder) -> Position:
     position = _position(event)
     if event.anchor is not None:
-        builder.refuse(position, "this is a YAML anchor, which is refused.", _ANCHOR)
+        builder.refuse(position, "this is a YAML anchor, which is refused.", _ANCHOR, code="E102")
     if event.tag is not None:
-        builder.refuse(position, "this is a YAML tag, which is refused.", _TAG)
+        builder.refuse(position, "this is a YAML tag, which is refused.", _TAG, code="E102")
     return position
 
 
@@ -116,10 +117,12 @@ def _events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
         hint = next((hint for sign, hint in _HINTS if sign in said), "check the quotes and the indentation")
         if _tab(text, position):
             hint = _TABS
-        builder.stop(position, f"this is not YAML: {unquoted(error.problem or error.context)}.", hint)
+        what = f"this is not YAML: {unquoted(error.problem or error.context)}."
+        builder.stop(position, what, hint, code="E101")
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         # The pure parser raises these for escapes beyond Unicode and for characters it will not read.
-        builder.stop((1, 1), f"this is not YAML: {type(error).__name__}.", "check the quotes and the escapes")
+        what = f"this is not YAML: {type(error).__name__}."
+        builder.stop((1, 1), what, "check the quotes and the escapes", code="E101")
     finally:
         parser.dispose()
 

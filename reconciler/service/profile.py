@@ -70,9 +70,9 @@ def parse_profile(content: bytes, shown: str) -> Profile:
     try:
         profile = msgspec.convert(written, Profile)
     except msgspec.ValidationError as error:
-        raise _unusable(tree.problem(_steps(str(error)), str(error))) from None
+        raise _unusable(tree.problem(_steps(str(error)), str(error), "", code="E208")) from None
     for path, what, _ in contradictions(profile.kinds):
-        raise _unusable(tree.problem(("kinds", *path), f"kinds.{'.'.join(path)}: {what}"))
+        raise _unusable(tree.problem(("kinds", *path), f"kinds.{'.'.join(path)}: {what}", "", code="E100"))
     return profile
 
 
@@ -84,7 +84,7 @@ def _with_base(tree: Tree) -> dict[str, Any]:
         return written
     if base not in _known():
         what = f"its base {base[:40]!a} is none of {', '.join(_known())}"
-        raise _unusable(tree.problem(("base",), what))
+        raise _unusable(tree.problem(("base",), what, "", code="E204"))
     below = msgspec.to_builtins(load_profile(base))
     return {
         key: {**below.get(key, {}), **value} if key in _JOINED and isinstance(value, dict) else value

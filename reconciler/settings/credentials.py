@@ -32,9 +32,10 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 class SecretRefused(Exception):
     """A source gave nothing usable. `str()` says why, without the value; `next` what to do."""
 
-    def __init__(self, what: str, next: str) -> None:  # noqa: A002 - the word that users read
+    def __init__(self, what: str, next: str, *, code: str) -> None:  # noqa: A002 - the word that users read
         super().__init__(what)
         self.next = next
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,10 @@ def _words(value: str | Sequence[str]) -> tuple[str, ...]:
         words = tuple(shlex.split(value))
     except ValueError as error:
         raise SecretRefused(
-            "the command has a quote that is not closed", "write it as a list of words"
+            "the command has a quote that is not closed", "write it as a list of words", code="E100"
         ) from error
     if not words:
-        raise SecretRefused("the command is empty", "name the program that prints the secret")
+        raise SecretRefused("the command is empty", "name the program that prints the secret", code="E100")
     return words
 
 
@@ -108,7 +109,9 @@ def read(
 
 def _from_environment(name: str, environ: Mapping[str, str]) -> str:
     if name not in environ:
-        raise SecretRefused(f"the environment variable {name} is not set", f"set {name} and run again")
+        raise SecretRefused(
+            f"the environment variable {name} is not set", f"set {name} and run again", code="E202"
+        )
     return environ[name]
 
 
@@ -118,11 +121,11 @@ def _from_file(path: Path, name: str, who: trust.Who) -> bytes:
         found = trust.read(path, who, secret_bytes_max + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
-        raise SecretRefused(f"{name} cannot be read: {reason.lower()}", hint) from error
+        raise SecretRefused(f"{name} cannot be read: {reason.lower()}", hint, code="E112") from error
     if found is None:
-        raise SecretRefused(f"{name} is not a regular file", hint)
+        raise SecretRefused(f"{name} is not a regular file", hint, code="E112")
     if isinstance(found, trust.Objection):
-        raise SecretRefused(f"{name} is not used: {found.what}", found.next)
+        raise SecretRefused(f"{name} is not used: {found.what}", found.next, code="E100")
     return found
 
 
@@ -142,9 +145,11 @@ def _from_command(source: SecretSource, root: Path, environ: Mapping[str, str], 
     with _started(source, root, environ) as process:
         printed = _printed(process, timeout_s)
     if printed is None:
-        raise SecretRefused(f"the command {program} gave no answer within {timeout_s:g} s", _BY_HAND)
+        raise SecretRefused(
+            f"the command {program} gave no answer within {timeout_s:g} s", _BY_HAND, code="E100"
+        )
     if process.returncode != 0:
-        raise SecretRefused(f"the command {program} ended with {process.returncode}", _BY_HAND)
+        raise SecretRefused(f"the command {program} ended with {process.returncode}", _BY_HAND, code="E100")
     return printed
 
 
@@ -168,7 +173,7 @@ def _started(source: SecretSource, root: Path, environ: Mapping[str, str]) -> "s
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the words are unusable"
         what = f"the command {words[0]} cannot be started: {reason.lower()}"
-        raise SecretRefused(what, _BY_HAND) from error
+        raise SecretRefused(what, _BY_HAND, code="E100") from error
 
 
 def _printed(process: "subprocess.Popen[bytes]", timeout_s: float) -> bytes | None:
@@ -190,40 +195,46 @@ def _check_program(name: str, root: Path) -> None:
         with suppress(OSError):  # it is not there: starting it will tell
             found = trust.program_objection(root / name)
     if found is not None:
-        raise SecretRefused(f"the command {name} is not run: {found.what}", found.next)
+        raise SecretRefused(f"the command {name} is not run: {found.what}", found.next, code="E100")
 
 
 def _text(data: bytes, source: SecretSource) -> str:
     if len(data) > secret_bytes_max:
         raise SecretRefused(
-            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else"
+            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
         )
     try:
         return data.decode()
     except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
-        raise SecretRefused(f"{source} gives bytes that are not UTF-8 text", "store it as text") from None
+        raise SecretRefused(
+            f"{source} gives bytes that are not UTF-8 text", "store it as text", code="E106"
+        ) from None
 
 
 def _fit(text: str, source: SecretSource) -> str:
     if not text:
-        raise SecretRefused(f"{source} is empty", "set it")
+        raise SecretRefused(f"{source} is empty", "set it", code="E100")
     found = _CONTROL.search(text)
     if found is not None:
         where = "a line break" if found[0] in "\r\n" else f"the control character U+{ord(found[0]):04X}"
         raise SecretRefused(
-            f"{source} holds {where} inside the value", "store the secret as one line of plain text"
+            f"{source} holds {where} inside the value",
+            "store the secret as one line of plain text",
+            code="E100",
         )
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise SecretRefused(f"{source} is not UTF-8 text", "store the secret as text")
+        raise SecretRefused(f"{source} is not UTF-8 text", "store the secret as text", code="E106")
     # A byte order mark that an editor left, a zero-width space that a web page gave: the service would
     # only say that the password is wrong.
     hidden = next((character for character in text if not character.isprintable()), "")
     if hidden:
         raise SecretRefused(
-            f"{source} holds the invisible character U+{ord(hidden):04X}", "type the secret, or copy it again"
+            f"{source} holds the invisible character U+{ord(hidden):04X}",
+            "type the secret, or copy it again",
+            code="E100",
         )
     if len(text.encode()) > secret_bytes_max:
         raise SecretRefused(
-            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else"
+            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
         )
     return text

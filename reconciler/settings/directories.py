@@ -68,7 +68,7 @@ def read_directories(
 def _problems(value: Value, layers: Layers, environ: Mapping[str, str]) -> Iterator[Problem]:
     ((kind, described),) = value.raw.items()
     for what, hint in _OBJECTIONS[kind](described):
-        yield value.problem(what, hint)
+        yield value.problem(what, hint, code="E100")
     ca = described.get("ca", "env")
     found = None if ca == "env" else certificates_of(layers.root / ca, ca, trust.this_user(environ))
     if isinstance(found, tuple):
@@ -178,7 +178,7 @@ def _reader(
                 credentials.source_of(written), root=layers.root, environ=environ
             ).reveal()
         except credentials.SecretRefused as refusal:
-            raise refused(value.problem(f"{refusal}.", refusal.next)) from refusal
+            raise refused(value.problem(f"{refusal}.", refusal.next, refusal.code)) from refusal
         revealed(text)
         return text
 

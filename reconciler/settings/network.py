@@ -61,7 +61,7 @@ def written_problems(layers: Layers) -> tuple[Problem, ...]:
         return ()
     what = "it holds a user: this file is kept in git, and what was once committed stays readable."
     hint = "write {env: NAME}, {file: PATH} or {command: WORDS}; change the password if it was committed"
-    return (value.problem(what, hint),)
+    return (value.problem(what, hint, code="E100"),)
 
 
 def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None = None) -> ProxyChoice:
@@ -82,7 +82,7 @@ def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None 
     try:
         text = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ).reveal()
     except credentials.SecretRefused as refusal:
-        return ProxyChoice("", problem=value.problem(f"{refusal}.", refusal.next))
+        return ProxyChoice("", problem=value.problem(f"{refusal}.", refusal.next, refusal.code))
     return _given(layers, value, text)
 
 
@@ -92,10 +92,11 @@ def _given(layers: Layers, value: Value, text: str) -> ProxyChoice:
     try:
         proxy = proxies.parse(text, PROXY)
     except urls.Unusable as error:
-        return ProxyChoice("", problem=value.problem(str(error), error.next))
+        return ProxyChoice("", problem=value.problem(str(error), error.next, code="E100"))
     if base_url is not None and urls.base(base_url).scheme != "https":
         what = "service.base_url is plain http, and a proxy would read the credentials."
-        return ProxyChoice("", problem=value.problem(what, "write https for service.base_url, or none here"))
+        hint = "write https for service.base_url, or none here"
+        return ProxyChoice("", problem=value.problem(what, hint, code="E100"))
     return ProxyChoice(_told(proxy, _place(value)), proxy)
 
 
@@ -112,7 +113,7 @@ def _from_environment(layers: Layers, environ: Mapping[str, str]) -> ProxyChoice
     except urls.Unusable as error:
         hint = f"{error.next}; or set {PROXY}"
         place = f"environment {choice.variable}"
-        return ProxyChoice("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint))
+        return ProxyChoice("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint, code="E100"))
     return ProxyChoice(_told(proxy, choice.variable), proxy)
 
 
@@ -162,43 +163,48 @@ def _variables(environ: Mapping[str, str], who: trust.Who) -> TrustChoice:
     return TrustChoice(f"{' and '.join(told)}, and no others", Trust(certificates, named))
 
 
-def _refused(name: str, what: str, hint: str) -> TrustChoice:
-    problem = Problem(f"environment {name}", 0, 0, f"{CA}: {what}", f"{hint}; or set {CA}")
+def _refused(name: str, what: str, hint: str, code: str) -> TrustChoice:
+    problem = Problem(f"environment {name}", 0, 0, f"{CA}: {what}", f"{hint}; or set {CA}", code=code)
     return TrustChoice("", problem=problem)
 
 
-def certificates_of(path: Path, shown: str, who: trust.Who) -> TrustChoice | tuple[str, str]:
-    """Return the certificates of a file that nobody else could have written, or why not and what to do."""
+def certificates_of(path: Path, shown: str, who: trust.Who) -> TrustChoice | tuple[str, str, str]:
+    """Return the certificates of a file that nobody else could have written.
+
+    Or why not, what to do, and the code of this mistake.
+    """
     hint = f"put the certificates that prove the service into {shown}, in the form PEM"
     try:
         data = trust.read(path, who, ca_bytes_max + 1)
     except (OSError, ValueError) as error:
-        return f"{shown} cannot be read: {_reason(error)}.", hint
+        return f"{shown} cannot be read: {_reason(error)}.", hint, "E112"
     if data is None:
-        return f"{shown} is not a regular file.", hint
+        return f"{shown} is not a regular file.", hint, "E112"
     if isinstance(data, trust.Objection):
-        return f"{shown} is not used: {data.what}. It decides who receives the credentials.", data.next
+        what = f"{shown} is not used: {data.what}. It decides who receives the credentials."
+        return what, data.next, "E100"
     if len(data) > ca_bytes_max:
-        return f"{shown} has over {ca_bytes_max // 1024 // 1024} MiB.", hint
+        return f"{shown} has over {ca_bytes_max // 1024 // 1024} MiB.", hint, "E100"
     try:
         text, number = tls.certificates(data)
     except tls.NoCertificates as error:
-        return f"{shown} {error}.", hint
+        return f"{shown} {error}.", hint, "E100"
     return TrustChoice(f"{number} of {shown}", Trust(text))
 
 
-def _folder(path: Path, shown: str, who: trust.Who) -> tuple[str, str] | None:
-    """Return why a folder of certificates is not used, and what to do; None where it is."""
+def _folder(path: Path, shown: str, who: trust.Who) -> tuple[str, str, str] | None:
+    """Return why a folder of certificates is not used, what to do, and the code; None where it is."""
     hint = "name a folder of certificates under their hashes (openssl rehash)"
     try:
         if not path.is_dir():
-            return f"{shown} is not a folder.", hint
+            return f"{shown} is not a folder.", hint, "E112"
         found = trust.folder_objection(path, who)
     except (OSError, ValueError) as error:
-        return f"{shown} cannot be read: {_reason(error)}.", hint
+        return f"{shown} cannot be read: {_reason(error)}.", hint, "E112"
     if found is None:
         return None
-    return f"{shown} is not used: {found.what}. It decides who receives the credentials.", found.next
+    what = f"{shown} is not used: {found.what}. It decides who receives the credentials."
+    return what, found.next, "E100"
 
 
 def _reason(error: Exception) -> str:

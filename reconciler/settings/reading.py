@@ -126,12 +126,13 @@ def address_problems(value: Value) -> Iterator[Problem]:
     try:
         found = service_urls.read_base(value.raw)
     except service_urls.Unusable as error:
-        yield value.problem(str(error), error.next)
+        yield value.problem(str(error), error.next, code="E100")
         return
     if found.is_plain:
         yield value.problem(
             f"{value.raw!r} would send the credentials readable by everyone on the way.",
             "write https; plain http is for this machine only (127.0.0.1, localhost)",
+            code="E100",
         )
 
 
@@ -146,9 +147,9 @@ def _profile(layers: Layers) -> Profile | list[Problem]:
         content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max)
         return [*_profile_problems(content, name)] or parse_profile(content, name)
     except Unreadable as error:
-        return [value.problem(f"the profile {error}", error.hint)]
+        return [value.problem(f"the profile {error}", error.hint, error.code)]
     except SettingsError as error:
-        return [value.problem(str(error).removeprefix(f"{value.name} "), error.next)]
+        return [value.problem(str(error).removeprefix(f"{value.name} "), error.next, code="E208")]
 
 
 def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
@@ -160,7 +161,7 @@ def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
         rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
         for path, what, hint in (*contradictions(rows), *_unfit_patterns(rows)):
             steps = tuple(int(step) if step.isdecimal() else step for step in path)
-            yield tree.problem(("kinds", *steps), f"kinds.{'.'.join(path)}: {what}", hint)
+            yield tree.problem(("kinds", *steps), f"kinds.{'.'.join(path)}: {what}", hint, code="E100")
 
 
 def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
@@ -178,11 +179,12 @@ def _store_problems(value: Value) -> Iterator[Problem]:
             "it holds a password: this file is kept in git, and what was once committed stays readable.",
             f"take it out, and set PGPASSWORD, a passfile, or {variable('store')} with the whole URL; "
             "change the password if it was committed",
+            code="E100",
         )
         return
     error = urls.problem(value.raw)
     if error is not None:
-        yield value.problem(str(error).removeprefix(f"{value.name}: "), error.next)
+        yield value.problem(str(error).removeprefix(f"{value.name}: "), error.next, code="E208")
 
 
 def _store(layers: Layers) -> str:
@@ -200,11 +202,13 @@ def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
             yield value.problem(
                 "the alias default is the service's default workspace and takes no id or name.",
                 "give the workspace another alias",
+                code="E100",
             )
         elif alias != "default" and not entry:
             yield value.problem(
                 "it has neither id nor name; only the alias default may have none.",
                 "write its id, its name, or both",
+                code="E100",
             )
         for key in ("id", "name"):
             first = seen.setdefault((key, entry[key]), value) if key in entry else value
@@ -212,6 +216,7 @@ def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
                 yield value.problem(
                     f"it has the same {key} as {first.name} ({first.place}): one workspace, managed twice.",
                     "keep one of them",
+                    code="E100",
                 )
 
 
@@ -226,6 +231,7 @@ def _identity_problems(layers: Layers) -> Iterator[Problem]:
             yield identity.problem(
                 f"custom.{mark} is the mark of ownership, so it cannot be an identity.",
                 "name a field of the person",
+                code="E100",
             )
 
 
@@ -236,7 +242,7 @@ def _unknown_fields(kind: Kind, identity: Value, layers: Layers) -> Iterator[Pro
         if path not in known and kind.type_of(path).shape != "custom":
             close = get_close_matches(path, known, n=1)
             hint = f"did you mean {close[0]}?" if close else "a custom field is written custom.NAME"
-            yield identity.problem(f"{path} is not a field of a {kind.name}.", hint)
+            yield identity.problem(f"{path} is not a field of a {kind.name}.", hint, code="E201")
 
 
 def _mark(layers: Layers) -> str:
@@ -250,9 +256,8 @@ def _missing(layers: Layers) -> Iterator[Problem]:
         if _value(layers, name).raw is None:
             key = name.rsplit(".", 1)[-1]
             example = "https://api.example.com" if key == "base_url" else f"{{env: {key.upper()}}}"
-            yield Problem(
-                shown, 0, 0, f"{name} is not set.", f"write {key}: {example}, or set {variable(name)}"
-            )
+            hint = f"write {key}: {example}, or set {variable(name)}"
+            yield Problem(shown, 0, 0, f"{name} is not set.", hint, code="E202")
 
 
 def _secret(layers: Layers, name: str, environ: Mapping[str, str]) -> Secret | Problem:
@@ -260,13 +265,13 @@ def _secret(layers: Layers, name: str, environ: Mapping[str, str]) -> Secret | P
     try:
         secret = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ)
     except credentials.SecretRefused as refusal:
-        return value.problem(f"{refusal}.", refusal.next)
+        return value.problem(f"{refusal}.", refusal.next, refusal.code)
     unfit = _unfit(name, secret.reveal())
-    return value.problem(*unfit) if unfit else secret
+    return value.problem(*unfit, code="E100") if unfit else secret
 
 
 def _unfit(name: str, text: str) -> tuple[str, str] | None:
-    """Return why a secret cannot travel where it has to, without the secret."""
+    """Return why a secret cannot travel where it has to, without the secret, and what to do."""
     if name.endswith(".username") and ":" in text:
         return "a user name with a colon cannot be sent with the Basic scheme.", "check the value"
     if name.endswith(".api_key") and not re.fullmatch(r"[!-~]+", text, re.ASCII):

@@ -160,6 +160,7 @@ def _plain_secrets(tree: Tree) -> Iterator[Problem]:
                     f"{'.'.join(secret)}: {_PLAIN}",
                     f"write {{env: {name}}}, {{file: PATH}} or {{command: WORDS}}; "
                     "change the secret if it was committed",
+                    code="E100",
                 )
 
 

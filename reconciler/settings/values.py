@@ -72,9 +72,9 @@ class Value:
         default = DEFAULTS.get(self.name)
         return type(default)(self.raw) if isinstance(default, int | float) else self.raw
 
-    def problem(self, what: str, hint: str) -> Problem:
+    def problem(self, what: str, hint: str, code: str) -> Problem:
         """Return a problem with this value, at the place where it was given."""
-        return Problem(self.place.file, self.place.line, self.place.column, f"{self.name}: {what}", hint)
+        return self.place.problem(f"{self.name}: {what}", hint, code)
 
 
 Values = dict[tuple[str, ...], Value]

@@ -5,6 +5,7 @@ Belongs here: which variable is which setting, and refusing those that mean noth
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -34,9 +35,8 @@ def variable(path: str) -> str:
 def present(name: str, environ: Mapping[str, str]) -> str | None:
     """Return a variable that stands for a flag. An empty one is refused: it is a value that got lost."""
     if environ.get(name) == "":
-        raise refused(
-            Problem(f"environment {name}", 0, 0, "it is set, and empty.", f"unset {name}, or give it a value")
-        )
+        hint = f"unset {name}, or give it a value"
+        raise refused(Problem(f"environment {name}", 0, 0, "it is set, and empty.", hint, code="E100"))
     return environ.get(name)
 
 
@@ -66,7 +66,8 @@ def from_environment(
                 if close
                 else f"unset {name}; docs/settings.md lists the names"
             )
-            problems.append(Problem(f"environment {name}", 0, 0, "no setting has this name.", hint))
+            what = "no setting has this name."
+            problems.append(Problem(f"environment {name}", 0, 0, what, hint, code="E100"))
     if problems:
         raise refused(*problems)
     return found
@@ -91,11 +92,12 @@ def _variable_value(name: str, setting: str, text: str) -> Value:
 def _variable_problems(value: Value) -> Iterator[Problem]:
     """Yield what is wrong with a variable's value, by the same schema as the file's."""
     if value.raw == "":
-        yield Problem(value.place.file, 0, 0, "it is set, and empty.", "unset it, or give it a value")
+        hint = "unset it, or give it a value"
+        yield Problem(value.place.file, 0, 0, "it is set, and empty.", hint, code="E100")
         return
     nested = value.raw
     for step in reversed(value.path):
         nested = {step: nested}
     tree = read_tree(json.dumps({"version": "1", **nested}).encode(), "variable.json")
     for problem in (*tree.problems, *check("settings", tree)):
-        yield Problem(value.place.file, 0, 0, problem.what, problem.next)
+        yield replace(problem, file=value.place.file, line=0, column=0)

@@ -69,7 +69,9 @@ def _check(people: Mapping[Address, Place], reasons: Mapping[Address, tuple[str,
     """Return where there is no reason against anybody. Raises InputError with all of them."""
     if reasons:
         what = f"{len(reasons)} of {len(people)} contacts cannot be reached; nothing was sent."
-        raise InputError(what, problems=tuple(people[one].problem(*why) for one, why in reasons.items()))
+        raise InputError(
+            what, problems=tuple(people[one].problem(*why, code="E100") for one, why in reasons.items())
+        )
 
 
 async def _matches(context: ReadContext, workspaces: tuple[Workspace, ...]) -> Matches:

@@ -329,7 +329,11 @@ def every_error() -> Iterator[errors.ReconcilerError]:
         if issubclass(kind, errors.ProgramError):
             more = {"places": ("x.py:1",)}
         if issubclass(kind, errors.InputError):
-            more = {"problems": (errors.Problem("team.yaml", 3, 7, "x is not a field of a contact.", "y"),)}
+            more = {
+                "problems": (
+                    errors.Problem("team.yaml", 3, 7, "x is not a field of a contact.", "y", code="E201"),
+                )
+            }
         yield kind("it failed.", next="do this", **more)
 
 

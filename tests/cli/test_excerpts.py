@@ -27,7 +27,7 @@ def told(*problems: Problem, kind: type[InputError] = ManifestError) -> str:
 
 
 def at(file: str, line: int = 4, column: int = 10) -> Problem:
-    return Problem(file, line, column, "fristName is not a field.", "did you mean firstName?")
+    return Problem(file, line, column, "fristName is not a field.", "did you mean firstName?", code="E208")
 
 
 def test_the_line_stands_between_the_mistake_and_what_to_do(folder: Path) -> None:

@@ -327,7 +327,7 @@ def test_only_the_word_yes_is_yes() -> None:
 
 def test_an_error_says_problems_sentence_and_next() -> None:
     """The last line is what a person sees first: it is the way on."""
-    problem = Problem("a.yaml", 3, 7, "fristName is not a field.", "did you mean firstName?")
+    problem = Problem("a.yaml", 3, 7, "fristName is not a field.", "did you mean firstName?", code="E208")
     error = ManifestError("the manifests hold 1 mistake.", next="mend it", problems=(problem,))
 
     assert shown(error) == (
@@ -355,7 +355,7 @@ def shown(error: ReconcilerError) -> str:
     ("error", "expected"),
     [
         (
-            InputError("no.", next="yes", problems=(Problem("a", 1, 2, "w", "n"),)),
+            InputError("no.", next="yes", problems=(Problem("a", 1, 2, "w", "n", code="E100"),)),
             {
                 "version": 1,
                 "outcome": "invalid",
@@ -417,7 +417,7 @@ def test_plain_lines_need_no_colour_library() -> None:
 
 def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
     """Thousands of messages cannot be read; that there are more must be said."""
-    problems = tuple(Problem("a.yaml", number, 0, "wrong.") for number in range(1, 1202))
+    problems = tuple(Problem("a.yaml", number, 0, "wrong.", code="E100") for number in range(1, 1202))
     error = InputError("the settings cannot be used.", problems=problems)
 
     lines = shown(error).splitlines()

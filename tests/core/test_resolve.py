@@ -188,7 +188,9 @@ def test_an_unknown_workspace_is_refused_with_a_suggestion() -> None:
     resolved = resolve([manifest(person("jane"), workspace="opps")], RULES)
 
     assert resolved.problems == (
-        Problem("a.yaml", 2, 1, "the workspace opps is not in the settings.", "did you mean ops?"),
+        Problem(
+            "a.yaml", 2, 1, "the workspace opps is not in the settings.", "did you mean ops?", code="E311"
+        ),
     )
 
 

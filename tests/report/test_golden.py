@@ -30,8 +30,9 @@ PROBLEMS = (
         7,
         "contact/ops/jane-doe: fristName is not a field of a contact.",
         "did you mean firstName?",
+        code="E201",
     ),
-    Problem("people/staff.csv", 3, 2, "contact/ops/1042: the e-mail address is empty."),
+    Problem("people/staff.csv", 3, 2, "contact/ops/1042: the e-mail address is empty.", code="E100"),
 )
 SIZES = {cases.IMPORT.address: 12_698}
 WHOM = {

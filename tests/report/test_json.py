@@ -64,7 +64,7 @@ def test_drift_in_json_says_by_its_exit_code_whether_there_is_any(plan: Plan) ->
 
 def test_problems_in_json_carry_their_places() -> None:
     document = opened(
-        problems_json([Problem("ops.yaml", 3, 5, "\x1b[2J is not a field.", "remove it", "E201")])
+        problems_json([Problem("ops.yaml", 3, 5, "\x1b[2J is not a field.", "remove it", code="E201")])
     )
 
     assert document["exit_code"] == 3

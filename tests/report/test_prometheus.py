@@ -114,7 +114,7 @@ def test_the_numbers_are_those_of_the_plan_and_of_the_run() -> None:
 
 
 def test_of_manifests_mistakes_and_warnings_are_counted() -> None:
-    found = checks.Validated((Problem("manifests/ops.yaml", 3, 1, "fristName is not a field."),))
+    found = checks.Validated((Problem("manifests/ops.yaml", 3, 1, "fristName is not a field.", code="E208"),))
 
     assert [(one.name, one.value) for one in samples(checks.prometheus(found))] == [
         ("reconciler_mistakes", 1),

@@ -18,7 +18,7 @@ from report.strategies import calm
 from report.test_markdown import assert_inert
 
 from reconciler.errors import Problem
-from reconciler.model.codes.table import CODES
+from reconciler.model.codes.catalogue import CODES
 from reconciler.model.documents import file_of, in_sheet
 from reconciler.model.notices import Notice
 from reconciler.model.plan.plans import Reason, Verdict
@@ -288,7 +288,9 @@ def test_a_place_is_taken_apart(place: str, expected: tuple[str, int, int]) -> N
 @pytest.mark.parametrize("name", ["github", "gitlab", "sarif"])
 def test_a_place_in_a_sheet_is_annotated_in_its_spreadsheet(name: str) -> None:
     """A file of that name and its sheet there is not, so an annotation of it would be shown nowhere."""
-    checked = Validated((Problem(in_sheet("people/Staff.xlsx", "Night & day!"), 3, 2, "a mistake"),))
+    checked = Validated(
+        (Problem(in_sheet("people/Staff.xlsx", "Night & day!"), 3, 2, "a mistake", code="E100"),)
+    )
 
     text = CHECKS[name](checked)
     assert "people/Staff.xlsx" in text
@@ -303,7 +305,10 @@ def test_every_other_place_is_a_file(place: str) -> None:
 @pytest.mark.parametrize("text", ACTING)
 def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None:
     """A manifest of a pull request is whatever somebody proposes."""
-    problems = (Problem(f"a/{text}.yaml", 3, 2, text, text), Problem("b.yaml", 0, 0, text))
+    problems = (
+        Problem(f"a/{text}.yaml", 3, 2, text, text, code="E100"),
+        Problem("b.yaml", 0, 0, text, code="E100"),
+    )
     checked = Validated(problems, (Notice("value", text, text, text, "c.yaml:4"),))
 
     assert_sarif(checks.sarif(checked))
@@ -323,8 +328,8 @@ def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None
 def test_code_scanning_groups_mistakes_by_their_code_and_explains_it() -> None:
     """A hundred misspelt fields are one thing to learn; the help stands beside them."""
     slip = "contact/ops/jane-doe: fristName is not a field of a contact."
-    problems = tuple(Problem("ops.yaml", line, 5, slip) for line in (3, 9))
-    checked = Validated((*problems, Problem("b.yaml", 0, 0, "another thing.")), ())
+    problems = tuple(Problem("ops.yaml", line, 5, slip, code="E201") for line in (3, 9))
+    checked = Validated((*problems, Problem("b.yaml", 0, 0, "another thing.", code="E100")), ())
 
     run = assert_sarif(checks.sarif(checked))["runs"][0]
     rules = run["tool"]["driver"]["rules"]

@@ -202,8 +202,8 @@ def test_an_incomplete_read_is_named() -> None:
 def test_problems_keep_their_order_and_never_share_a_line() -> None:
     """A manifest can hold what a terminal would act on, in a key for example."""
     problems = [
-        Problem("b.yaml", 9, 1, "x\n\x1b[2J is not a field.", "remove it"),
-        Problem("a.yaml", 0, 0, "is empty."),
+        Problem("b.yaml", 9, 1, "x\n\x1b[2J is not a field.", "remove it", code="E208"),
+        Problem("a.yaml", 0, 0, "is empty.", code="E100"),
     ]
 
     text = plain(problem_lines(problems))

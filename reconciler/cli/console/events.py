@@ -18,7 +18,6 @@ from reconciler.cli.console import output, streams
 from reconciler.cli.console.appended import append_all, opened, why
 from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import ReconcilerError
-from reconciler.model.codes.table import code_of_error
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.events import (
     EVENTS_VERSION,
@@ -96,7 +95,7 @@ class Events:
             yield
         except ReconcilerError as error:
             told = {"outcome": error.outcome, "exit_code": error.exit_code, "message": str(error)}
-            self._tell(ErrorEvent, "error", **told, code=code_of_error(type(error)), next=error.next)
+            self._tell(ErrorEvent, "error", **told, code=error.error_code, next=error.next)
             raise
         finally:
             if self._handle is not None:

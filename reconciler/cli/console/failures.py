@@ -24,12 +24,10 @@ from reconciler.errors import (
     ServiceError,
     UnsafePlan,
 )
-from reconciler.model.codes.errors import CLASSES
-from reconciler.model.codes.table import code_of_error, code_of_problem
 from reconciler.model.run.outcomes import REPORT_VERSION
 from reconciler.report.lines import Line, line, sentence
 
-usage_code = CLASSES["UsageError"].code
+usage_code = "E064"  # of a command line that cannot be read, which is no class of errors.py
 problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
 
 
@@ -42,12 +40,12 @@ def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]
     problems = _problems(error)
     excerpts = _excerpts(error, columns) if problems else None
     for problem in problems[:problems_max]:
-        what = f"{problem.what} [{problem.code or code_of_problem(problem.what)}]"
+        what = f"{problem.what} [{problem.code}]"
         said = sentence(f"{problem.where}: ", what, problem.next, style="bold")
         shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
     if len(problems) > problems_max:
         shown.append(line(f"and {len(problems) - problems_max:,} more"))
-    said = sentence("", f"{error} [{code_of_error(type(error))}]", "")
+    said = sentence("", f"{error} [{error.error_code}]", "")
     if isinstance(error, UnsafePlan):
         said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
     if isinstance(error, ProgramError):
@@ -72,7 +70,7 @@ def error_json(error: ReconcilerError) -> str:
         about["places"] = error.places
     if isinstance(error, LockHeld) and error.running is not None:
         about["running"] = error.running
-    return _encoded(error.outcome, error.exit_code, code_of_error(type(error)), about, _problems(error))
+    return _encoded(error.outcome, error.exit_code, error.error_code, about, _problems(error))
 
 
 def usage_json(sentence: str, hint: str) -> str:
@@ -101,9 +99,7 @@ def _encoded(
         "exit_code": exit_code,
         "code": code,
         "error": about,
-        "problems": [
-            {**asdict(one), "code": one.code or code_of_problem(one.what)} for one in problems[:problems_max]
-        ],
+        "problems": [asdict(one) for one in problems[:problems_max]],
     }
     if len(problems) > problems_max:
         whole["more"] = len(problems) - problems_max

@@ -7,7 +7,7 @@ from msgspec import Struct, defstruct
 
 from reconciler.core.runs.ticket import Ticket
 from reconciler.model.address import Address
-from reconciler.model.codes.table import OTHER
+from reconciler.model.codes.catalogue import CODES
 from reconciler.model.documents import Scalar
 from reconciler.model.messaging.messages import Callback, CallbackAuth
 from reconciler.report.project.codes import code_value
@@ -32,7 +32,7 @@ TicketShown = _shown(
 CodeShown = _shown(
     "CodeShown",
     "A code, what it means, and its examples; empty where there is none.",
-    dict.fromkeys(code_value(OTHER), str),
+    dict.fromkeys(code_value(CODES["E100"]), str),
 )
 
 

@@ -12,13 +12,12 @@ import msgspec
 from msgspec import Meta
 
 from reconciler import errors
+from reconciler.cli.console.failures import usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
 from reconciler.cli.documents.table import DOCUMENTS, Printed
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.model.address import Address
-from reconciler.model.codes.errors import CLASSES
-from reconciler.model.codes.table import code_of_error
 from reconciler.model.notices import Notice
 from reconciler.model.plan.explanations import Explanation
 from reconciler.model.plan.plans import Options, Plan, Reason, Target
@@ -43,6 +42,7 @@ _FORMATS: Mapping[tuple[str, str], Schema] = {
     (Listed.__name__, "address"): _ADDRESS,
     (Unread.__name__, "kind"): _KIND,
     (Untold.__name__, "kind"): _KIND,
+    (errors.Problem.__name__, "code"): {"type": "string", "pattern": r"^E[0-9]{3}$(?!\n)"},
 }
 _NULLABLE = {Listed.__name__: listing.NULLABLE, Explanation.__name__: explain.NULLABLE}
 _REF = "#/$defs/"
@@ -189,8 +189,6 @@ def _resume() -> Schema:
 def _error() -> Schema:
     """Every error: what it is, and the mistakes of the input, if it is about these."""
     (problems, running), definitions = _of_types([tuple[errors.Problem, ...], Running | None])
-    problem = definitions["Problem"]
-    problem["properties"]["code"] = {"type": "string", "pattern": "^E[0-9]{3}$(?!\\n)"}
     text = {"type": "string"}
     about = {"kind": {"enum": [*_kinds()]}, "message": {**text, "minLength": 1}, "next": text}
     service = {"method": text, "path": text, "status": {"type": "integer", "minimum": 0}, "code": text}
@@ -203,7 +201,7 @@ def _error() -> Schema:
     )
     exits = tuple(code for code in WORDS if code not in (0, 2))
     parts = {
-        "code": {"description": "What `reconciler explain` takes.", "enum": sorted(_codes())},
+        "code": {"description": "What `reconciler explain` takes.", "enum": sorted({*_codes()})},
         "error": _object(about | {key: one for _, keys in more for key, one in keys.items()}),
         "problems": problems,
         "more": {"description": "How many problems are left out.", "type": "integer", "minimum": 1},
@@ -221,7 +219,7 @@ def _kinds() -> dict[str, type[errors.ReconcilerError] | None]:
     found: dict[str, type[errors.ReconcilerError] | None] = {
         one.__name__: one for one in every if one.__module__ == errors.__name__ or one is KindUnknown
     }
-    return found | dict.fromkeys(name for name in CLASSES if name not in found)
+    return found | {"UsageError": None}
 
 
 def _below(kind: type[errors.ReconcilerError]) -> Iterator[type[errors.ReconcilerError]]:
@@ -231,7 +229,7 @@ def _below(kind: type[errors.ReconcilerError]) -> Iterator[type[errors.Reconcile
 
 
 def _codes() -> Iterator[str]:
-    return (one.code for one in CLASSES.values())
+    return (kind.error_code if kind else usage_code for kind in _kinds().values())
 
 
 def _kind(
@@ -239,7 +237,7 @@ def _kind(
 ) -> Schema:
     """Return what an error of this class has: its words, its code, and no key of another class."""
     exit_code = kind.exit_code if kind else 64
-    code = code_of_error(kind) if kind else CLASSES[name].code
+    code = kind.error_code if kind else usage_code
     theirs = {key: kind is not None and issubclass(kind, base) for base, keys in more for key in keys}
     closed = {key: False for key, has in theirs.items() if not has}
     required = [key for key, has in theirs.items() if has and key != "running"]

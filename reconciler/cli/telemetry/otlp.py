@@ -42,7 +42,6 @@ from opentelemetry.trace import TracerProvider as AnyTracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.codes.table import code_of_error
 from reconciler.model.run.outcomes import WORDS
 from reconciler.report.metrics import Metric
 from reconciler.spans import ATTRIBUTES, SPANS, Notes, Value
@@ -124,7 +123,7 @@ class Otlp:
         except BaseException as error:
             self._notes["error"] = type(error).__name__
             if isinstance(error, ReconcilerError):
-                self._notes["code"] = code_of_error(type(error))
+                self._notes["code"] = error.error_code
             raise
         finally:
             detach(token)

@@ -63,9 +63,9 @@ class Declared(Struct, frozen=True):
         """Whether no message may show the text of a field."""
         return bool(self.hidden) and self.source(path)[0] in self.hidden
 
-    def problem(self, path: str, what: str, hint: str) -> Problem:
+    def problem(self, path: str, what: str, hint: str, code: str) -> Problem:
         """Return the problem of a field, or of the whole entry for ""."""
-        return self.place(path).problem(f"{self.entity.address}: {what}", hint)
+        return self.place(path).problem(f"{self.entity.address}: {what}", hint, code)
 
 
 class DeclaredEntities(Struct, frozen=True):
@@ -97,7 +97,7 @@ def required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
                 hint = f"give it a value here or under `defaults: {kind.plural}:`"
                 if kind.by_name[path].own:
                     hint = "give it a value"
-                yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint)
+                yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint, code="E202")
 
 
 def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
@@ -113,15 +113,14 @@ def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
         hidden = [path for path in needed if fields.get(path) and ignored(one.entity, path)]
         if hidden:
             what = f"meta.ignore names {hidden[0]}, by which the {kind} is recognized."
-            yield one.problem(
-                hidden[0], what, "take it out of `ignore`: an edit there would make a second one"
-            )
+            hint = "take it out of `ignore`: an edit there would make a second one"
+            yield one.problem(hidden[0], what, hint, code="E302")
             continue
         if set(needed) <= set(KINDS[kind].required):
             continue  # said already
         which = f"{' and '.join(needed)} are" if KINDS[kind].together else f"{' or '.join(needed)} is"
         hint = f"add it, or change `identity` in the settings; a {kind} without it cannot be found again"
-        yield one.problem("", f"{which} needed to recognize the {kind}.", hint)
+        yield one.problem("", f"{which} needed to recognize the {kind}.", hint, code="E301")
 
 
 def keys_of(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
@@ -160,7 +159,7 @@ def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
                 names = f"{' and '.join(key)} {'is' if len(key) == 1 else 'are'}"
                 what = f"{names} the same as at {first.entity.address}, {first.place(key[0])}."
                 hint = "correct one of them, or choose other fields in `identity` of the settings"
-                yield one.problem(key[0], what, hint)
+                yield one.problem(key[0], what, hint, code="E303")
 
 
 def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
@@ -174,7 +173,8 @@ def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
         counts[where] = counts.get(where, 0) + 1
         if counts[where] > rules.device_limit:
             what = f"this is device {counts[where]} of one app; a contact may have {rules.device_limit}."
-            yield one.problem("", what, "remove one, or raise `device_limit` in the settings if the app does")
+            hint = "remove one, or raise `device_limit` in the settings if the app does"
+            yield one.problem("", what, hint, code="E305")
 
 
 def push_token(entity: Entity) -> tuple[str, str] | None:
@@ -196,9 +196,8 @@ def push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
         if first.entity.address.parent != address.parent:
             # The token itself is a secret: it is never shown.
             what = f"pushToken is the same as at {first.entity.address}, {first.place('pushToken')}."
-            yield one.problem(
-                "pushToken", what, "a phone belongs to one contact: remove one of the two devices"
-            )
+            hint = "a phone belongs to one contact: remove one of the two devices"
+            yield one.problem("pushToken", what, hint, code="E304")
 
 
 def options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
@@ -214,7 +213,8 @@ def options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
             if not fields.get(named) and not one.document.unsure(named):
                 there = [name[:1].upper() + name[1:] for name in fields if "." not in name and fields[name]]
                 hint = did_you_mean(text, there, f"declare {named}, or name another field")
-                yield one.problem(path, f"{path} names {text}, which this contact does not declare.", hint)
+                what = f"{path} names {text}, which this contact does not declare."
+                yield one.problem(path, what, hint, code="E306")
 
 
 def custom(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
@@ -222,12 +222,13 @@ def custom(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     for one in group.values():
         if one.marked:
             what = f"{rules.mark_path} is the ownership mark and is written by this program."
-            yield one.problem(rules.mark_path, what, "remove it here, or change `ownership` in the settings")
+            hint = "remove it here, or change `ownership` in the settings"
+            yield one.problem(rules.mark_path, what, hint, code="E307")
         for path in one.document.fields:
             if path.startswith("custom.custom_"):
                 right = path.removeprefix("custom.custom_")
                 what = f"{path} has the prefix custom_, which only searches use."
-                yield one.problem(path, what, f"write {right}")
+                yield one.problem(path, what, f"write {right}", code="E308")
 
 
 def renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
@@ -241,13 +242,15 @@ def renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
         before = address_of(one.document, now.workspace, old)
         first = claimed.setdefault(before, one)
         if before == now:
-            yield one.problem("", "meta.renamedFrom is its own name.", "write the earlier name, or remove it")
+            hint = "write the earlier name, or remove it"
+            yield one.problem("", "meta.renamedFrom is its own name.", hint, code="E309")
         elif before in group.first:
             what = f"meta.renamedFrom: {before} is still declared, {group.first[before].place()}."
-            yield one.problem("", what, "remove the old entry, or this line")
+            yield one.problem("", what, "remove the old entry, or this line", code="E309")
         elif first is not one:
             what = f"meta.renamedFrom: {first.entity.address} was {before} too, {first.place()}."
-            yield one.problem("", what, "only one can be the former one; keep one of the lines")
+            hint = "only one can be the former one; keep one of the lines"
+            yield one.problem("", what, hint, code="E309")
 
 
 def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
@@ -260,7 +263,7 @@ def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
                 continue  # said already
             if value is not None and str(value).casefold() not in words:
                 known = ", ".join(dict.fromkeys(words.values()))
-                yield one.problem(path, f"{path} must be one of {known}.", "correct the value")
+                yield one.problem(path, f"{path} must be one of {known}.", "correct the value", code="E204")
 
 
 def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
@@ -270,7 +273,8 @@ def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
         media = fields.get("mimeType")
         if fields.get("scope") == "private" and media and media not in PRIVATE_TYPES:
             what = f"mimeType {media} is not possible with scope private."
-            yield one.problem("mimeType", what, f"use one of {', '.join(PRIVATE_TYPES)}, or scope public")
+            hint = f"use one of {', '.join(PRIVATE_TYPES)}, or scope public"
+            yield one.problem("mimeType", what, hint, code="E313")
 
 
 def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
@@ -278,7 +282,7 @@ def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     for one in group.values():
         if KINDS[one.document.kind].tickets and reserved(one.entity.fields.get("name")):
             what = f"names that begin with {PREFIX} belong to the lock that runs keep in the service."
-            yield one.problem("name", what, "give the resource another name")
+            yield one.problem("name", what, "give the resource another name", code="E314")
 
 
 CHECKS: tuple[Check, ...] = (

@@ -34,13 +34,14 @@ def contradictions(group: DeclaredEntities, names: Mapping[Address, Place]) -> I
     """Yield what is removed and still declared, or still claimed by a new name (rule M6)."""
     for address in names.keys() & group.first.keys():
         what = f"{address} is removed here, and still declared at {group.first[address].place()}."
-        yield names[address].problem(what, "take out the entry, or this name")
+        yield names[address].problem(what, "take out the entry, or this name", code="E316")
     for one in group.every:
         old = one.document.controls.renamed_from
         before = address_of(one.document, one.entity.address.workspace, old) if old else None
         if before is not None and before in names:
             what = f"meta.renamedFrom: {before} is removed, {names[before]}."
-            yield one.problem("", what, "a renamed entry stays ours: take out one of the two")
+            hint = "a renamed entry stays ours: take out one of the two"
+            yield one.problem("", what, hint, code="E316")
 
 
 def with_forgotten(desired: Desired, options: Options) -> Desired:

@@ -71,7 +71,7 @@ def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]
         if one.owner is not None and first[one.owner.entity.address] is not one.owner:
             continue  # the whole contact is declared twice, which was said
         what = f"this name is declared twice; the first time at {before.document.place}."
-        yield one.problem("", what, "give them different names, or remove one")
+        yield one.problem("", what, "give them different names, or remove one", code="E310")
 
 
 def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator[Problem]:
@@ -81,7 +81,7 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator
             known = ", ".join(sorted(rules.workspaces))
             hint = did_you_mean(manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}")
             what = f"the workspace {manifest.workspace} is not in the settings."
-            yield manifest.workspace_place.problem(what, hint)
+            yield manifest.workspace_place.problem(what, hint, code="E311")
 
 
 def _misplaced(manifests: Sequence[Manifest]) -> Iterator[Problem]:
@@ -92,7 +92,7 @@ def _misplaced(manifests: Sequence[Manifest]) -> Iterator[Problem]:
                 plural = KINDS[kind].plural
                 what = f"{plural} belong to the account, and not to the workspace {manifest.workspace}."
                 hint = f"move `{plural}:` into a manifest with `workspace: default`"
-                yield manifest.workspace_place.problem(what, hint)
+                yield manifest.workspace_place.problem(what, hint, code="E312")
 
 
 def _declared(manifest: Manifest, rules: Rules) -> Iterator[Declared]:

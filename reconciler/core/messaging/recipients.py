@@ -71,12 +71,12 @@ def meant(written: Sequence[tuple[str, Place]], desired: Desired | None, workspa
     for text, place in written:
         if not is_ours(text):
             if wrong := _wrong(text):
-                problems.append(place.problem(*wrong))
+                problems.append(place.problem(*wrong, code="E100"))
             plain.setdefault(key_of(text), text)
             continue
         found = known.tagged(text) if text.startswith("tag:") else known.named(text)
         if isinstance(found, Refusal):
-            problems.append(place.problem(found.what, found.next))
+            problems.append(place.problem(found.what, found.next, code="E100"))
         else:
             # Each at the first place that names it: at most one message arrives, however often it stands
             # there.

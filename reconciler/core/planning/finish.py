@@ -78,7 +78,8 @@ def _check_declared_once(total: ScopePlan, desired: Desired) -> None:
     for group in total.contested:
         places = [desired.entities[address].place for address in group]
         what = f"{group[0]} and {group[1]} ({places[1]}) are the same live {group[0].kind}."
-        problems.append(places[0].problem(what, "declare it once, or give each what only it has"))
+        hint = "declare it once, or give each what only it has"
+        problems.append(places[0].problem(what, hint, code="E100"))
     problems.sort(key=lambda one: (one.file, one.line, one.column, one.what))
     raise ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
 

@@ -37,7 +37,8 @@ def formatted(data: bytes, file: str) -> Formatted:
         return Formatted(data, tree.problems)
     if "workspace" not in tree.value:
         what = f"this is not a manifest: it has no `workspace`; {_LEFT}."
-        return Formatted(data, (Problem(file, 1, 1, what, "name manifests, or the folder that holds them"),))
+        hint = "name manifests, or the folder that holds them"
+        return Formatted(data, (Problem(file, 1, 1, what, hint, code="E116"),))
     text = data.decode("utf-8-sig")
     first, found, _ = text.partition("\n")
     source = parsed(with_newlines(text))
@@ -60,7 +61,7 @@ def _difference(before: Tree, after: Tree) -> Problem | None:
     place = before.place(path)
     what = f"this cannot be formatted without a change of what it says; {_LEFT}."
     hint = "write what stands here in another form, or leave the file out; and report this"
-    return Problem(before.file, place.line, place.column, what, hint)
+    return place.problem(what, hint, code="E100")
 
 
 def _unlike(before: Any, after: Any, path: Steps) -> Iterator[Steps]:
@@ -86,4 +87,5 @@ def _lost(file: str, comments: list[str], made: str) -> Problem | None:
     if Counter(comments) == Counter(parsed(made).comments):
         return None
     what = f"this cannot be formatted with all its comments; {_LEFT}."
-    return Problem(file, 1, 1, what, "put comments on lines of their own; and report this")
+    hint = "put comments on lines of their own; and report this"
+    return Problem(file, 1, 1, what, hint, code="E100")

@@ -26,7 +26,7 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
         builder.take(_records(lambda: _lines(data)))
     except csv.Error as error:
         number = len(builder.rows) + 2 if builder.header else 1
-        builder.wrong(number, f"this is not CSV: {error}.", "close the quotation marks")
+        builder.wrong(number, f"this is not CSV: {error}.", "close the quotation marks", code="E505")
     return builder.table()
 
 

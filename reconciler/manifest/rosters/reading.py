@@ -23,7 +23,7 @@ def read_roster(data: bytes, file: str, sheet: str) -> Table:
         return _spreadsheet(data, file, sheet)
     if end in _OTHERS:
         what = f"{file} is a spreadsheet of a kind that is not read."
-        raise Unreadable(what, "save it as .xlsx or `CSV UTF-8`")
+        raise Unreadable(what, "save it as .xlsx or `CSV UTF-8`", code="E511")
     return read_records(data, file) if end == ".json" else read_table(data, file)
 
 
@@ -37,7 +37,7 @@ def _spreadsheet(data: bytes, file: str, sheet: str) -> Table:
         require("xlsx")
     except MissingExtra as error:
         what, hint = f"{file} cannot be read here: {error}", f"{error.next}, or export it as `CSV UTF-8`"
-        raise Unreadable(what, hint) from error
+        raise Unreadable(what, hint, code="E511") from error
     from reconciler.manifest.rosters.sheet import read_sheet  # noqa: PLC0415 - loads an extra, and 8 ms of others
 
     return read_sheet(data, file, sheet)

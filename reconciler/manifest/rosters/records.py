@@ -24,10 +24,11 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 class _WrongError(Exception):
     """What is wrong, and on which line; nothing of the file is read."""
 
-    def __init__(self, line: int, what: str, hint: str = _FORM) -> None:
+    def __init__(self, line: int, what: str, hint: str = _FORM, *, code: str) -> None:
         super().__init__(what)
         self.line = line
         self.hint = hint
+        self.code = code
 
 
 def read_records(data: bytes, file: str) -> Table:
@@ -41,7 +42,7 @@ def read_records(data: bytes, file: str) -> Table:
     try:
         rows = list(_rows(text, columns, unusable))
     except _WrongError as error:
-        return no_table(file, Problem(file, error.line, 0, str(error), error.hint))
+        return no_table(file, Problem(file, error.line, 0, str(error), error.hint, code=error.code))
     builder = TableBuilder(file)
     builder.take(_even(tuple(columns), rows))
     return builder.table(unusable, keyed=True)
@@ -65,30 +66,31 @@ def _rows(text: str, columns: dict[str, int], unusable: dict[int, dict[int, str]
         if len(columns) > COLUMNS_MAX or number * len(columns) > CELLS_MAX:
             found = f"the {number:,} objects up to here have {len(columns):,} different keys"
             limits = f"{COLUMNS_MAX:,} columns or {CELLS_MAX:,} cells"
-            raise _WrongError(line, f"{found}: a table beyond {limits}, which is the limit.", _FEWER)
+            what = f"{found}: a table beyond {limits}, which is the limit."
+            raise _WrongError(line, what, _FEWER, code="E108")
 
 
 def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each object of the list, and the line on which it begins. Raises _WrongError."""
     line, counted, at = 1, 0, _after_space(text, 0)
     if text[at : at + 1] != "[":
-        raise _WrongError(1, "the roster is no list of objects.")
+        raise _WrongError(1, "the roster is no list of objects.", code="E512")
     at = _after_space(text, at + 1)
     more = text[at : at + 1] != "]"
     if not more:
-        raise _WrongError(line, "the roster is empty: a list without an object.", _NOBODY)
+        raise _WrongError(line, "the roster is empty: a list without an object.", _NOBODY, code="E512")
     while more:
         # The decoder by itself would tell no places: it is given one element at a time.
         line, counted = line + text.count("\n", counted, at), at
         value, at = _decoded(text, at, line)
         if not isinstance(value, dict) or not value:
-            raise _WrongError(line, "what stands here is no object, or an empty one.")
+            raise _WrongError(line, "what stands here is no object, or an empty one.", code="E512")
         yield line, value
         at = _after_space(text, at)
         more = text[at : at + 1] == ","
         at = _after_space(text, at + 1) if more else at
     if text[at : at + 1] != "]" or _after_space(text, at + 1) != len(text):
-        raise _WrongError(text.count("\n", 0, at) + 1, "this is not JSON.")
+        raise _WrongError(text.count("\n", 0, at) + 1, "this is not JSON.", code="E101")
 
 
 def _decoded(text: str, at: int, line: int) -> tuple[Any, int]:
@@ -96,11 +98,11 @@ def _decoded(text: str, at: int, line: int) -> tuple[Any, int]:
     try:
         return DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
-        raise _WrongError(error.lineno, "this is not JSON.") from error
+        raise _WrongError(error.lineno, "this is not JSON.", code="E101") from error
     except RecursionError as error:
-        raise _WrongError(line, DEEP) from error
+        raise _WrongError(line, DEEP, code="E512") from error
     except ValueError as error:  # of what it is given to make of values
-        raise _WrongError(line, str(error)) from error
+        raise _WrongError(line, str(error), code="E512") from error
 
 
 def _cells(
@@ -112,7 +114,8 @@ def _cells(
     for path, value in _flat(line, one):
         index = columns.setdefault(path, len(columns))
         if index in seen:
-            raise _WrongError(line, "a key of this object says the same as keys of an object within it.")
+            what = "a key of this object says the same as keys of an object within it."
+            raise _WrongError(line, what, code="E512")
         seen.add(index)
         cells.extend([""] * (index + 1 - len(cells)))
         if isinstance(value, list):
@@ -125,7 +128,7 @@ def _flat(line: int, one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     try:
         yield from flat(one)
     except ValueError as error:
-        raise _WrongError(line, str(error)) from error
+        raise _WrongError(line, str(error), code="E512") from error
 
 
 def _after_space(text: str, at: int) -> int:

@@ -66,7 +66,8 @@ class Roster:
         self._tags = {key: template for key, template in compiled_tags.items() if template is not None}
         if self._name is not None and not self._name.columns:
             hint = "put a column into it that differs in every row, such as {Employee ID}"
-            self.problems.append(tree.problem([*path, "name"], "the name is the same for every row.", hint))
+            what = "the name is the same for every row."
+            self.problems.append(tree.problem([*path, "name"], what, hint, code="E504"))
             self._name = None
         self._filled = tuple(_filled(path, template) for path, template in self._fields.items())
         self._cells: dict[tuple[str, ...], Mapping[str, int]] = {}  # of rows that have the same fields
@@ -105,7 +106,7 @@ class Roster:
         if collisions > _COLLISIONS_SHOWN_MAX:
             rest = f"{collisions - _COLLISIONS_SHOWN_MAX} more rows have a name that is taken."
             hint = "build `name` from a column that differs in every row"
-            self.problems.append(Problem(self._table.file, 0, 0, rest, hint))
+            self.problems.append(Problem(self._table.file, 0, 0, rest, hint, code="E504"))
         return tuple(found)
 
     def _compile(self, path: Path, text: str) -> Template | None:
@@ -115,9 +116,9 @@ class Roster:
         if isinstance(result, Template):
             return None if self._table.doubtful.intersection(result.columns) else result
         if not isinstance(result, UnknownColumn):
-            self.problems.append(self._tree.problem(path, *result))
+            self.problems.append(self._tree.problem(path, *result, code="E507"))
         elif self._table.named:
-            self.problems.append(self._tree.problem(path, result.what, result.hint))
+            self.problems.append(self._tree.problem(path, result.what, result.hint, code="E507"))
         return None
 
     def _templates(
@@ -141,14 +142,15 @@ class Roster:
         if NAME.fullmatch(name):
             return name
         cell = self._cell(self._name)
-        what = "the name of this row would be empty: nothing in it has a form in a-z and 0-9."
+        what, code = "the name of this row would be empty: nothing in it has a form in a-z and 0-9.", "E503"
         if name:
             what = f"the name of this row would have {len(name)} characters; the limit is 100."
+            code = "E205"
         titles = self._table.header[:_TITLES_SHOWN_MAX]
         others = [title[:_HINT_MAX] for index, title in enumerate(titles) if index != self._name.columns[0]]
         known = shown(", ".join(others), most=_HINT_MAX)
         hint = f"fill the cell, or build `name` from another column: {known}"
-        self.problems.append(self._table.place(number, cell).problem(what, hint))
+        self.problems.append(self._table.place(number, cell).problem(what, hint, code))
         return ""
 
     def _collision(self, row: Row, name: str, first: int) -> None:
@@ -156,7 +158,7 @@ class Roster:
         before = self._table.place(first).file if self._table.names else f"row {first}"
         what = f"the name {name} is that of {before} already."
         hint = "correct one of the rows, or build `name` from a column that differs in every row"
-        self.problems.append(self._table.place(row[0], cell).problem(what, hint))
+        self.problems.append(self._table.place(row[0], cell).problem(what, hint, code="E504"))
 
     def _document(self, name: str, row: Row) -> Document:
         number, cells = row
@@ -204,7 +206,7 @@ class Roster:
                 cell = "the cell" if not self._table.names else f"its {shown(self._table.header[column])!r}"
                 what = f"{cell} holds {unusable[column]}, of which nobody knows which text is meant."
                 place = self._table.place(number, self._at(column))
-                self.problems.append(place.problem(what, self._table.mend))
+                self.problems.append(place.problem(what, self._table.mend, code="E510"))
         return bool(wrong) or any(column in unread for column in columns)
 
     def _cell(self, template: Template | None) -> int:
@@ -220,7 +222,7 @@ class Roster:
         if value is None:
             what = f"{path} must be true or false, yes or no. It is {shown(text)!r}."
             place = self._table.place(row[0], self._cell(template))
-            self.problems.append(place.problem(what, "write yes or no into the cell"))
+            self.problems.append(place.problem(what, "write yes or no into the cell", code="E506"))
             return False
         return value
 
@@ -235,7 +237,8 @@ class Roster:
                 if len(text) > _TAG_MAX:
                     what = f"the tag {shown(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
                     hint = "take another column for this tag"
-                    self.problems.append(self._table.place(row[0], self._cell(template)).problem(what, hint))
+                    place = self._table.place(row[0], self._cell(template))
+                    self.problems.append(place.problem(what, hint, code="E205"))
         return controls({**self._meta, "tags": tags})
 
 

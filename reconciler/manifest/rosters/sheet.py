@@ -39,7 +39,8 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
             builder.take(_rows(sheet, unusable))
             merged = tuple(_merged(sheet.merged_cell_ranges or (), place))
     except python_calamine.CalamineError as error:
-        raise Unreadable(f"{shown(place)} is damaged.", "open it and save it again, or export it") from error
+        hint = "open it and save it again, or export it"
+        raise Unreadable(f"{shown(place)} is damaged.", hint, code="E511") from error
     return no_table(place, *merged) if merged else builder.table(unusable)
 
 
@@ -47,7 +48,8 @@ def _merged(ranges: Sequence[tuple[tuple[int, int], tuple[int, int]]], place: st
     """Yield a mistake for each group of merged cells: all but the first are empty, whatever they show."""
     for (row, column), _ in ranges[:_MERGED_SHOWN_MAX]:
         what = "cells are merged here; only the first of them holds something."
-        yield Problem(place, row + 1, column + 1, what, "unmerge them, and fill each of them")
+        hint = "unmerge them, and fill each of them"
+        yield Problem(place, row + 1, column + 1, what, hint, code="E511")
 
 
 def _rows(sheet: Any, unusable: dict[int, dict[int, str]]) -> Iterator[Row]:

@@ -63,7 +63,7 @@ def no_table(file: str, *problems: Problem) -> Table:
 def not_text(file: str, data: bytes, at: int, hint: str) -> Table:
     """Return what stands for a roster that is not UTF-8 at this byte."""
     line = data.count(b"\n", 0, at) + 1
-    return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint))
+    return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint, code="E106"))
 
 
 class TableBuilder:
@@ -83,20 +83,22 @@ class TableBuilder:
         for number, cells in rows:
             if not self.header and len(cells) > COLUMNS_MAX:
                 what = f"the roster has {len(cells):,} columns; the limit is {COLUMNS_MAX:,}."
-                self.wrong(number, what, "remove columns that no contact needs")
+                self.wrong(number, what, "remove columns that no contact needs", code="E108")
                 return
             self._record(number, cells)
             if len(self.rows) > self.rows_max:
                 what = f"the roster has more than {self.rows_max:,} rows, which is the limit."
-                self.wrong(number, what, "keep the people of each workspace in a project of its own")
+                hint = "keep the people of each workspace in a project of its own"
+                self.wrong(number, what, hint, code="E108")
                 return
             if len(self.problems) >= _PROBLEMS_MAX:
-                self.wrong(number, "the rest of the roster was not read.", "mend it first")
+                what = "the rest of the roster was not read."
+                self.wrong(number, what, "mend it first", code="E108")
                 return
 
-    def wrong(self, number: int, what: str, hint: str) -> None:
+    def wrong(self, number: int, what: str, hint: str, code: str) -> None:
         """Add a mistake of a whole row."""
-        self.problems.append(_placed(self.file, self.names, number, 0).problem(what, hint))
+        self.problems.append(_placed(self.file, self.names, number, 0).problem(what, hint, code))
 
     def table(
         self,
@@ -109,7 +111,7 @@ class TableBuilder:
         header = self.header
         if not header and not self.problems:
             hint = "write the names of the columns into the first row"
-            self.wrong(1, "the roster is empty; it has no header.", hint)
+            self.wrong(1, "the roster is empty; it has no header.", hint, code="E502")
         times = Counter(header)
         doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
         named = bool(header) and all(name and not _unfit_title(name) for name in header)
@@ -137,9 +139,9 @@ class TableBuilder:
             if len(cells) == len(self.header):
                 self.rows.append((number, cells))
             if wrong:
-                for cell, what, hint in wrong:
-                    self.problems.append(_placed(self.file, self.names, number, cell).problem(what, hint))
-                self.unread[number] = frozenset(cell - 1 for cell, _, _ in wrong)
+                for cell, *mistake in wrong:
+                    self.problems.append(_placed(self.file, self.names, number, cell).problem(*mistake))
+                self.unread[number] = frozenset(one[0] - 1 for one in wrong)
 
 
 def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:
@@ -148,26 +150,27 @@ def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterato
     for cell, name in enumerate(header, start=1):
         first = seen.setdefault(name, cell)
         if not name:
-            yield Problem(file, number, cell, "a column has no name.", "name it, or remove the column")
+            hint = "name it, or remove the column"
+            yield Problem(file, number, cell, "a column has no name.", hint, code="E502")
         elif first < cell:
             what = f"this column has the same name as the one in cell {first}."
-            yield Problem(file, number, cell, what, "rename one of them")
+            yield Problem(file, number, cell, what, "rename one of them", code="E502")
         elif _unfit_title(name):
             what = "the name of this column holds a brace or an invisible character."
-            yield Problem(file, number, cell, what, "rename it")
+            yield Problem(file, number, cell, what, "rename it", code="E502")
 
 
 def _unfit_title(name: str) -> bool:
     return bool(UNFIT.search(name)) or "{" in name or "}" in name
 
 
-def _row_problems(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of each cell that is wrong, what is, and what to do."""
+def _row_problems(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the number of each cell that is wrong, what is, what to do, and the code."""
     if len(cells) != len(header):
         at = min(len(cells), len(header)) + 1
         what = f"the row has {len(cells)} cells; the header has {len(header)}."
-        yield at, what, "put quotes around a cell that holds the delimiter"
+        yield at, what, "put quotes around a cell that holds the delimiter", "E501"
     for cell, text in enumerate(cells, start=1):
         found = None if text.isascii() and text.isprintable() else UNFIT.search(text)
         if found:
-            yield cell, f"the cell holds {complaint(found[0])}.", HINT
+            yield cell, f"the cell holds {complaint(found[0])}.", HINT, "E509"

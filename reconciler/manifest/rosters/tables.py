@@ -71,13 +71,13 @@ class Tables:
             table = self._of_file(tree, [*path, "file"], entry, folder)
         if "sheet" in entry and table.named and not has_sheets(entry.get("file", "")):
             what = "`sheet` is for .xlsx files; this roster has none."
-            self.problems.append(tree.problem([*path, "sheet"], what, "remove the line"))
+            self.problems.append(tree.problem([*path, "sheet"], what, "remove the line", code="E511"))
         return table
 
     def _of_file(self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path) -> Table:
         table = self._read_once(folder, entry["file"], entry.get("sheet", ""))
         if isinstance(table, Unreadable):
-            self.problems.append(tree.problem(path, f"the roster {table}", table.hint))
+            self.problems.append(tree.problem(path, f"the roster {table}", table.hint, table.code))
             return no_table(tree.file)
         return table
 
@@ -85,7 +85,7 @@ class Tables:
         self._asked[name] = None
         known = self._directories.known
         if name not in known:
-            self.problems.append(tree.problem(path, *self._directories.unknown(name)))
+            self.problems.append(tree.problem(path, *self._directories.unknown(name), code="E515"))
             return no_table(tree.file)
         if not self._directories.asks:
             self.unasked.setdefault(name, tree.place(path))
@@ -94,13 +94,13 @@ class Tables:
             answer = self._directories.answer(name)
         except DirectoryFailed as failed:
             what = f"the directory {name} ({known[name].place}) cannot be taken from: {failed}"
-            problem = tree.problem(path, what, failed.hint)
+            problem = tree.problem(path, what, failed.hint, code="E514")
             self.problems.append(problem)
             self.failed.append(problem)
             return no_table(tree.file)
         if not answer.rows:
             what = f"the directory {name} ({known[name].place}) answers nobody."
-            self.problems.append(tree.problem(path, what, _NOBODY))
+            self.problems.append(tree.problem(path, what, _NOBODY, code="E515"))
             return no_table(tree.file)
         if name not in self._answered:
             table = self._answered[name] = table_of(answer, lambda row: self._directories.place_of(name, row))
@@ -132,7 +132,7 @@ class Tables:
         # A file of which two sheets are taken is read twice. One of them from before a change and one from
         # after it are the people of no file that there ever was, and one digest would be kept for both.
         if self._digests.setdefault(parts, read) != read:
-            raise Unreadable(f"{name} was changed while it was read.", "run the command again")
+            raise Unreadable(f"{name} was changed while it was read.", "run the command again", code="E513")
         return data
 
 

@@ -96,10 +96,10 @@ def sheet_of(data: bytes, name: str, wanted: str) -> Sheet:
             chosen, part = _chosen(package, name, wanted)
             parts = dict(_parts(package, name, (*_COMMON, part)))
     except _DAMAGED as error:
-        raise Unreadable(f"{name} is damaged, or no .xlsx file.", _SAVE) from error
+        raise Unreadable(f"{name} is damaged, or no .xlsx file.", _SAVE, code="E511") from error
     except RuntimeError as error:  # zipfile's word for a password, and for a later version of zip
         what = f"{name} is encrypted, or packed in a way that is not read."
-        raise Unreadable(what, "save it as .xlsx, without a password") from error
+        raise Unreadable(what, "save it as .xlsx, without a password", code="E511") from error
     text = parts[part]
     _require_readable(text, name)
     return Sheet(chosen, _packed(parts), _unusable(text, name))
@@ -111,18 +111,22 @@ def _chosen(package: zipfile.ZipFile, name: str, wanted: str) -> tuple[str, str]
     seen = [one for one, _, hidden in sheets if not hidden]
     listed = shown(", ".join(seen[:_SHEETS_SHOWN_MAX]))
     if wanted and all(wanted != one for one, _, _ in sheets):
-        raise Unreadable(f"{name} has no sheet {shown(wanted)!r}.", f"its sheets are: {listed}")
+        raise Unreadable(f"{name} has no sheet {shown(wanted)!r}.", f"its sheets are: {listed}", code="E511")
     fitting = [one for one in sheets if one[0] == wanted or (not wanted and not one[2])]
     if len(fitting) != 1:
         what = f"{name} shows {len(fitting)} sheets, and nobody says which is meant."
-        raise Unreadable(what, f"add `sheet:` with one of: {listed}")
+        raise Unreadable(what, f"add `sheet:` with one of: {listed}", code="E511")
     chosen, part, hidden = fitting[0]
     if hidden:
         raise Unreadable(
-            f"the sheet {shown(chosen)!r} of {name} is hidden.", "unhide it, so that reviews see it"
+            f"the sheet {shown(chosen)!r} of {name} is hidden.",
+            "unhide it, so that reviews see it",
+            code="E511",
         )
     if UNFIT.search(chosen):
-        raise Unreadable(f"{name} has a sheet whose name holds an invisible character.", "rename the sheet")
+        raise Unreadable(
+            f"{name} has a sheet whose name holds an invisible character.", "rename the sheet", code="E511"
+        )
     return chosen, part
 
 
@@ -130,9 +134,9 @@ def _sheets(package: zipfile.ZipFile, name: str) -> Iterator[tuple[str, str, boo
     """Yield the name of each sheet, its part, and whether it is hidden."""
     parts = dict(_parts(package, name, (_BOOK, _RELATIONS), bytes_max=_LIST_MAX))
     if set(parts) != {_BOOK, _RELATIONS}:
-        raise Unreadable(f"{name} is no .xlsx file: it has no list of sheets.", _SAVE)
+        raise Unreadable(f"{name} is no .xlsx file: it has no list of sheets.", _SAVE, code="E511")
     if any(b"<!DOCTYPE" in part for part in parts.values()):
-        raise Unreadable(f"{name} declares a document type, which no .xlsx file does.", _SAVE)
+        raise Unreadable(f"{name} declares a document type, which no .xlsx file does.", _SAVE, code="E511")
     targets = {one.get("Id"): one.get("Target", "") for one in ET.fromstring(parts[_RELATIONS])}  # noqa: S314 - no document type, see above
     for one in ET.fromstring(parts[_BOOK]).iter():  # noqa: S314 - the same
         target = targets.get(one.get(_TO_ID) or one.get(_TO_ID_STRICT), "")
@@ -154,17 +158,19 @@ def _parts(
             left -= one.file_size
             if left < 0:
                 what = f"{name} has more than {bytes_max:,} bytes when it is unpacked, which is the limit."
-                raise Unreadable(what, "remove what no contact needs, or export it as `CSV UTF-8`")
+                raise Unreadable(
+                    what, "remove what no contact needs, or export it as `CSV UTF-8`", code="E511"
+                )
             yield one.filename, package.read(one)
 
 
 def _require_readable(text: bytes, name: str) -> None:
     """Refuse a sheet that says nothing of where its cells are, or has them so far apart that nobody can."""
     if text[:2] in (b"\xff\xfe", b"\xfe\xff") or _ENCODED.match(text.removeprefix(b"\xef\xbb\xbf")):
-        raise Unreadable(f"{name} has a sheet that is not UTF-8.", _SAVE)
+        raise Unreadable(f"{name} has a sheet that is not UTF-8.", _SAVE, code="E511")
     cells, placed = (sum(map(text.count, forms)) for forms in (_CELLS, _PLACED))
     if cells != placed or _MISPLACED.search(text) or any(form in text for form in _OTHERWISE):
-        raise Unreadable(f"{name} has cells that do not say where they are.", _SAVE)
+        raise Unreadable(f"{name} has cells that do not say where they are.", _SAVE, code="E511")
     # With columns of one letter no sheet has too many, so only the others are looked at.
     columns = max((_index(found[1]) for found in _WIDE.finditer(text)), default=_LETTERS)
     last = _SHORT
@@ -173,7 +179,9 @@ def _require_readable(text: bytes, name: str) -> None:
     area = columns * last
     if area > CELLS_MAX or last > _LAST:
         what = f"{name} has a used area of {area:,} cells; the limit is {CELLS_MAX:,}."
-        raise Unreadable(what, "delete the rows and columns beyond the last person, then save it")
+        raise Unreadable(
+            what, "delete the rows and columns beyond the last person, then save it", code="E511"
+        )
 
 
 def _unusable(text: bytes, name: str) -> dict[int, dict[int, str]]:
@@ -183,7 +191,9 @@ def _unusable(text: bytes, name: str) -> dict[int, dict[int, str]]:
             continue
         signs, cells = sum(1 for _ in sign.finditer(text)), list(cell.finditer(text))
         if signs != len(cells):
-            raise Unreadable(f"{name} has cells that hold {what} and do not say where they are.", _SAVE)
+            raise Unreadable(
+                f"{name} has cells that hold {what} and do not say where they are.", _SAVE, code="E511"
+            )
         for match in cells:
             found.setdefault(int(match[2]), {})[_index(match[1]) - 1] = what
     return found

@@ -49,7 +49,7 @@ def mistakes(
     first = next(gate.iter_errors(checked), None)
     path = list(first.instance_path) if first else []
     what, hint = f"this does not fit the schema {name}.", f"see `reconciler schema {name}`"
-    return (Mistake(tree.problem(path, what, hint), tuple(path)),)
+    return (Mistake(tree.problem(path, what, hint, code="E208"), tuple(path)),)
 
 
 def is_pattern(text: str) -> bool:

@@ -27,7 +27,7 @@ _LISTED_MAX = 12  # names in one hint; more would not be read
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
 
 Steps = list[str | int]
-_Said = tuple[Steps, str, str]  # path of the key, sentence, hint
+_Said = tuple[Steps, str, str, str]  # path of the key, sentence, hint, code
 
 
 class Mistake(NamedTuple):
@@ -60,8 +60,8 @@ def explain(
     for error in validator.iter_errors(value):
         if error.validator in _ABSENCES and id(error.instance) in tree.partial:
             continue  # a key of this mapping could not be read, and that was said
-        for path, what, hint in _mistakes(error, tree):
-            problem = tree.problem(path, _named(tree, path, what, subject), hint)
+        for path, what, hint, code in _mistakes(error, tree):
+            problem = tree.problem(path, _named(tree, path, what, subject), hint, code)
             found.setdefault(problem, _mistake(error, problem, tuple(path)))
     return tuple(
         sorted(found.values(), key=lambda one: (one.problem.line, one.problem.column, one.problem.what))
@@ -87,14 +87,16 @@ def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ..
 def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
     path: Steps = list(error.absolute_path)
     if "propertyNames" in error.schema_path:
-        yield [*path, str(error.instance)], _sentence(error, "{}"), _about(error)
+        what, code = _sentence(error)
+        yield [*path, str(error.instance)], f"{{}} {what}", _about(error), code
     elif error.validator in _KEYS:
         yield from _KEYS[str(error.validator)](error, path)
     elif error.instance is not None:  # null was refused by the reader, with a better hint
         quoted = "" if _hidden(error, tree, path) else f" It is {shown(str(error.instance))!r}."
         # Text where a mapping is due is not shown: a secret may have come one level too high.
         scalar = isinstance(error.instance, str) and not _mapping_is_due(error)
-        yield path, _sentence(error, "{}") + (quoted if scalar else ""), _hint(error)
+        what, code = _sentence(error)
+        yield path, f"{{}} {what}" + (quoted if scalar else ""), _hint(error), code
 
 
 def _hidden(error: ValidationError, tree: Tree, path: Path) -> bool:
@@ -129,7 +131,7 @@ def _unknown(error: ValidationError, path: Steps) -> Iterator[_Said]:
     for key in _value(error):
         if key not in known:
             hint = did_you_mean(key, known, _listed(known, holder))
-            yield [*path, key], f"{{key}} is not a field of {holder}.", hint
+            yield [*path, key], f"{{key}} is not a field of {holder}.", hint, "E201"
 
 
 def _listed(known: list[str], holder: str) -> str:
@@ -149,14 +151,14 @@ def _missing(error: ValidationError, path: Steps) -> Iterator[_Said]:
             about = schema.get("properties", {}).get(key, {})
             example = next(iter(about.get("examples", ())), None)
             hint = f"add it, for example `{key}: {example}`" if isinstance(example, str) else "add it"
-            yield path, f"{key} is missing; {holder} needs it.", hint
+            yield path, f"{key} is missing; {holder} needs it.", hint, "E202"
 
 
 def _together(error: ValidationError, path: Steps) -> Iterator[_Said]:
     known = ", ".join(_schema(error).get("properties", {}))
     wanted = error.validator_value
     count = "at least one" if error.validator == "minProperties" else f"only {_number(wanted)}"
-    yield path, f"{{}} needs {count} of {known or 'its keys'}.", "keep the one you mean"
+    yield path, f"{{}} needs {count} of {known or 'its keys'}.", "keep the one you mean", "E207"
 
 
 def _alternatives(error: ValidationError, path: Steps) -> Iterator[_Said]:
@@ -167,9 +169,10 @@ def _alternatives(error: ValidationError, path: Steps) -> Iterator[_Said]:
     holder = _article(str(schema.get("title", "mapping")).lower())
     slips = {nearest(str(key), schema.get("properties", {})) for key in _value(error)}
     if there:
-        yield path, f"{{}} has {' and '.join(there)}; {holder} has only one of them.", "keep the one you mean"
+        what = f"{{}} has {' and '.join(there)}; {holder} has only one of them."
+        yield path, what, "keep the one you mean", "E207"
     elif slips.isdisjoint(keys):  # a slip is told where it stands
-        yield path, f"{_or(keys)} is missing; {holder} needs one of them.", f"add {keys[0]}"
+        yield path, f"{_or(keys)} is missing; {holder} needs one of them.", f"add {keys[0]}", "E202"
 
 
 _KEYS: Mapping[str, Callable[[ValidationError, Steps], Iterator[_Said]]] = {
@@ -182,30 +185,35 @@ _KEYS: Mapping[str, Callable[[ValidationError, Steps], Iterator[_Said]]] = {
 }
 
 
-def _sentence(error: ValidationError, label: str) -> str:
+def _sentence(error: ValidationError) -> tuple[str, str]:
+    """Return the sentence without its subject, and the code."""
     schema, wanted, value = _schema(error), _wanted(error), _value(error)
     match str(error.validator):
         case "type":
-            said = f"must be {_types(wanted)}, not {_type_of(value)}."
+            found = f"must be {_types(wanted)}, not {_type_of(value)}.", "E203"
         case "enum" | "const":
-            said = f"must be {_or([choice for choice in _choices(wanted) if choice])}."
+            words = [choice for choice in _choices(wanted) if choice]
+            # Text where a truth value is due is another type; every other list of words is a vocabulary.
+            found = f"must be {_or(words)}.", "E203" if set(words) == {"true", "false"} else "E204"
         case "minLength":
-            said = "must not be empty." if wanted == 1 else f"must have at least {wanted} characters."
+            what = "must not be empty." if wanted == 1 else f"must have at least {wanted} characters."
+            found = what, "E205"
         case "maxLength":
-            said = f"has {len(value):,} characters; the limit is {wanted:,}."
+            found = f"has {len(value):,} characters; the limit is {wanted:,}.", "E205"
         case "minimum" | "maximum":
-            said = f"must be at {'least' if error.validator == 'minimum' else 'most'} {wanted}."
+            found = f"must be at {'least' if error.validator == 'minimum' else 'most'} {wanted}.", "E204"
         case "minItems" | "maxItems":
             limit = "at least" if error.validator == "minItems" else "at most"
-            said = f"must have {limit} {_number(wanted)}, not {len(value)}."
+            found = f"must have {limit} {_number(wanted)}, not {len(value)}.", "E207"
         case "uniqueItems":
-            said = "names something twice."
+            found = "names something twice.", "E207"
         case "anyOf" | "oneOf" if any(isinstance(form, Mapping) for form in wanted):
             forms = [str(form.get("title", "")).lower() for form in wanted if isinstance(form, Mapping)]
-            said = f"must be {_or([_article(form) for form in forms if form])}."
+            found = f"must be {_or([_article(form) for form in forms if form])}.", "E204"
         case _:
-            said = f"is not {_article(str(schema.get('title', 'value of the right form')).lower())}."
-    return f"{label} {said}"
+            title = str(schema.get("title", "value of the right form")).lower()
+            found = f"is not {_article(title)}.", "E208"
+    return found
 
 
 def _hint(error: ValidationError) -> str:

@@ -1,1 +1,1 @@
-"""What can go wrong, by short codes that stay: the table, and which code something has."""
+"""What can go wrong, by short codes that stay: one catalogue for explain, docs, SARIF and HTML."""

@@ -14,7 +14,6 @@ from reconciler.core.review import stale
 from reconciler.core.review.drifts import drifts
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.codes.table import code_of_problem
 from reconciler.model.documents import Place, in_directory
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
@@ -123,7 +122,7 @@ def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> 
             one.file,
             one.line,
             one.column,
-            one.code or code_of_problem(one.what),
+            one.code,
         )
         for one in problems
     ]

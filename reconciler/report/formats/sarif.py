@@ -7,8 +7,8 @@ lists only remarks that have a file. Source: OASIS, Static Analysis Results Inte
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from reconciler.model.codes.catalogue import CODES
 from reconciler.model.codes.code import Code
-from reconciler.model.codes.table import CODES
 from reconciler.model.documents import file_of
 from reconciler.report.envelope import json_text
 from reconciler.report.formats.remarks import RULES, Remark, remarks

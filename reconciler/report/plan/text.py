@@ -12,7 +12,7 @@ from reconciler.core.review.lookalikes import lookalikes
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.codes.errors import SKIPS
+from reconciler.model.codes.catalogue import SKIPS
 from reconciler.model.kind.kinds import children
 from reconciler.model.plan.changes import Create, Delete, Update
 from reconciler.model.plan.plans import Adoption, Plan, RecordChange, Skip, Verdict

@@ -11,7 +11,7 @@ from reconciler.report.lines import BLANK, Line, line
 _PAGE = """\
 # Codes of errors
 
-Made by `script/generate-docs` from the table in `reconciler/model/codes`; a test holds the two together,
+Made by `script/generate-docs` from `reconciler/model/codes/catalogue.py`; a test holds the two together,
 and runs every example.
 
 Each mistake in a file, each reason of a refused plan, whatever a plan leaves alone, and the sentence of every

@@ -46,7 +46,12 @@ WRONG = Validated(
     (
         *MISTAKES.problems,
         Problem(
-            f"manifests/{LONG}.yaml", 2, 1, f"contact/ops/jane-doe: {LONG} is not a field of a contact.", LONG
+            f"manifests/{LONG}.yaml",
+            2,
+            1,
+            f"contact/ops/jane-doe: {LONG} is not a field of a contact.",
+            LONG,
+            code="E201",
         ),
     ),
     MISTAKES.notices,

@@ -65,7 +65,7 @@ def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
     if not table.rows:
         raise ManifestError(
             f"nothing was written of {name}.",
-            problems=(place.problem(f"the directory {name} ({place}) answers nobody.", _HOLDS),),
+            problems=(place.problem(f"the directory {name} ({place}) answers nobody.", _HOLDS, code="E515"),),
         )
     if table.problems:
         raise ManifestError(f"no roster may hold what {name} says.", problems=table.problems)
@@ -74,7 +74,7 @@ def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
         what = "answers no column whose cells are all text"
         raise ManifestError(
             f"nothing was written of {name}.",
-            problems=(place.problem(f"the directory {name} {what}.", _HOLDS),),
+            problems=(place.problem(f"the directory {name} {what}.", _HOLDS, code="E100"),),
         )
     return made
 
@@ -84,7 +84,7 @@ def _table(asked: ReadOnce, name: str) -> Table:
         return table_of(asked.answer(name), lambda row: asked.place_of(name, row))
     except DirectoryFailed as failed:
         problem = asked.known[name].place.problem(
-            f"the directory {name} cannot be taken from: {failed}", failed.hint
+            f"the directory {name} cannot be taken from: {failed}", failed.hint, code="E514"
         )
         raise DirectoryError(f"nothing was written of {name}.", problems=(problem,)) from failed
 

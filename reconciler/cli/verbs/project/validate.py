@@ -36,7 +36,8 @@ def validate(
         every = not without_variables
         desired = pipeline.validate(settings, os.environ, all_values=every, asks=every)
     except (InputError, DirectoryError) as error:
-        _write(asked, Validated(error.problems or (Problem("", 0, 0, str(error), error.next),)))
+        itself = Problem("", 0, 0, str(error), error.next, code=error.error_code)
+        _write(asked, Validated(error.problems or (itself,)))
         raise
     whole = _write(asked, Validated((), desired.notices))
     if as_json:

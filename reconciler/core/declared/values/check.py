@@ -139,7 +139,7 @@ class _Check:
             hint = finding.guess
         what = f"{what}; {finding.guess}." if finding.guess and not asks else f"{what}."
         if finding.impossible and level == "error":
-            self.problems.append(place.problem(f"{one.entity.address}: {what}", hint))
+            self.problems.append(place.problem(f"{one.entity.address}: {what}", hint, finding.code))
         else:
             self.notices.append(Notice("value", str(one.entity.address), what, hint, str(place)))
 

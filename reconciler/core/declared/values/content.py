@@ -55,7 +55,9 @@ def check_name(name: str, media: str) -> Finding | None:
     if not usual or media in usual or not found:
         return None
     return Finding(
-        f"is declared as {media}, and its name ends in .{found[1]}", f"write {usual[0]}, or rename it"
+        f"is declared as {media}, and its name ends in .{found[1]}",
+        f"write {usual[0]}, or rename it",
+        code="E406",
     )
 
 
@@ -64,14 +66,18 @@ def check_content(media: str, data: bytes) -> Finding | None:
     # Whatever is stored without a look fails where it is read, later (tests/core/test_values.py).
     mark = next((of for start, of in _MARKS if data.startswith(start)), "")
     if media in _MARKED:
-        return None if mark == media else Finding(f"is not {media}: {_seen(mark)}", _HINT, impossible=True)
+        return (
+            None
+            if mark == media
+            else Finding(f"is not {media}: {_seen(mark)}", _HINT, impossible=True, code="E406")
+        )
     reader = _READERS.get(media) or next(
         (read for end, read in _SUFFIXES.items() if media.endswith(end)), None
     )
     if reader is None:
         return None
     if mark:
-        return Finding(f"is not {media}: {_seen(mark)}", _HINT, impossible=True)
+        return Finding(f"is not {media}: {_seen(mark)}", _HINT, impossible=True, code="E406")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -79,7 +85,9 @@ def check_content(media: str, data: bytes) -> Finding | None:
     # Spreadsheets write one into CSV, and read it there.
     if text.startswith("\ufeff") and reader is not _csv:
         return Finding(
-            "begins with a byte order mark, which many readers take for a mistake", "save it without"
+            "begins with a byte order mark, which many readers take for a mistake",
+            "save it without",
+            code="E406",
         )
     return reader(media, text.removeprefix("\ufeff"))
 
@@ -110,9 +118,13 @@ def _undecodable(media: str, data: bytes, error: UnicodeDecodeError) -> Finding 
         return None  # XML names its encoding itself
     # No text in UTF-8 or in an encoding of one byte holds it: this is UTF-16, or no text at all.
     if b"\0" in data:
-        return Finding(f"is not {media}: it holds bytes that are no text", _HINT, impossible=True)
+        return Finding(
+            f"is not {media}: it holds bytes that are no text", _HINT, impossible=True, code="E406"
+        )
     line = data.count(b"\n", 0, error.start) + 1
-    return Finding(f"is not UTF-8 (line {line}), as readers of {media} expect", "save it as UTF-8")
+    return Finding(
+        f"is not UTF-8 (line {line}), as readers of {media} expect", "save it as UTF-8", code="E406"
+    )
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -125,11 +137,11 @@ def _json(media: str, text: str) -> Finding | None:
         json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         why, at = f"{error.msg[:1].lower()}{error.msg[1:]}", f"line {error.lineno}, column {error.colno}"
-        return Finding(f"is not {media}: {why} ({at})", _HINT, impossible=True)
+        return Finding(f"is not {media}: {why} ({at})", _HINT, impossible=True, code="E406")
     except ValueError as error:
-        return Finding(f"is not {media}: {error} is no value of JSON", _HINT, impossible=True)
+        return Finding(f"is not {media}: {error} is no value of JSON", _HINT, impossible=True, code="E406")
     except RecursionError:
-        return Finding("is nested so deeply that readers may refuse it", "make it flatter")
+        return Finding("is nested so deeply that readers may refuse it", "make it flatter", code="E406")
     return None
 
 
@@ -151,7 +163,7 @@ def _xml(media: str, text: str) -> Finding | None:
     except expat.ExpatError as error:
         said = expat.ErrorString(error.code)
         what = f"is not {media}: {said} (line {error.lineno}, column {error.offset + 1})"
-        return Finding(what, _HINT, impossible=True)
+        return Finding(what, _HINT, impossible=True, code="E406")
     return None
 
 
@@ -163,17 +175,17 @@ def _csv(media: str, text: str) -> Finding | None:
     start = text.lstrip()[:1]
     # A reader of CSV takes either for a table, so nothing but a look tells.
     if start in ("{", "[") and _json(media, text) is None:
-        return Finding(f"is not {media}: it is JSON", _HINT, impossible=True)
+        return Finding(f"is not {media}: it is JSON", _HINT, impossible=True, code="E406")
     if start == "<" and _xml(media, text) is None:
-        return Finding(f"is not {media}: it is XML", _HINT, impossible=True)
+        return Finding(f"is not {media}: it is XML", _HINT, impossible=True, code="E406")
     if "\0" in text:
-        return Finding(f"is not {media}: it holds the character NUL", _HINT, impossible=True)
+        return Finding(f"is not {media}: it holds the character NUL", _HINT, impossible=True, code="E406")
     try:
         return _uneven(text)
     except csv.Error as error:
         if "field limit" in str(error):
             return None  # of this reader, which takes no longer cells; nobody said that there is one
-        return Finding(f"is not {media}: {error}", "close the quotation marks", impossible=True)
+        return Finding(f"is not {media}: {error}", "close the quotation marks", impossible=True, code="E406")
 
 
 def _uneven(text: str) -> Finding | None:
@@ -187,13 +199,13 @@ def _uneven(text: str) -> Finding | None:
     for number, width in enumerate(widths, start=1):
         if width != widths[0]:
             what = f"has {width} cells in row {number} and {widths[0]} in the first one"
-            return Finding(what, "put quotes around cells that hold the delimiter")
+            return Finding(what, "put quotes around cells that hold the delimiter", code="E406")
     return None
 
 
 def _text(media: str, text: str) -> Finding | None:
     return (
-        Finding(f"is not {media}: it holds the character NUL", _HINT, impossible=True)
+        Finding(f"is not {media}: it holds the character NUL", _HINT, impossible=True, code="E406")
         if "\0" in text
         else None
     )

@@ -22,4 +22,5 @@ def check(text: str) -> Finding | None:
         "write its name in English, or its code of two letters",
         guess=guess,
         impossible=True,
+        code="E208",
     )

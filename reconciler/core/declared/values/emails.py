@@ -43,8 +43,10 @@ def _looked_up(text: str) -> Finding | None:
         validate_email(text, check_deliverability=False, globally_deliverable=False, test_environment=True)
     except EmailNotValidError as error:
         why = str(error).rstrip(".")
-        return Finding(f"is not an e-mail address: {why[:1].lower()}{why[1:]}", hint, impossible=True)
+        return Finding(
+            f"is not an e-mail address: {why[:1].lower()}{why[1:]}", hint, impossible=True, code="E402"
+        )
     domain = text.rpartition("@")[2]
     if "." not in domain:
-        return Finding("has no dot behind the @, so mail servers elsewhere do not know it", hint)
+        return Finding("has no dot behind the @, so mail servers elsewhere do not know it", hint, code="E402")
     return None

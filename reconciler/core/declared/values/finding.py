@@ -7,10 +7,12 @@ class Finding(Struct, frozen=True):
     """One thing that is wrong with a value: a phrase that follows it, and what to do.
 
     `impossible`: the value cannot work, whatever the service does; else it is only unlikely to be meant.
-    `guess` says what the value might mean or have meant; it is shown only where the value may be shown.
+    `code` is that of the mistake, where it is one. `guess` says what the value might mean or have meant; it
+    is shown only where the value may be shown.
     """
 
     what: str
     hint: str
+    code: str
     impossible: bool = False
     guess: str = ""

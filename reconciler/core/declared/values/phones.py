@@ -131,19 +131,21 @@ def _of_no_country(whole: str) -> Finding:
     # With a 0 in front it is a national number; a country code begins with none.
     if number is not None and phonenumbers.is_valid_number(number) and not whole.startswith("0"):
         guess = f"it is understood as {_written(number)}"
-        return Finding("has no + in front of its country code", _FORM, guess=guess)
+        return Finding("has no + in front of its country code", _FORM, guess=guess, code="E401")
     hint = f"{_FORM}, declare workCountry, or set `checks.region` in the settings"
-    return Finding("is a national number, and nothing says of which country", hint, impossible=True)
+    return Finding(
+        "is a national number, and nothing says of which country", hint, impossible=True, code="E401"
+    )
 
 
 def _unreadable(error: NumberParseException, *, national: bool) -> Finding:
     if error.error_type == error.INVALID_COUNTRY_CODE and not national:
-        return Finding("begins with no country code that there is", _FORM, impossible=True)
+        return Finding("begins with no country code that there is", _FORM, impossible=True, code="E401")
     if error.error_type in (error.TOO_SHORT_NSN, error.TOO_SHORT_AFTER_IDD):
-        return Finding("is too short for a phone number", _FORM, impossible=True)
+        return Finding("is too short for a phone number", _FORM, impossible=True, code="E401")
     if error.error_type == error.TOO_LONG:
-        return Finding("is too long for a phone number", _FORM, impossible=True)
-    return Finding("is not a phone number", _FORM, impossible=True)
+        return Finding("is too long for a phone number", _FORM, impossible=True, code="E401")
+    return Finding("is not a phone number", _FORM, impossible=True, code="E401")
 
 
 def _dialled(
@@ -157,13 +159,15 @@ def _dialled(
     plain = f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
     # A warning and no mistake: plans grow, and a range that the library does not know yet may ring.
     if not phonenumbers.is_valid_number(number) and not _FICTION.fullmatch(plain):
-        return Finding(f"is in no range of numbers that {country} uses", "check its digits", guess=guess)
+        return Finding(
+            f"is in no range of numbers that {country} uses", "check its digits", guess=guess, code="E401"
+        )
     # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
     if _LETTERS.search(_EXTENSION.sub("", whole)):
-        return Finding("holds letters", _FORM, guess=guess)
+        return Finding("holds letters", _FORM, guess=guess, code="E401")
     if national and _lost_zero(number, whole):
         what = "lacks the 0 at its start, which spreadsheets take away"
-        return Finding(what, "put it back, or " + _FORM, guess=guess)
+        return Finding(what, "put it back, or " + _FORM, guess=guess, code="E401")
     return None
 
 
@@ -173,13 +177,17 @@ def _length(number: PhoneNumber, country: str, guess: str) -> Finding | None:
     reason = phonenumbers.is_possible_number_with_reason(number)
     # Dialled from elsewhere it reaches nobody, or somebody else.
     if reason == reasons.IS_POSSIBLE_LOCAL_ONLY:
-        return Finding("has no area code, so it can be dialled from nearby only", _FORM, guess=guess)
+        return Finding(
+            "has no area code, so it can be dialled from nearby only", _FORM, guess=guess, code="E401"
+        )
     if reason == reasons.INVALID_COUNTRY_CODE:
-        return Finding("begins with no country code that there is", _FORM, impossible=True)
+        return Finding("begins with no country code that there is", _FORM, impossible=True, code="E401")
     if reason != reasons.IS_POSSIBLE:
         sizes = {reasons.TOO_SHORT: "too short", reasons.TOO_LONG: "too long"}
         size = sizes.get(reason, "of the wrong length")
-        return Finding(f"is {size} for a number of {country}", _FORM, impossible=True, guess=guess)
+        return Finding(
+            f"is {size} for a number of {country}", _FORM, impossible=True, guess=guess, code="E401"
+        )
     return None
 
 

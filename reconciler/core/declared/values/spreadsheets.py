@@ -15,7 +15,11 @@ def damage(text: str) -> Finding | None:
     if "E+" in text or "e+" in text or "E1" in text:
         if _REWRITTEN.fullmatch(text):
             what = "looks like a number that a spreadsheet rewrote; its digits are lost"
-            return Finding(what, "format the column as text, and enter the value again", impossible=True)
+            return Finding(
+                what, "format the column as text, and enter the value again", impossible=True, code="E405"
+            )
     elif text.startswith("#") and _BROKEN.fullmatch(text):
-        return Finding("is what a spreadsheet shows for a broken cell", "correct the cell", impossible=True)
+        return Finding(
+            "is what a spreadsheet shows for a broken cell", "correct the cell", impossible=True, code="E405"
+        )
     return None

@@ -26,9 +26,11 @@ def check(text: str) -> Finding | None:
         name = NAMES.get(shown, "")
         guess = f"{name} has this offset all year" if name else ""
         hint = "write the name of a zone, such as Australia/Melbourne"
-        return Finding("is an offset, which the service does not take", hint, impossible=True, guess=guess)
+        return Finding(
+            "is an offset, which the service does not take", hint, impossible=True, guess=guess, code="E403"
+        )
     # Names alone, from the database that the plan uses too: the same on every machine.
     near = nearest(text, names())
     guess = f"did you mean {near}?" if near else ""
     hint = "write a name of the time zone database, such as Australia/Melbourne"
-    return Finding("is not a time zone", hint, impossible=True, guess=guess)
+    return Finding("is not a time zone", hint, impossible=True, guess=guess, code="E403")

@@ -9,7 +9,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from reconciler.model.codes.table import CODES, code_of_problem
+from reconciler.model.codes.catalogue import CODES
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.html.charts import CountedMistake, charts_of_mistakes
 from reconciler.report.formats.html.controls import FilterChoice, controls
@@ -59,7 +59,7 @@ def html_of_checks(validated: Validated) -> str:
 
 def _found(validated: Validated) -> Iterator[_Found]:
     for one in validated.problems:
-        yield _Found("mistake", one.where, one.code or code_of_problem(one.what), one.what, one.next)
+        yield _Found("mistake", one.where, one.code, one.what, one.next)
     for notice in validated.notices:
         what = f"{notice.subject}: {notice.what}" if notice.place else notice.what
         yield _Found("warning", notice.place or notice.subject, _WARNING, what, notice.next)

@@ -201,7 +201,7 @@ def _schedule(found: Written, settings: Settings) -> Schedule | None:
     try:
         fields(schedule, outside(settings).now())
     except InputError as error:
-        raise mistakes(found.at_place.problem(str(error), error.next)) from None
+        raise mistakes(found.at_place.problem(str(error), error.next, code="E100")) from None
     return schedule
 
 
