@@ -210,9 +210,38 @@ def test_retry_after_is_read_in_both_forms_and_clamped(text: str, wanted: float)
 
 
 def test_a_retry_after_date_is_measured_by_the_services_own_clock() -> None:
-    """Our clock may be years off; a date without the answer's own date says nothing."""
+    """Our clock may be years off: it counts only where nothing else is known."""
+    years_off = datetime(2020, 1, 1, tzinfo=UTC)
+
+    assert retry_after_s("Wed, 04 Mar 2026 05:06:17 GMT", DATE, now=years_off) == 10.0
     assert retry_after_s(DATE, "") == 0.0
     assert retry_after_s(DATE, "yesterday") == 0.0
+
+
+@pytest.mark.parametrize("dated", ["", "yesterday", "Wed, 99 Mar 2026 05:06:17 GMT", "0"])
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Wed, 04 Mar 2026 05:06:17 GMT", 10.0),  # as far ahead as it says
+        ("Wed, 04 Mar 2026 05:06:08 GMT", 1.0),
+        ("Wed, 04 Mar 2026 05:06:00 GMT", 1.0),  # over, by a clock that may be wrong
+        ("Sun, 04 Mar 2001 05:06:07 GMT", 1.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 1.0),
+        ("Wed, 04 Mar 2026 05:59:07 GMT", retry_after_max_s),
+        ("Mon, 04 Mar 2097 05:06:07 GMT", retry_after_max_s),  # years ahead
+        ("Wed, 99 Mar 2026 05:06:17 GMT", 0.0),  # no date
+        ("tomorrow", 0.0),
+        ("", 0.0),
+        ("7", 7.0),  # seconds need no clock
+    ],
+)
+def test_a_retry_after_date_without_a_date_is_measured_by_what_is_known(
+    text: str, wanted: float, dated: str
+) -> None:
+    """Servers without a clock of their own send none (RFC 9110, 6.6.1); their wish counts all the same."""
+    now = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+    assert retry_after_s(text, dated, now=now) == wanted
 
 
 @given(text=st.text(max_size=80), answered=st.text(max_size=40))

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import httpx2
 import pytest
@@ -39,7 +41,7 @@ from reconciler.errors import (
 )
 from reconciler.model.settings import Auth, Secret, Service
 from reconciler.service.answers import Call
-from reconciler.service.client import Reader, ServiceClient, open_reader
+from reconciler.service.client import Reader, ServiceClient, open_client, open_reader
 from reconciler.service.http.timing import Timing
 from reconciler.service.queries import Query
 
@@ -226,6 +228,38 @@ def test_retry_after_is_waited_for_and_slows_everybody() -> None:
     with_client(wire, CALLS["GET"], clock=clock)
 
     assert sum(clock.slept) == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize(
+    ("dates", "until", "wanted_s"),
+    [
+        ([], "Thu, 01 Jan 2026 00:00:09 GMT", 9.0),  # by our clock
+        (["Fri, 01 Feb 2041 00:00:00 GMT"], "Fri, 01 Feb 2041 00:00:05 GMT", 5.0),  # as it said before
+        (["Fri, 01 Feb 2041 00:00:00 GMT"], "Thu, 01 Jan 2026 00:00:09 GMT", 1.0),  # over
+        (["Fri, 31 Dec 9999 23:59:59 GMT"], "Thu, 01 Jan 2026 00:00:09 GMT", 1.0),  # no clock says this
+        ([], "soon", 0.0),
+    ],
+)
+def test_retry_after_as_a_date_is_obeyed_where_the_answer_has_none(
+    dates: list[str], until: str, wanted_s: float
+) -> None:
+    """The service's clock is known from its earlier answers; else ours has to do."""
+    clock = Clock(chance=0.0)
+    before = [answer(200, contact(ID), date=date) for date in dates]
+    wire = Wire(*before, answer(429, retry_after=until), good_get)
+
+    async def work(client: ServiceClient) -> None:
+        for _ in [*dates, "the one that is refused"]:
+            await client.contacts.get(ID)
+
+    timing = replace(clock.timing, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+    async def main() -> None:
+        async with open_client(service(), timing=timing, connections=wire) as client:
+            await work(client)
+
+    asyncio.run(main())
+    assert sum(clock.slept) == pytest.approx(wanted_s, abs=0.01)
 
 
 def test_one_throttled_call_slows_the_others_too() -> None:

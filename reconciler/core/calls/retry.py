@@ -19,6 +19,7 @@ tries_max = 3  # requests of one call, the first one included
 backoff_first_s = 0.25  # seconds; upper end of the first wait, doubled with every further try
 backoff_max_s = 8.0  # seconds; upper end of any wait that the service did not ask for
 retry_after_max_s = 60.0  # seconds; a longer Retry-After is cut to this, and the call's deadline still wins
+undated_min_s = 1.0  # seconds; for a date that no Date header of the answer explains
 retry_share = 0.1  # of the calls may be repeats: a dead service sees 10 % more calls and no storm
 retry_burst = 10  # repeats that are always allowed, so that a short run can retry at all
 
@@ -132,19 +133,25 @@ def wait_s(attempt: int, chance: float, asked_s: float = 0.0) -> float:
     return min(max(asked_s, 0.0), retry_after_max_s) + min(max(chance, 0.0), 1.0) * upper_s
 
 
-def retry_after_s(text: str, answered_at: str = "") -> float:
+def retry_after_s(text: str, answered_at: str = "", *, now: datetime | None = None) -> float:
     """Seconds that a Retry-After header asks for, from 0 to the cap; 0 where it says nothing usable.
 
     Both forms: seconds, and an HTTP date. A date is measured against the Date header of the same
-    answer (`answered_at`): the service's clock against itself, so that ours may be wrong.
+    answer (`answered_at`): the service's clock against itself, so that ours may be wrong. An answer
+    without one is measured against `now`, the best that is known, and then asks for at least
+    `undated_min_s`: by a wrong clock every moment may seem to be over.
     """
     text = text.strip()
     if re.fullmatch(r"[0-9]{1,12}", text):
         return min(float(text), retry_after_max_s)
-    until, now = http_date(text), http_date(answered_at)
-    if until is None or now is None:
+    until, answered = http_date(text), http_date(answered_at)
+    if until is None:
         return 0.0
-    return min(max((until - now).total_seconds(), 0.0), retry_after_max_s)
+    if answered is not None:
+        return min(max((until - answered).total_seconds(), 0.0), retry_after_max_s)
+    if now is None:
+        return 0.0
+    return min(max((until - now).total_seconds(), undated_min_s), retry_after_max_s)
 
 
 # Every answer has one, it is asked for three times, and many answers come within one second.

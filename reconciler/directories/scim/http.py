@@ -13,6 +13,7 @@ import re
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -181,7 +182,9 @@ class ScimCalls:
         if row.then == "changed":
             return ChangedError(row.what)
         failed = DirectoryFailed(f"{row.what} (HTTP {status})", row.hint)
-        asked_s = retry_after_s(headers.get("retry-after", ""), headers.get("date", ""))
+        asked_s = retry_after_s(
+            headers.get("retry-after", ""), headers.get("date", ""), now=datetime.now(UTC)
+        )
         return _AgainError(failed, asked_s) if row.then == "again" else failed
 
 

@@ -9,6 +9,7 @@ An answer from a cache is no evidence: it may say "absent" about somebody who wa
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from reconciler.core.calls.retry import http_date
 
@@ -56,6 +57,13 @@ class ServiceClock:
         if moment is not None:
             ahead = moment.timestamp() - received_at
             self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
+
+    def now(self, at: float) -> datetime | None:
+        """The service's time at `at` on our monotonic clock; None where no answer told any."""
+        try:
+            return None if self._ahead is None else datetime.fromtimestamp(self._ahead + at, UTC)
+        except (ValueError, OverflowError, OSError):  # beyond the year 9999
+            return None
 
     def behind_s(self, date: str, asked_at: float) -> float:
         """Seconds by which a Date is older than a request that was sent at `asked_at`; 0 where it is not."""

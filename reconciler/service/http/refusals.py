@@ -10,6 +10,7 @@ First row that fits wins. `sources`: spec N = the specification's section, facts
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -176,8 +177,11 @@ class Seen:
     asked_s: float = 0.0
 
 
-def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
-    """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words."""
+def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str], now: datetime | None = None) -> Seen:
+    """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words.
+
+    `now` is the service's time as far as it is known, for an answer that does not tell it.
+    """
     # A gateway may repeat the key that it refuses, in a header as well as in the body.
     code = shown(conceal(error_code(answer)).upper())
     told = media.told(answer.body)
@@ -191,7 +195,7 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str]) -> Seen:
     if not isinstance(error, Throttled):
         return Seen(sense.failure, error)
     headers = answer.headers
-    asked_s = retry_after_s(headers.get("retry-after", ""), headers.get("date", ""))
+    asked_s = retry_after_s(headers.get("retry-after", ""), headers.get("date", ""), now=now)
     # Without Retry-After the code still says how long: the second that is too full.
     error.wait_s = asked_s or (over_qps_wait_s if "OVER_QPS" in code else 0.0)
     return Seen(sense.failure, error, error.wait_s)

@@ -308,7 +308,8 @@ class Transport:
     def _meaning(self, call: Call, answer: Answer, read: Callable[[Answer], T]) -> "_Done[T] | refusals.Seen":
         """What a complete answer means. Touches nothing but the answer: another thread may run it."""
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - the class of success
-            return refusals.judge(call, answer, conceal=self._credentials.conceal)
+            now = self._clock.now(self._timing.monotonic()) or self._timing.now()
+            return refusals.judge(call, answer, conceal=self._credentials.conceal, now=now)
         if answer.status not in refusals.SUCCESSES[call.method]:
             return refusals.no_success(call, answer)
         try:
