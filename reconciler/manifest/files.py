@@ -19,6 +19,7 @@ from pathlib import Path
 from reconciler.manifest.signs import private_kind
 from reconciler.parsing.build import shown
 from reconciler.parsing.characters import UNFIT_LINE, complaint
+from reconciler.parsing.standins import link_text, path_alone
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
@@ -49,11 +50,16 @@ FileId = tuple[int, int]
 
 
 class Unreadable(Exception):
-    """Why a file may not or cannot be read: the sentence, `hint`, `code`. Never leaves this package."""
+    """Why a file may not or cannot be read: the sentence, `hint`, `code`. Never leaves this package.
 
-    def __init__(self, what: str, hint: str, *, code: str) -> None:
+    Where a line of the file is to be edited, `file` and `line` say which.
+    """
+
+    def __init__(self, what: str, hint: str, *, code: str, file: str = "", line: int = 0) -> None:
         super().__init__(what)
         self.hint = hint
+        self.file = file
+        self.line = line
         self.code = code
 
 
@@ -158,7 +164,17 @@ def read_below(
     if kind:
         what = f"{name} is {kind}, and may not be named."
         raise Unreadable(what, "name a file that others may read", code="E111")
+    require_no_link_text(root.joinpath(*parts), data, name)
     return data
+
+
+def require_no_link_text(file: Path, data: bytes, name: str) -> None:
+    """Refuse a file that holds the path of another one and nothing else. Raises Unreadable."""
+    target = path_alone(data)
+    other = os.path.normpath(file.parent / target)
+    if target and other != str(file) and os.path.isfile(other):  # noqa: PTH113 - of a name too long it says no
+        found = link_text(shown(target))
+        raise Unreadable(f"{name} {found.what}.", found.hint, code=found.code)
 
 
 def digest_below(

@@ -265,7 +265,7 @@ class _Loader:
                     if isinstance(content, Unreadable):
                         front, _ = entry_subject(tree.value, path)
                         what = f"{front}{kind.content}: {content}"
-                        self.problems.append(tree.problem(path, what, content.hint, content.code))
+                        self.problems.append(_refused(tree, path, what, content))
                     else:
                         found[one.path] = content
         return found
@@ -284,6 +284,13 @@ class _Loader:
         if key:
             self.payloads[key] = found
         return found
+
+
+def _refused(tree: Tree, path: Sequence[str | int], what: str, error: Unreadable) -> Problem:
+    """Return the mistake of a file that `path` names, in that file where a line of it is to be edited."""
+    if error.line:
+        return Problem(error.file, error.line, 1, what, error.hint, code=error.code)
+    return tree.problem(path, what, error.hint, error.code)
 
 
 def _removed(tree: Tree) -> Iterator[Removed]:

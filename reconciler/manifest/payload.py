@@ -13,6 +13,7 @@ from typing import Any
 from reconciler.manifest.files import FileId, Unreadable, place_below, read_below
 from reconciler.model.documents import Content
 from reconciler.parsing.build import shown
+from reconciler.parsing.standins import find_stand_in
 
 # Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which
 # 10 KiB are kept for the other fields. Beyond it the service answers 413 in the middle of an apply.
@@ -28,6 +29,7 @@ def payload(
         parts = place_below(root, folder, section["file"])
         data = read_below(root, parts, bytes_max=BYTES_MAX, private=private)
         path = shown("/".join(parts), most=400)
+        _require_content(data, path)
     elif "text" in section:
         data = section["text"].encode()
     else:
@@ -39,6 +41,16 @@ def payload(
         what = f"the payload has {len(data):,} bytes; the limit is {BYTES_MAX:,}."
         raise Unreadable(what, "make it smaller, or split it", code="E108")
     return Content(data, f"sha256:{hashlib.sha256(data).hexdigest()}", path)
+
+
+def _require_content(data: bytes, path: str) -> None:
+    """Refuse what a checkout holds in the place of a file: nobody means to publish it. Raises Unreadable.
+
+    A message of PGP may be meant. What `text` holds is meant whatever it is.
+    """
+    found = find_stand_in(data, armour=False)
+    if found is not None:
+        raise Unreadable(f"{path} {found.what}.", found.hint, file=path, line=found.line, code=found.code)
 
 
 def rendered(rows: list[Any]) -> str:

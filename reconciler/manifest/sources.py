@@ -17,6 +17,7 @@ from reconciler.manifest.files import (
     hint_of,
     name_in_volume,
     read_regular,
+    require_no_link_text,
     said,
     volume_file,
 )
@@ -65,9 +66,11 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...],
 def read(source: ManifestFile) -> bytes | Problem:
     """Return the bytes of a manifest, or why they cannot be read."""
     try:
-        return read_regular(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
+        data = read_regular(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
+        require_no_link_text(source.path, data, "the manifest")
     except Unreadable as error:
         return Problem(source.name, 0, 0, str(error), error.hint, code=error.code)
+    return data
 
 
 def named(path: Path, root: Path) -> str:

@@ -20,6 +20,7 @@ from reconciler.parsing.build import GAP, Again, Builder, Marks, Stop, pack, vei
 from reconciler.parsing.characters import HINT, UNFIT, complaint
 from reconciler.parsing.jsontext import build_json
 from reconciler.parsing.paths import Path, Subject, plain
+from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.yamltext import build_yaml
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes of one file
@@ -127,6 +128,9 @@ def read_tree(data: bytes, file: str, *, subject: Subject = plain, typed: bool =
     one as YAML. `subject` names what stands at a path. With `typed`, the words true and false and decimal
     numbers are values of their type where they stand without quotes. Problems are in file order.
     """
+    stands_for = find_stand_in(data) if len(data) <= BYTES_MAX else None
+    if stands_for is not None:
+        return Tree(file, {}, (stands_for.problem(file),), broken=True)
     try:
         text = _text(data, file)
     except Stop as stop:

@@ -7,7 +7,8 @@ from reconciler.extras import require
 from reconciler.manifest.files import Unreadable
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.records import read_records
-from reconciler.manifest.rosters.table import Table
+from reconciler.manifest.rosters.table import Table, no_table
+from reconciler.parsing.standins import find_stand_in
 
 # What people save instead of .xlsx. None can be looked through for formulas: told as such, not as "no UTF-8".
 _OTHERS = frozenset({".xls", ".xlsm", ".xlsb", ".ods", ".numbers"})
@@ -18,6 +19,9 @@ def read_roster(data: bytes, file: str, sheet: str) -> Table:
 
     Raises Unreadable where nothing of it can be read. What is wrong with a part of it stands in `problems`.
     """
+    stands_for = find_stand_in(data)
+    if stands_for is not None:
+        return no_table(file, stands_for.problem(file))
     end = PurePath(file).suffix.lower()
     if has_sheets(file):
         return _spreadsheet(data, file, sheet)

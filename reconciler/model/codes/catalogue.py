@@ -457,6 +457,33 @@ contacts:
         ),
     ),
     Code(
+        code="E117",
+        title="A file that stands for another one, or is encrypted",
+        means=(
+            "The checkout holds a pointer of git-lfs or git-annex in the place of the file, or the "
+            "file as Ansible Vault, git-crypt, SOPS or OpenSSL encrypted it. Read or sent as it is, "
+            "it would replace what is meant."
+        ),
+    ),
+    Code(
+        code="E118",
+        title="A merge conflict that nobody resolved",
+        means=(
+            "The markers <<<<<<<, ======= and >>>>>>> stand at the beginning of lines, in this order. "
+            "Both sides are in the file, and nobody has said which is meant."
+        ),
+        wrong="<<<<<<< HEAD\ncontacts: {}\n=======\nresources: {}\n>>>>>>> other\n",
+        right="contacts: {}\n",
+    ),
+    Code(
+        code="E119",
+        title="A symbolic link as text",
+        means=(
+            "A checkout without symbolic links writes the path of the other file in the place of "
+            "each. That path would be read as the roster, or sent as the content."
+        ),
+    ),
+    Code(
         code="E201",
         title="A field that does not exist",
         means=(

@@ -1,0 +1,148 @@
+"""Files that stand for another content, as a checkout may hold them: known by what they hold. Pure.
+
+A pointer of git-lfs or git-annex, an unresolved merge and an encrypted file are text like any other. Read as
+a roster or sent as content they would replace what was meant without a word.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.errors import Problem
+
+POINTER, CONFLICT, LINK = "E117", "E118", "E119"
+
+_POINTER_MAX = 1024  # bytes; git-lfs takes nothing longer for a pointer, git-annex writes one line
+_DECRYPT = "decrypt it first, in a step before this command, and name the decrypted file"
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """What a file is instead of its content: the rest of a sentence about it, what to do, and the line."""
+
+    what: str
+    hint: str
+    line: int = 0
+    code: str = POINTER
+
+    def problem(self, file: str) -> Problem:
+        """Return the mistake of a whole file; a conflict stands where its first marker is."""
+        column = 1 if self.line else 0
+        return Problem(file, self.line, column, f"the file {self.what}.", self.hint, code=self.code)
+
+
+def find_stand_in(data: bytes, *, armour: bool = True) -> StandIn | None:
+    """Return what these bytes stand for, or None where they are a content of their own.
+
+    Without `armour` a message of PGP is a content: somebody may publish one, and nobody a pointer.
+    """
+    head = data[:_POINTER_MAX].lstrip(b"\xef\xbb\xbf")
+    for begins, is_one, found in _BEGINNINGS:
+        if begins.match(head) and is_one(data):
+            return found
+    if armour and _ARMOUR.match(head):
+        return _encrypted("an encrypted message in ASCII armour")
+    if b"ENC[AES256_GCM," in data and _SOPS.search(data):
+        return StandIn(
+            "is encrypted with SOPS",
+            "decrypt it first: sops decrypt FILE > OTHER, and name OTHER",
+        )
+    return _conflict(data)
+
+
+def _is_short(data: bytes) -> bool:
+    return len(data) < _POINTER_MAX
+
+
+def _always(_data: bytes) -> bool:
+    return True
+
+
+def _encrypted(what: str) -> StandIn:
+    return StandIn(f"is {what}", _DECRYPT)
+
+
+_BASE64 = re.compile(rb"[0-9A-Za-z+/\r\n]+={0,2}\s*")
+# How such files begin, and what else has to be true of them.
+_BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], ...] = (
+    (
+        # Source: git-lfs, docs/spec.md, with the two older addresses that it still reads.
+        re.compile(
+            rb"version https?://(?:git-lfs\.github\.com/spec/|hawser\.github\.com/spec/|git-media\.io/v/)"
+        ),
+        _is_short,
+        StandIn(
+            "is a pointer of git-lfs, and not the file that it stands for",
+            "fetch the file: git lfs pull   (in CI, let the checkout do it, as with `lfs: true`)",
+        ),
+    ),
+    (
+        re.compile(rb"(?:\.\./)*(?:\.git)?/annex/objects/"),
+        _is_short,
+        StandIn(
+            "is a pointer of git-annex, and not the file that it stands for",
+            "fetch the file: git annex get FILE",
+        ),
+    ),
+    (re.compile(rb"\s*\$ANSIBLE_VAULT;"), _always, _encrypted("encrypted with Ansible Vault")),
+    (
+        re.compile(rb"\0GITCRYPT\0"),
+        _always,
+        StandIn("is encrypted with git-crypt", "unlock the checkout first: git-crypt unlock KEY"),
+    ),
+    (
+        re.compile(rb"U2FsdGVkX1[0-9A-Za-z+/]"),
+        lambda data: bool(_BASE64.fullmatch(data)),
+        _encrypted("encrypted with OpenSSL"),
+    ),
+    (re.compile(rb"Salted__"), _always, _encrypted("encrypted with OpenSSL")),
+    (re.compile(rb"# STRONGBOX ENCRYPTED RESOURCE"), _always, _encrypted("encrypted with Strongbox")),
+)
+_ARMOUR = re.compile(
+    rb"\s*-----BEGIN (?:PGP MESSAGE|PGP SIGNED MESSAGE|AGE ENCRYPTED FILE|PKCS7|CMS|ENCRYPTED MESSAGE)-----"
+)
+# The key in YAML, JSON, ENV and INI.
+_SOPS = re.compile(rb"^sops:|\"sops\"\s*:|^sops_(?:version|mac)\s*=|^\[sops\]", re.MULTILINE)
+
+# A marker has seven signs, or as many as the attribute conflict-marker-size says.
+_MARKER = re.compile(rb"^(([<=>])\2{6,})(?: [^\r\n]*)?\r?$", re.MULTILINE)
+
+
+def _conflict(data: bytes) -> StandIn | None:
+    """Return the first conflict of which all three markers stand at the beginning of a line, in their order.
+
+    A line of `=======` alone underlines a heading, and is none.
+    """
+    begin, size, wanted = 0, 0, b""
+    for found in _MARKER.finditer(data) if b"<<<<<<<" in data else ():
+        if found[2] == b"<":
+            begin, size, wanted = found.start(), len(found[1]), b"="
+        elif found[2] == wanted and len(found[1]) == size:
+            if wanted == b">":
+                first, last = (data.count(b"\n", 0, place) + 1 for place in (begin, found.start()))
+                return StandIn(
+                    f"holds a merge conflict that nobody resolved, from line {first} to line {last}",
+                    "resolve it: keep what is meant, and delete the lines with <<<<<<<, ======= and >>>>>>>",
+                    first,
+                    CONFLICT,
+                )
+            wanted = b">"
+    return None
+
+
+def path_alone(data: bytes) -> str:
+    """Return the relative path that these bytes are and nothing else, as git writes a link as text; or ""."""
+    try:
+        text = data.decode() if len(data) < _POINTER_MAX else ""
+    except UnicodeDecodeError:
+        return ""
+    return text if text.isprintable() and text == text.strip() and not text.startswith("/") else ""
+
+
+def link_text(target: str) -> StandIn:
+    """Return what a file with the path of another one in it is."""
+    return StandIn(
+        f"holds nothing but the path of another file ({target}): a symbolic link that git wrote as text",
+        "put the file itself there; git makes no links where core.symlinks is false",
+        code=LINK,
+    )
