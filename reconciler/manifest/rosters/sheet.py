@@ -1,9 +1,11 @@
 """One sheet of an .xlsx file as a table of texts: what a cell holds, as the same roster in CSV would say it.
 
-A number that is whole has no point; true and false are words; rows count as the spreadsheet counts them. What
-a cell cannot hold safely is told where somebody takes it: a formula (its result is what some program computed
-last), an error, a date (telephone numbers become dates by themselves), a number of more than fifteen digits
-(a spreadsheet keeps no more). Loads the library for it, an extra that may be missing (reading.py).
+A number that is whole has no point, and leading zeros where its format is of zeros alone; true and false
+are words; rows count as the spreadsheet counts them. What a cell cannot hold safely is told where somebody
+takes it: a formula (its result is what some program computed last), an error, a date (telephone numbers
+become dates by themselves), a number of more than fifteen digits (a spreadsheet keeps no more), what its
+format shows in another way than it is (numberformats.py). Loads the library for it, an extra that may be
+missing (reading.py).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +16,7 @@ import python_calamine
 
 from reconciler.errors import Problem
 from reconciler.manifest.files import Unreadable
+from reconciler.manifest.rosters.numberformats import show_number, shows_texts
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
 from reconciler.manifest.rosters.workbook import sheet_of
 from reconciler.model.documents import in_sheet
@@ -36,7 +39,7 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
             sheet = book.get_sheet_by_name(found.name)
             unusable = {row: dict(cells) for row, cells in found.unusable.items()}
             builder = TableBuilder(place)
-            builder.take(_rows(sheet, unusable))
+            builder.take(_rows(sheet, unusable, found.formats))
             merged = tuple(_merged(sheet.merged_cell_ranges or (), place))
     except python_calamine.CalamineError as error:
         hint = "open it and save it again, or export it"
@@ -52,12 +55,22 @@ def _merged(ranges: Sequence[tuple[tuple[int, int], tuple[int, int]]], place: st
         yield Problem(place, row + 1, column + 1, what, hint, code="E511")
 
 
-def _rows(sheet: Any, unusable: dict[int, dict[int, str]]) -> Iterator[Row]:
+def _rows(
+    sheet: Any, unusable: dict[int, dict[int, str]], formats: Mapping[int, Mapping[int, str]]
+) -> Iterator[Row]:
     """Yield the rows that hold something. Adds to `unusable` what was found in them."""
     for number, cells in enumerate(_cells(sheet, unusable), start=1):
         texts = [one if type(one) is str else _TEXTS[type(one)](one) for one in cells]
         if None in texts:
             unusable.setdefault(number, {}).update(_told(cells, texts))
+        for index, code in formats.get(number, {}).items():
+            if index >= len(cells) or texts[index] is None:  # empty, or told already
+                continue
+            texts[index] = _as_shown(cells[index], texts[index], code)
+            if texts[index] is None:
+                held = "a text" if isinstance(cells[index], str) else "a number"
+                what = f"{held} that its format shows in another way ({shown(code or 'a built-in one')})"
+                unusable.setdefault(number, {})[index] = what
         for index in unusable.get(number, ()):
             texts[index] = UNSAID  # never empty: a row of formulas is somebody, and not the end of the list
         if any(texts):
@@ -84,6 +97,13 @@ def _told(cells: Sequence[object], texts: Sequence[str | None]) -> Iterator[tupl
     for index, (cell, text) in enumerate(zip(cells, texts, strict=True)):
         if text is None:
             yield index, _HELD.get(type(cell), "a number of more than 15 digits")
+
+
+def _as_shown(cell: object, text: str | None, code: str) -> str | None:
+    """Return the text of a cell of such a format; None where another one is shown than it holds."""
+    if text and isinstance(cell, int | float) and not isinstance(cell, bool):
+        return show_number(cell, text, code)
+    return text if not isinstance(cell, str) or not cell or shows_texts(code) else None
 
 
 def _number(value: float) -> str | None:

@@ -2,8 +2,9 @@
 
 The file is a zip of XML. What is read of it is unpacked here first, so that no header can lie about a size,
 and packed again without compression for the library that reads cells. The library tells an empty text for
-a cell that holds an error, for a formula the result that some program computed last, and sets aside room for
-every cell between the first and the last one; so all three are looked for in the text of the sheet.
+a cell that holds an error, for a formula the result that some program computed last, for a number nothing of
+its format, and sets aside room for every cell between the first and the last one; so all four are looked for
+in the text of the sheet.
 
 Source: ECMA-376, parts 1 and 2 (the parts of a package, `c`, `f` and `mergeCells` of a sheet).
 """
@@ -14,19 +15,20 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from reconciler.manifest.files import Unreadable
+from reconciler.manifest.rosters.numberformats import GENERAL, is_plain, read_formats
 from reconciler.model.tables import CELLS_MAX
 from reconciler.parsing.build import shown
 from reconciler.parsing.characters import UNFIT
 
 UNPACKED_MAX = 512 * 1024 * 1024  # bytes of the parts that are read
 _LIST_MAX = 8 * 1024 * 1024  # bytes of the list of sheets
-_BOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
-_COMMON = (_BOOK, _RELATIONS, "xl/sharedStrings.xml", "xl/styles.xml", "[Content_Types].xml")
+_BOOK, _RELATIONS, _STYLES = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml"
+_COMMON = (_BOOK, _RELATIONS, "xl/sharedStrings.xml", _STYLES, "[Content_Types].xml")
 # Says where the list of sheets is; written anew, so that the library and we read the same list.
 _OF_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _START = (
@@ -75,6 +77,11 @@ _UNTOLD = {
         re.compile(_AT + rb"\st\s*=\s*[\"']e[\"']"),
     ),
 }
+# A cell that holds something, with its attributes; one without a style has the first one.
+_ANY_STYLE = re.compile(
+    rb'[<:]c r="([A-Z]{1,3})([0-9]{1,7})"(?:[^>]*?\ss\s*=\s*["\']([0-9]+)["\'])?[^>]*(?<!/)>'
+)
+_ITS_STYLE = re.compile(rb'[<:]c r="([A-Z]{1,3})([0-9]{1,7})"[^>]*?\ss\s*=\s*["\']([0-9]+)["\'][^>]*(?<!/)>')
 _ENCODED = re.compile(rb"^<\?xml[^>]*?encoding\s*=\s*[\"'](?!utf-8[\"'])", re.IGNORECASE)
 _SHORT = 99_999  # the last row whose number has five digits
 _LAST = 1_048_576  # the last row that a spreadsheet has
@@ -87,6 +94,7 @@ class Sheet(NamedTuple):
     name: str
     file: io.BytesIO
     unusable: Mapping[int, Mapping[int, str]]  # row, index of the cell from 0 -> what the cell holds
+    formats: Mapping[int, Mapping[int, str]]  # the same -> the format of a cell that may show something else
 
 
 def sheet_of(data: bytes, name: str, wanted: str) -> Sheet:
@@ -95,6 +103,7 @@ def sheet_of(data: bytes, name: str, wanted: str) -> Sheet:
         with zipfile.ZipFile(io.BytesIO(data)) as package:
             chosen, part = _chosen(package, name, wanted)
             parts = dict(_parts(package, name, (*_COMMON, part)))
+            formats = read_formats(parts[_STYLES], name) if _STYLES in parts else (GENERAL,)
     except _DAMAGED as error:
         raise Unreadable(f"{name} is damaged, or no .xlsx file.", _SAVE, code="E511") from error
     except RuntimeError as error:  # zipfile's word for a password, and for a later version of zip
@@ -102,7 +111,7 @@ def sheet_of(data: bytes, name: str, wanted: str) -> Sheet:
         raise Unreadable(what, "save it as .xlsx, without a password", code="E511") from error
     text = parts[part]
     _require_readable(text, name)
-    return Sheet(chosen, _packed(parts), _unusable(text, name))
+    return Sheet(chosen, _packed(parts), _unusable(text, name), _formatted(text, formats))
 
 
 def _chosen(package: zipfile.ZipFile, name: str, wanted: str) -> tuple[str, str]:
@@ -196,6 +205,20 @@ def _unusable(text: bytes, name: str) -> dict[int, dict[int, str]]:
             )
         for match in cells:
             found.setdefault(int(match[2]), {})[_index(match[1]) - 1] = what
+    return found
+
+
+def _formatted(text: bytes, formats: Sequence[str]) -> dict[int, dict[int, str]]:
+    """Return the format of each cell that has another one than General and Text; most sheets have none."""
+    found: dict[int, dict[int, str]] = {}
+    plain = {number for number, code in enumerate(formats) if is_plain(code)}
+    if len(plain) == len(formats):
+        return found
+    for match in (_ITS_STYLE if 0 in plain else _ANY_STYLE).finditer(text):
+        number = int(match[3] or 0)
+        if number not in plain:
+            code = formats[number] if number < len(formats) else ""
+            found.setdefault(int(match[2]), {})[_index(match[1]) - 1] = code
     return found
 
 

@@ -1072,8 +1072,8 @@ ID,Name,Mail
         title="A cell of a spreadsheet that holds no text",
         means=(
             "The result of a formula is what some program computed last, an error shows as nothing, a "
-            "telephone number becomes a date or loses digits by itself. So a field takes from none of "
-            "them. Format the column as text, and paste its values."
+            "telephone number becomes a date or loses digits by itself, and a format shows 50% for 0.5. So "
+            "a field takes from none of them. Format the column as text, and paste its values."
         ),
     ),
     Code(
