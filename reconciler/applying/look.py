@@ -13,6 +13,7 @@ from reconciler.applying.session import NotDone, Session
 from reconciler.core.comparing.match import same_identity
 from reconciler.core.comparing.normalize import live, masked
 from reconciler.core.rules import Key
+from reconciler.core.text.blanks import trim_edges
 from reconciler.errors import NotFound
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Fields
@@ -65,7 +66,7 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
     kind = change.address.kind
     now = shown(run, kind, found.body)
     # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
-    mark = str(now.get(run.rules.mark_of(kind), ""))
+    mark = trim_edges(str(now.get(run.rules.mark_of(kind), "")))
     if mark and not mark.startswith(f"{run.rules.stack}/"):
         raise conflict("it carries the mark of another owner now; nothing was sent.")
     moved = [
@@ -148,7 +149,7 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
     hits: dict[str, Hit] = {}
     for key in keys:
         # The search is the service's and may be loose: every hit is compared again, exactly.
-        filters = {path: str(entity.fields[path]).strip() for path in key}
+        filters = {path: trim_edges(str(entity.fields[path])) for path in key}
         for found in await _search(run, entity.address, filters):
             if found.remote_id not in hits:
                 hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, found)}

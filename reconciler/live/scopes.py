@@ -15,6 +15,7 @@ from reconciler.core.comparing.match import Index
 from reconciler.core.comparing.observe import observed
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
+from reconciler.core.text.blanks import trim_edges
 from reconciler.errors import NotFound
 from reconciler.live.following import Asked, Following, Lists
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
@@ -372,7 +373,7 @@ class ScopeReader:
 def _filters(keys: Iterable[Key], fields: Fields) -> list[dict[str, str]]:
     """Return a filter for every identity that these fields have, in order of preference."""
     return [
-        {path: str(fields[path]).strip() for path in key}
+        {path: trim_edges(str(fields[path])) for path in key}
         for key in keys
         if all(fields.get(path) for path in key)
     ]

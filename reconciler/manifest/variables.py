@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from reconciler.core.text.blanks import is_blank
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
@@ -86,8 +87,9 @@ class Variables:
             hint = did_you_mean(name, usable, "set it in the environment of this command")
             return BadReference(f"the variable {shown(name)} is not set.", hint, code="E113", unset=name)
         value = self._environ[name]
-        if not value:
-            what = f"the variable {shown(name)} is empty, which would clear the field."
+        if is_blank(value):
+            held = "holds nothing but blanks" if value else "is empty"
+            what = f"the variable {shown(name)} {held}, which would clear the field."
             return BadReference(what, "give it a value", code="E115")
         found = UNFIT_LINE.search(value)
         if found:

@@ -6,6 +6,7 @@ calls secret is hidden whatever its text is. No layout belongs here.
 
 from msgspec import Struct
 
+from reconciler.core.text.blanks import has_edges
 from reconciler.model.documents import Scalar
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import FieldChange
@@ -39,7 +40,7 @@ def shown(kind: str, path: str, value: Scalar | None, *, limit: int = value_max)
         return Shown("(secret)", placeholder=True)
     if is_digest(value) and path in KINDS[kind].write_only:
         return Shown(short_digest(value))
-    if value != value.strip(" "):
+    if has_edges(value):
         return Shown(inert(f'"{value}"', limit=limit))  # without quotes the difference would not show
     return Shown(inert(value, limit=limit))
 

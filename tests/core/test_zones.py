@@ -71,5 +71,7 @@ def test_the_name_that_we_sent_is_written_back() -> None:
     record = RecordedEntity(JANE.address, "1", sent=dict(JANE.fields), shown={"timezone": "+10"})
 
     assert zones.writable("+10", JANE, record) == "Australia/Melbourne"
+    assert zones.writable("+11", JANE, record) == "Australia/Melbourne"
+    assert zones.writable("+11", JANE, None) == "Australia/Melbourne"
     assert zones.writable("+9", JANE, record) == "Asia/Tokyo"
     assert zones.writable("Mars/Olympus", JANE, None) == "Mars/Olympus"

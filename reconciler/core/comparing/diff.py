@@ -8,6 +8,7 @@ from msgspec import Struct
 from reconciler.core.comparing import zones
 from reconciler.core.comparing.normalize import declared, digest, remembered, veiled
 from reconciler.core.comparing.taken import cleared
+from reconciler.core.text.blanks import trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS, Kind
@@ -129,8 +130,28 @@ class _Comparison:
         self.live_masked = remembered(kind.name, live, salts.store)
 
     def drifted(self, path: str) -> bool:
-        """Whether the live value is not the one that the service last showed us."""
-        return self.live_masked.get(path, "") != self.shown.get(path, "")
+        """Whether the live value is not the one that the service last showed us: blanks at its edges aside.
+
+        An offset of the time zone that we sent is the one that it showed, at another time of the year.
+        """
+        if self.same_as_shown(path) or self._same_zone_as_shown(path):
+            return False
+        # Older records hold what was shown without them (tests/core/test_diff.py): nobody has touched those.
+        now = digest(self.kind.name, path, _bare(self.live.get(path, "")), self.salts.store)
+        return now != _bare(self.shown.get(path, ""))
+
+    def same_as_shown(self, path: str) -> bool:
+        """Whether the live value is, to the character, the one that the service last showed us."""
+        return self.live_masked.get(path, "") == self.shown.get(path, "")
+
+    def _same_zone_as_shown(self, path: str) -> bool:
+        """Whether the service shows, and showed when we sent it, an offset that the zone has in a year."""
+        sent = self.sent.get(path, "")
+        return self._same_zone(path, sent, self.live) and self._same_zone(path, sent, self.shown)
+
+    @staticmethod
+    def _same_zone(path: str, zone: Scalar, seen: Fields) -> bool:
+        return path == zones.PATH and zones.shows(zone, seen.get(path, ""))
 
     def field(self, path: str, value: Scalar) -> FieldChange | Unchanged:
         """Decide one declared field (rule D2; D3 for what cannot be read back)."""
@@ -151,14 +172,16 @@ class _Comparison:
         if not known:
             # After a lost store every contact with a zone would be written once, to change nothing
             # (tests/core/test_zones.py).
-            shown = path == zones.PATH and zones.shows(value, self.live.get(path, ""))
+            shown = self._same_zone(path, value, self.live)
             return "same offset" if shown else self._change(path, value, "declared")
         match (as_sent, self.drifted(path)):
-            case (True, False):
-                return "as sent"  # the service rewrote the value when we sent it; again it changes nothing
+            # The service rewrote it when we sent it; again it changes nothing.
+            case (True, False) if self.same_as_shown(path) or self._same_zone_as_shown(path):
+                return "as sent"
             case (True, True):
                 return self._change(path, value, "drifted")
-            case (False, False):
+            # Also blanks that the service was not seen to write by itself: they are taken off, once.
+            case (_, False):
                 return self._change(path, value, "declared")
             case _:
                 return self._change(path, value, "both")
@@ -180,6 +203,10 @@ class _Comparison:
             before = before if before is None else veiled(kind, path, before, salt)
             value = value if value is None else veiled(kind, path, value, salt)
         return FieldChange(path, before, None if value == "" else value, cause)
+
+
+def _bare(value: Scalar) -> Scalar:
+    return value if isinstance(value, bool) else trim_edges(value)
 
 
 def _status(

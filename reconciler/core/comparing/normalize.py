@@ -15,6 +15,7 @@ from sys import intern
 from typing import Any
 
 from reconciler.core.hashing.stretch import stretched
+from reconciler.core.text.blanks import trim_edges
 from reconciler.core.text.composed import normalized
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind.kind import IdentityPath, Kind
@@ -36,6 +37,7 @@ _SETTLED = timedelta(seconds=2)
 def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return what a body of the service says: flat, normalized, without server-owned and empty fields.
 
+    A text keeps the blanks at its edges, which a declared one never has: they are a difference to be seen.
     Fields that nobody has heard of are kept when they are scalars; nested ones that we do not
     manage are left out here and survive a write through `core/comparing/merge.py`.
     """
@@ -49,12 +51,12 @@ def live(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
         if path in unread:
             continue
         if path not in structured and isinstance(value, str):
-            normal = (rules.get(path) or _rule(row, path))(value)
+            normal = _with_edges(rules.get(path) or _rule(row, path), value)
             if normal != "":
                 fields[path] = normal
             continue
         for leaf, scalar in _leaves(row, path, value):
-            normal = (rules.get(leaf) or _rule(row, leaf))(scalar)
+            normal = _with_edges(rules.get(leaf) or _rule(row, leaf), scalar)
             if normal != "" and leaf not in write_only:
                 fields[leaf] = normal
     # Of a group, one that is shown counts alone: the others are off then, and not what they mean by default.
@@ -84,7 +86,7 @@ def declared(kind: str, fields: Fields) -> Fields:
 
 
 def scalar_of(kind: str, path: str, value: Scalar) -> Scalar:
-    """Return one value in the normal form: NFC, no space around it, known spellings folded to one."""
+    """Return one declared value in the normal form: NFC, no blanks around it, known spellings folded."""
     return _rule(KINDS[kind], path)(value)
 
 
@@ -113,6 +115,8 @@ def _rule(row: Kind, path: str) -> _Rule:
 def _looked_up(row: Kind, path: str) -> _Rule:
     if _flag(row, path):
         return _truth_of
+    if path in row.guessable:
+        return _kept_of
     folds = row.folds.get(path)
     if folds:
         return partial(_word_of, folds)
@@ -124,7 +128,20 @@ def _text_of(value: Scalar) -> str:
     if isinstance(value, bool):
         return str(value).lower()  # where no flag stands, a manifest can only hold the word
     # An ASCII text without edges to trim is its own normal form; nearly all of them are.
-    return value.strip() if value.isascii() else normalized("NFC", value).strip()
+    return trim_edges(value if value.isascii() else normalized("NFC", value))
+
+
+def _with_edges(rule: _Rule, value: Scalar) -> Scalar:
+    """Return a value that the service shows in the normal form, with the blanks at the edges of a text."""
+    normal = rule(value)
+    # A declared value is sent without them (core/declared/resolve.py), so one with them is another.
+    if rule is not _text_of or normal is value or normal == "" or isinstance(value, bool):
+        return normal
+    return value if value.isascii() else normalized("NFC", value)
+
+
+def _kept_of(value: Scalar) -> Scalar:
+    return value  # a password is sent and compared as it is written
 
 
 def _truth_of(value: Scalar) -> Scalar:
@@ -246,7 +263,7 @@ def slow_mask(value: Scalar, salt: str) -> Scalar:
 def identity_key(path: str, value: Scalar) -> str:
     """Return the text under which two values of an identity field are the same (planning rule M2)."""
     text = str(value)
-    text = text.strip() if text.isascii() else normalized("NFC", text).strip()
+    text = trim_edges(text if text.isascii() else normalized("NFC", text))
     key = path.key if isinstance(path, IdentityPath) else "text"
     # A field that no row knows is judged by its name.
     return _KEYS["email" if key == "text" and "EmailAddress" in path else key](text)

@@ -2,6 +2,7 @@
 
     reads back as sent, after normalizing        taken
     as it was before, in any spelling, or absent not taken: nothing is recorded, the next plan shows it again
+    as sent, with blanks at its edges            taken, and rewritten as in the next line
     reads back as something else                 taken; from now on this is how the service writes that value,
                                                  but not where nothing was sent: then it is not taken either
 
@@ -17,6 +18,7 @@ from msgspec import Struct
 from reconciler.core.comparing import zones
 from reconciler.core.comparing.normalize import declared, identity_key, is_flag, veiled
 from reconciler.core.rules import Key
+from reconciler.core.text.blanks import has_edges, trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.kind.types import Same, complete
@@ -85,12 +87,14 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     """Whether a value reads back as it was sent: equal in the normal form, or another spelling of the same.
 
     Spellings: the offset that a time zone has in a year, the digits of a phone number, the letter case of an
-    e-mail address.
+    e-mail address. Blanks at the edges are another value: none are sent.
     """
     if sent == shown or cleared(kind, path, sent, shown):
         return True
     # No value is another spelling of none: once learnt, it would stand there for ever, in silence.
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
+        return False
+    if has_edges(shown) or has_edges(sent):
         return False
     form = KINDS[kind].type_of(path).same
     if form == "identity" and _PHONE_PATH.search(path) and "." not in path:
@@ -115,7 +119,7 @@ def identity(
     """
     wanted = {path: str(sent[path]) for key in keys for path in key if sent.get(path)}
     # One that differs is enough: an answer that shows somebody else makes no stranger ours (rule A3).
-    if any(not same(kind, path, value, shown.get(path, value)) for path, value in wanted.items()):
+    if any(not _same_within(kind, path, value, shown.get(path, value)) for path, value in wanted.items()):
         return "other"
     return "same" if wanted and wanted.keys() <= shown.keys() else "hidden"
 
@@ -131,9 +135,19 @@ def _result(kind: str, path: str, sent: Scalar, shown: Scalar, before: Fields | 
         and sent != ""
         and shown != ""
         # The old value in another spelling is no effect either: a gateway may ignore a field and format it.
-        and not same(kind, path, before.get(path, ""), shown)
+        # But the value that was sent with blanks around it is what the service makes of that one: sent again
+        # and again, it would never end (tests/core/test_taken.py).
+        and (
+            _same_within(kind, path, sent, shown) or not _same_within(kind, path, before.get(path, ""), shown)
+        )
     )
     return FieldResult(path, _none(sent), _none(shown), taken=learnt)
+
+
+def _same_within(kind: str, path: str, one: Scalar, other: Scalar) -> bool:
+    """Whether two values are the same but for blanks at their edges."""
+    texts = (value if isinstance(value, bool) else trim_edges(value) for value in (one, other))
+    return same(kind, path, *texts)
 
 
 def _none(value: Scalar) -> Scalar | None:

@@ -57,14 +57,17 @@ NAMES: Mapping[str, str] = {
 def writable(shown: Scalar, entity: Entity, before: RecordedEntity | None) -> Scalar:
     """Return what to write so that the service goes on showing `shown`.
 
-    The declared name, if that is what we sent and `shown` is what the service made of it; else a zone
-    with that offset; else the text itself, which then is a name already.
+    The declared name, if that is what we sent and `shown` is what the service made of it, or an offset that
+    it has in a year; else a zone with that offset; else the text itself, which then is a name already.
     """
     declared = entity.fields.get(PATH, "")
     sent: Fields = before.sent if before else {}
     # The name that we sent comes first: the service may keep more of it than it shows
     # (tests/core/test_zones.py).
     if before and declared and declared == sent.get(PATH) and shown == before.shown.get(PATH):
+        return declared
+    # The offset of summer is no other zone than that of winter: Melbourne would become Guadalcanal.
+    if declared and shows(declared, shown):
         return declared
     # An offset that is sent back reads as "0" (docs/service.md, contacts): everybody a PUT touches would move
     # to London.

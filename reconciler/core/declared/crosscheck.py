@@ -31,7 +31,8 @@ class Declared(Struct, frozen=True):
     """An entity with the document it was made of. `marked`: the author wrote the mark's field.
 
     `owner` is the contact of a device. `defaults` are the places of the file's default fields, `hidden` those
-    of values that no message shows, with the variables that they came from.
+    of values that no message shows, with the variables that they came from. `edges` are the values that were
+    written with blanks at their edges, as they were written.
     """
 
     entity: Entity
@@ -40,6 +41,7 @@ class Declared(Struct, frozen=True):
     owner: "Declared | None" = None
     defaults: Mapping[str, Place] = {}
     hidden: Mapping[Place, tuple[str, ...]] = {}
+    edges: Mapping[str, str] = {}
 
     def place(self, path: str = "") -> Place:
         """Return the place of a field's key, or of the entry where the field came from elsewhere."""

@@ -13,6 +13,7 @@ from reconciler.core.declared.crosscheck import CHECKS, Declared, DeclaredEntiti
 from reconciler.core.declared.removed import contradictions, removed
 from reconciler.core.declared.values.check import check_values
 from reconciler.core.rules import Rules
+from reconciler.core.text.blanks import has_edges, trim_breaks, trim_edges
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.model.address import Address
@@ -117,16 +118,17 @@ def _entity(
 ) -> Declared:
     mark = rules.mark_of(document.kind)
     marked = mark in document.fields or mark in manifest.defaults.get(document.kind, {})
+    fields, edges = _trimmed(document.kind, _fields(manifest, document, rules))
     entity = Entity(
         address=address_of(document, manifest.workspace, document.name),
-        fields=_fields(manifest, document, rules),
+        fields=fields,
         place=document.place,
         controls=structs.replace(document.controls, tags=tags) if tags else document.controls,
         content=document.content,
         devices_in_scope=document.devices_in_scope,
     )
     places = manifest.default_places.get(document.kind, {})
-    return Declared(entity, document, marked, owner, places, manifest.hidden)
+    return Declared(entity, document, marked, owner, places, manifest.hidden, edges)
 
 
 def _fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
@@ -135,6 +137,21 @@ def _fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
     if not (mark or defaults):
         return document.fields  # not copied: there may be many
     return {**(defaults or {}), **document.fields, **({mark: rules.mark_text(document.name)} if mark else {})}
+
+
+def _trimmed(kind: str, fields: Fields) -> tuple[Fields, Mapping[str, str]]:
+    """Return fields as they are compared and sent, and those that were written with blanks at their edges.
+
+    What people choose as a secret may have blanks: it loses line breaks alone, which nobody can type.
+    """
+    edges = {path: text for path, text in fields.items() if isinstance(text, str) and has_edges(text)}
+    if not edges:
+        return fields, edges  # not copied: there may be many
+    kept = KINDS[kind].guessable
+    return {
+        **fields,
+        **{path: (trim_breaks if path in kept else trim_edges)(text) for path, text in edges.items()},
+    }, edges
 
 
 def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -15,6 +15,7 @@ from reconciler.core.comparing import zones
 from reconciler.core.comparing.match import Index, former_names, match
 from reconciler.core.comparing.normalize import identity_key
 from reconciler.core.rules import Key, Rules
+from reconciler.core.text.blanks import trim_edges
 from reconciler.core.text.slug import slug
 from reconciler.model import address
 from reconciler.model.address import NAME, Address
@@ -86,6 +87,10 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "write it into that entry, as docs/manifest.md shows; a row of a roster has no place for it",
     ),
     "field": ("left out: manifests may not hold this value", "correct it at the service, or leave it so"),
+    "blanks": (
+        "written without the blanks at the edges of its value",
+        "the first plan takes them off at the service",
+    ),
     "unknown": (
         "left out: not a field that manifests know",
         "add it to `fields` of the settings to manage it",
@@ -273,7 +278,9 @@ class _Work:
             if reason:
                 self.left.append(Left(reason, str(one), path))
             elif value != "":
-                fields[path] = value
+                fields[path] = value if isinstance(value, bool) else trim_edges(value)
+                if fields[path] != value:
+                    self.left.append(Left("blanks", str(one), path))
         hidden = [*(path for path in fields if path in kind.secret), *_required_unseen(kind)]
         variables = {path: self._variable(one, path) for path in hidden}
         unseen = [path for path in hidden if path in kind.write_only]

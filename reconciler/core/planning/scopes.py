@@ -16,6 +16,7 @@ from reconciler.core.comparing.match import Matches
 from reconciler.core.comparing.normalize import identity_key, mask
 from reconciler.core.planning.select import Selection
 from reconciler.core.rules import Rules
+from reconciler.core.text.blanks import trim_edges
 from reconciler.model.address import NAME, Address, of
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
@@ -59,7 +60,7 @@ class Shared(Struct, frozen=True):
 
     def foreign_mark(self, row: LiveEntity) -> str:
         """Return the mark of somebody else, or "" (rule X5)."""
-        mark = str(row.fields.get(self.rules.mark_path, ""))
+        mark = trim_edges(str(row.fields.get(self.rules.mark_path, "")))
         return "" if mark.startswith(self.rules.mark_text("")) else mark
 
     def unsure(self, scope: Scope) -> bool:
@@ -159,7 +160,7 @@ def marked_rows(rules: Rules, group: Group, held: Collection[str]) -> dict[Addre
     path = rules.mark_of(group.scope.kind)
     rows = {row.remote_id: row for row in group.rows if row.remote_id not in held} if path else {}
     for _, row in sorted(rows.items()):
-        owner, _, name = str(row.fields.get(path, "")).partition("/")
+        owner, _, name = trim_edges(str(row.fields.get(path, ""))).partition("/")
         address = of(row.kind, row.workspace, name)
         # A mark whose name no manifest could write is nobody's.
         if owner == rules.stack and NAME.fullmatch(name) and address not in group.entities:

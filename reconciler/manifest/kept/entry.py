@@ -24,7 +24,7 @@ from reconciler.model.entities import Entity
 from reconciler.model.notices import Notice
 from reconciler.model.snapshots import Scope
 
-MAGIC = b"reconciler cache 1\n"
+MAGIC = b"reconciler cache 2\n"
 _CHUNK = 10_000  # entities that are made at once: what one takes besides them is gone before the next
 _FEW = 256  # different values of a column, so that one byte says which
 _SEAL = 32  # bytes

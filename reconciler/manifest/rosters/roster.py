@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reconciler.core.comparing.normalize import is_flag
+from reconciler.core.text.blanks import is_blank, trim_edges
 from reconciler.core.text.slug import slug
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import control_places, controls
@@ -170,7 +171,7 @@ class Roster:
                 unread |= {path}
                 continue
             text = template.render(cells) if bare is None else cells[bare]
-            if text is None or (bare is not None and (not text or text.isspace())):
+            if text is None or (bare is not None and is_blank(text)):
                 continue
             fields[path] = self._flag(path, text, row, template) if flag else known.get(text, text)
         if len(known) < _KNOWN_MAX:
@@ -218,7 +219,7 @@ class Roster:
         return 0 if self._table.keyed else column + 1
 
     def _flag(self, path: str, text: str, row: Row, template: Template) -> Scalar:
-        value = _FLAGS.get(text.strip().lower())
+        value = _FLAGS.get(trim_edges(text).lower())
         if value is None:
             what = f"{path} must be true or false, yes or no. It is {shown(text)!r}."
             place = self._table.place(row[0], self._cell(template))

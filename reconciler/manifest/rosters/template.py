@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from reconciler.core.text.blanks import is_blank, trim_edges
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.parsing.build import shown
 
@@ -28,13 +29,13 @@ class Template(Struct, frozen=True):
         leaves its spaces behind.
         """
         columns = self.columns
-        if columns and not any(row[column].strip() for column in columns):
+        if columns and all(is_blank(row[column]) for column in columns):
             return None
         if len(self.pieces) == 1:
             (piece,) = self.pieces
             return row[piece] if isinstance(piece, int) else piece
         text = "".join(row[piece] if isinstance(piece, int) else piece for piece in self.pieces)
-        return text.strip() if columns else text
+        return trim_edges(text) if columns else text
 
 
 class UnknownColumn(Struct, frozen=True):

@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 
 from reconciler.core.declared.crosscheck import PRIVATE_TYPES, Declared, DeclaredEntities
 from reconciler.core.declared.values import content, countries, spreadsheets, zones
+from reconciler.core.declared.values.blanks import Blanks
 from reconciler.core.declared.values.emails import Emails
 from reconciler.core.declared.values.finding import Finding
 from reconciler.errors import Problem
@@ -44,13 +45,14 @@ def check_values(group: DeclaredEntities, checks: Checks) -> Checked:
     check = _Check(checks)
     for one in group.every:
         check.entity(one)
-    return Checked(tuple(check.problems), tuple(check.notices))
+    return Checked(tuple(check.problems), (*check.notices, *check.blanks.notices))
 
 
 class _Check:
     def __init__(self, checks: Checks) -> None:
         self.problems: list[Problem] = []
         self.notices: list[Notice] = []
+        self.blanks = Blanks()
         self._checks = checks
         self.emails = Emails()
         # Kept by text, for many entities have the same: of an unknown one the nearest name is searched once.
@@ -65,6 +67,8 @@ class _Check:
         return Plans()
 
     def entity(self, one: Declared) -> None:
+        if one.edges:
+            self.blanks.entity(one)
         secret = KINDS[one.document.kind].secret
         fields = _checks_of(one.document.kind)
         for path, value in one.entity.fields.items():
