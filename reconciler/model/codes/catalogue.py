@@ -956,6 +956,52 @@ resources:
 """,
     ),
     Code(
+        code="E407",
+        title="A telephone number with a sign that none has",
+        means=(
+            "It has `+`, the digits 0-9, `( ) - . /` and blanks. What a gateway makes of the rest "
+            "nobody knows."
+        ),
+        wrong="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    workCountry: Australia
+    workMobilePhone1: '="0491570156"'
+""",
+        right="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    workCountry: Australia
+    workMobilePhone1: '0491 570 156'
+""",
+    ),
+    Code(
+        code="E408",
+        title="A telephone number with a zero behind its country code",
+        means=(
+            "It is dialled within the country alone. Where it belongs to the number, as in Italy, it "
+            "is right."
+        ),
+        wrong="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    workMobilePhone1: '+61 (0)491 570 156'
+""",
+        right="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    workMobilePhone1: '+61 491 570 156'
+""",
+    ),
+    Code(
         code="E501",
         title="A row with too many or too few cells",
         means=(

@@ -29,8 +29,13 @@ _SHOWN_MAX = 60  # characters of a value in a message
 
 @derived
 def _checks_of(kind: str) -> Mapping[str, Check]:
-    """Return which check judges each field, by its type. Below a structured field there are texts."""
-    return {field.name: field.row.check for field in KINDS[kind].fields if not field.row.structured}
+    """Return which check judges each field, by its type. Below a structured field there are texts.
+
+    A field that completes a telephone number is judged as the number is.
+    """
+    fields = KINDS[kind].fields
+    own = {field.name: field.row.check for field in fields if not field.row.structured}
+    return own | {field.area: field.row.check for field in fields if field.area}
 
 
 class Checked(Struct, frozen=True):
@@ -89,6 +94,8 @@ class _Check:
         if self._plans.assigned(text):
             return None
         region, source = self._country(path, one)
+        if KINDS[one.document.kind].type_of(path).check != "phones":
+            return self._plans.check_area(text)
         before = KINDS[one.document.kind].by_name[path].area
         area = str(one.entity.fields.get(before, "")).strip() if before else ""
         if region and self._plans.assigned(area + text, region):
@@ -138,7 +145,7 @@ class _Check:
             if key in self._judged:
                 return
             self._judged.add(key)
-        hint, asks = finding.hint, finding.guess.startswith("did you mean")
+        hint, asks = finding.hint, finding.guess.startswith(("did you mean", "write "))
         if asks:
             hint = finding.guess
         what = f"{what}; {finding.guess}." if finding.guess and not asks else f"{what}."

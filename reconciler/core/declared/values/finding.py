@@ -8,7 +8,7 @@ class Finding(Struct, frozen=True):
 
     `impossible`: the value cannot work, whatever the service does; else it is only unlikely to be meant.
     `code` is that of the mistake, where it is one. `guess` says what the value might mean or have meant; it
-    is shown only where the value may be shown.
+    is shown only where the value may be shown. One that says what to write stands in the place of `hint`.
     """
 
     what: str

@@ -5,6 +5,7 @@ said, and never put in its place.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 import phonenumbers
@@ -24,9 +25,19 @@ _PLAIN = re.compile(r"\+[1-9][0-9]{6,14}")
 _SEPARATORS = str.maketrans("", "", " -().")  # what people put between digits
 _DIGITS = re.compile(r"[^0-9]")
 _LETTERS = re.compile(r"[A-WYZa-wyz]{2,}")  # x begins an extension
-_EXTENSION = re.compile(r"(?:;ext=|ext\.?|extension|x|#)\s*[0-9]+$", re.IGNORECASE)
+# Behind a number alone: `#0491570158` is no extension of nothing.
+_EXTENSION = re.compile(r"(?<=[0-9)])\s*(?:;ext=|ext\.?|extension|x|#|,{1,2})\s*[0-9]+#?$", re.IGNORECASE)
+_URI = re.compile(r"tel:", re.IGNORECASE)
+_BETWEEN = re.compile(r"[;,/|&\n]|\bor\b|\band\b")  # what stands between two numbers in one cell
 
+# The signs of a telephone number. A gateway knows the digits 0-9, and no others of Unicode.
+_SIGNS = frozenset("+0123456789()-./ ")
+
+_REFUSED_LATER = "which a later version takes for a mistake"
 _FORM = "write it with + and the country code, such as +61491570156"
+
+
+SIGN, TRUNK = "E407", "E408"
 
 
 class Plans:
@@ -64,6 +75,10 @@ class Plans:
     def check(self, text: str, *, area: str, region: str, region_from: str) -> Finding | None:
         """Return what `check` says of a number that is not plainly assigned."""
         return check(text, area=area, region=region, region_from=region_from)
+
+    def check_area(self, text: str) -> Finding | None:
+        """Return what `check_area` says of an area code."""
+        return check_area(text)
 
 
 def _code_after_zero(region: str) -> str:
@@ -105,8 +120,8 @@ def check(text: str, *, area: str, region: str, region_from: str) -> Finding | N
     which a national form is read, "" where nobody says; `region_from` names who says it. A country that is
     named and not understood leaves a national number unjudged.
     """
-    found = damage(text)
-    if found:
+    found = damage(text) or _signs(text, area=area, region=region)
+    if found or (area and _signs(area, area="", region="")):  # the area code is told where it stands
         return found
     # The second is the full-width plus of East Asian keyboards, which the library takes as well.
     national = not text.startswith(("+", "\uff0b"))
@@ -154,6 +169,8 @@ def _dialled(
     by = f" (from {region_from})" if national and region else ""
     guess = f"it is understood as {_written(number)}{by}"
     country = _country(number, region if national else "")
+    if wrong := None if national else _prefix(number, whole, country):
+        return wrong
     if wrong := _length(number, country, guess):
         return wrong
     plain = f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
@@ -163,12 +180,122 @@ def _dialled(
             f"is in no range of numbers that {country} uses", "check its digits", guess=guess, code="E401"
         )
     # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
-    if _LETTERS.search(_EXTENSION.sub("", whole)):
-        return Finding("holds letters", _FORM, guess=guess, code="E401")
+    if form := _form(whole, region if national else ""):
+        return Finding(f"{form}, {_REFUSED_LATER}", _FORM, guess=guess, code="E401")
     if national and _lost_zero(number, whole):
         what = "lacks the 0 at its start, which spreadsheets take away"
         return Finding(what, "put it back, or " + _FORM, guess=guess, code="E401")
     return None
+
+
+def check_area(text: str) -> Finding | None:
+    """Return why a text is no area code: which sign of it none has; None where nothing speaks against it."""
+    return damage(text) or _signs(text, area="", region="")
+
+
+def _signs(text: str, *, area: str, region: str) -> Finding | None:
+    """Return which sign of a text no telephone number has, and the number as it should be written."""
+    if _SIGNS.issuperset(text):
+        return _plus(text, region) if "+" in text[1:] else None
+    # What has no digit is no number, and letters and extensions are told as what they are.
+    if not any(char.isdigit() for char in text) or _form(text, region):
+        return None
+    strange = next((char for char in text if char not in _SIGNS and not char.isspace()), "")
+    if not strange:
+        what = f"holds a blank that is not the plain one, {_REFUSED_LATER}"
+        return Finding(what, _FORM, guess=_corrected(text, area, region), code="E401")
+    what = f"holds {_named(strange)}, which no phone number has"
+    return Finding(what, _FORM, impossible=True, guess=_corrected(text, area, region), code=SIGN)
+
+
+def _plus(text: str, region: str) -> Finding:
+    what = "holds a + that does not stand in front"
+    return Finding(what, _FORM, impossible=True, guess=_corrected(text, "", region), code=SIGN)
+
+
+def _named(char: str) -> str:
+    # Which one it is is a part of the value, and that may be hidden.
+    if char.isdigit():
+        return "a digit other than 0-9"
+    if char.isalpha():
+        return "a letter"
+    return "a sign" if char.isprintable() else "an invisible character"
+
+
+def _corrected(text: str, area: str, region: str) -> str:
+    """Return `write it as +61 491 570 156` where the digits of a text are a number that can be dialled."""
+    folded = "".join(_folded(char) for char in f"{area} {text}")
+    plain = re.sub(r"[^+0-9]", "", folded)
+    plain = plain[:1] + plain[1:].replace("+", "")
+    try:
+        number = phonenumbers.parse(plain, None if plain.startswith("+") else region or None)
+    except phonenumbers.NumberParseException:
+        return ""
+    return f"write it as {_written(number)}" if phonenumbers.is_valid_number(number) else ""
+
+
+def _folded(char: str) -> str:
+    if char == "\uff0b":
+        return "+"
+    digit = unicodedata.digit(char, None)
+    return char if digit is None else str(digit)
+
+
+def _form(whole: str, region: str) -> str:
+    """Return what a text holds besides one number, where such texts were accepted in silence; else ""."""
+    if _URI.match(whole):
+        return "is an address and no number"
+    # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
+    if _LETTERS.search(_EXTENSION.sub("", whole)):
+        return "holds letters"
+    if _EXTENSION.search(whole) and not _LETTERS.search(_EXTENSION.sub("", whole)):
+        return "holds an extension"
+    parts = [part for part in _BETWEEN.split(whole) if part.strip()]
+    if len(parts) > 1 and all(_SIGNS.issuperset(part) and _dialable(part, region) for part in parts):
+        return "holds several numbers"
+    return ""
+
+
+def _dialable(text: str, region: str) -> bool:
+    try:
+        number = phonenumbers.parse(text, None if text.strip().startswith("+") else region or None)
+    except phonenumbers.NumberParseException:
+        return False
+    return phonenumbers.is_valid_number(number)
+
+
+def _prefix(number: PhoneNumber, whole: str, country: str) -> Finding | None:
+    """Return which digit that is dialled at home alone stands behind the country code.
+
+    A zero that belongs to the number is none: Italy, Ivory Coast and Congo have such (`+39 06 ...`).
+    """
+    digits, code = _DIGITS.sub("", _EXTENSION.sub("", whole)), str(number.country_code)
+    national, written = phonenumbers.national_significant_number(number), digits.removeprefix(code)
+    if digits.startswith(code) and written.startswith("0") and not phonenumbers.is_valid_number(number):
+        without = _without_zero(code, written)
+        number, national = (number, national) if without is None else without
+    if written == national or not written.endswith(national):
+        return None
+    prefix = written.removesuffix(national)
+    what = f"has the {prefix} of calls within {country} behind the country code"
+    guess = f"write it as {_written(number)}"
+    if prefix.startswith("0"):
+        return Finding(what, _FORM, impossible=True, guess=guess, code=TRUNK)
+    plan = PhoneMetadata.metadata_for_region(phonenumbers.region_code_for_number(number) or "")
+    if plan is None or plan.national_prefix != prefix:
+        return None
+    return Finding(f"{what}, {_REFUSED_LATER}", _FORM, guess=guess, code="E401")
+
+
+def _without_zero(code: str, written: str) -> tuple[PhoneNumber, str] | None:
+    """Return the number without zeros in front, where that is one: the library may have kept them."""
+    national = written.lstrip("0")
+    try:
+        number = phonenumbers.parse(f"+{code}{national}")
+    except phonenumbers.NumberParseException:
+        return None
+    whole = phonenumbers.national_significant_number(number) == national
+    return (number, national) if whole and phonenumbers.is_valid_number(number) else None
 
 
 def _length(number: PhoneNumber, country: str, guess: str) -> Finding | None:
