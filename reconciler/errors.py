@@ -82,9 +82,23 @@ class ManifestError(InputError):
 
 
 class SettingsError(InputError):
-    """The settings, or a secret they point at, cannot be used."""
+    """The settings, or a secret they point at, cannot be used.
+
+    `of_network` are those of the problems that are about the way to the service.
+    """
 
     error_code = "E003"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        next: str = "",  # noqa: A002 - the word that users read
+        problems: tuple[Problem, ...] = (),
+        of_network: tuple[Problem, ...] = (),
+    ) -> None:
+        super().__init__(message, next=next, problems=problems)
+        self.of_network = of_network
 
 
 class MissingExtra(InputError):

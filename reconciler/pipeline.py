@@ -32,7 +32,7 @@ from reconciler.directories.reading import ReadOnce
 from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_from
-from reconciler.manifest.sources import EMPTY, find
+from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
 from reconciler.model.plan.explanations import Explanation
 from reconciler.model.plan.plans import Options, Plan
@@ -306,8 +306,7 @@ def declared_so_far(settings: Settings, environ: Mapping[str, str]) -> Desired:
 
 def _holds_manifests(path: Path, root: Path) -> bool:
     """Whether a source is to be read: a folder that is not there yet, or has no manifest, holds nothing."""
-    _, problems = find([path], root)
-    return path.exists() and not any(one.what == EMPTY for one in problems)
+    return path.exists() and not is_without_manifests(path, root)
 
 
 async def export(

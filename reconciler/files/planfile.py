@@ -15,7 +15,7 @@ from reconciler.errors import InputError, StalePlan
 from reconciler.files.encryption import decrypted, encrypt_to, is_encrypted
 from reconciler.files.whole import fill_whole, read_file
 from reconciler.logbook import steps
-from reconciler.model.encoding import NOT_AN_ADDRESS, decode
+from reconciler.model.encoding import NotAnAddressError, decode
 from reconciler.model.plan.plans import PLAN_VERSION, Plan
 from reconciler.version import __version__
 
@@ -94,7 +94,7 @@ def _checked(path: Path, data: bytes) -> Plan:
     try:
         file = decode(data, PlanFile)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:  # their texts may quote people's data
-        foreign = NOT_AN_ADDRESS in str(error)
+        foreign = isinstance(error.__cause__, NotAnAddressError)
         hint = f"read it in the project whose profile brings its kinds, or {_AGAIN}" if foreign else _AGAIN
         raise InputError(f"{path}: this is not a whole plan.", next=hint) from None
     plan = opened(file)

@@ -25,7 +25,6 @@ from reconciler.parsing.build import shown
 from reconciler.parsing.tree import BYTES_MAX
 
 SUFFIXES = (".yaml", ".yml", ".json")
-EMPTY = "no manifest is in this folder."
 _SPLIT = (
     "split it: several files may describe one workspace; or keep the people as rows of a CSV file, a roster, "
     "which may have 512 MiB (docs/manifest.md)"
@@ -55,12 +54,19 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...],
         found.update((path, _manifest(path, root)) for path in paths)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
-            problems.append(Problem(named(source, root), 0, 0, EMPTY, hint, code="E116"))
+            what = "no manifest is in this folder."
+            problems.append(Problem(named(source, root), 0, 0, what, hint, code="E116"))
     if not sources:
         hint = "name a folder or a file"
         problems.append(Problem("manifests", 0, 0, "no manifest is named.", hint, code="E116"))
     ordered = sorted(found.values(), key=lambda source: source.path.parts)
     return tuple(ordered), tuple(problems)
+
+
+def is_without_manifests(source: Path, root: Path) -> bool:
+    """Whether a folder can be looked at, and holds no manifest."""
+    problems: list[Problem] = []
+    return not any(True for _ in _walk(root / source, root, problems, depth=0)) and not problems
 
 
 def read(source: ManifestFile) -> bytes | Problem:

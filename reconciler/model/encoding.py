@@ -12,7 +12,12 @@ import msgspec
 from reconciler.model.address import Address, parse
 
 T = TypeVar("T")
-NOT_AN_ADDRESS = "not an address"  # what a refused value says where an address is due
+
+
+class NotAnAddressError(ValueError):
+    """Another text stands where an address is due, or one of a kind that is not known here."""
+
+
 together_max = 500  # elements of a list or mapping that are encoded at once: some 500 KB of changes
 _depth = 2  # values in values that are looked into for long ones: a document, and the plan or the run in it
 
@@ -128,4 +133,4 @@ def _value(kind: type[Any], value: object) -> object:
         address = parse(value)
         if address is not None:
             return address
-    raise ValueError(NOT_AN_ADDRESS)
+    raise NotAnAddressError("not an address")

@@ -212,6 +212,5 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        what, hint = meaning(error)
-        hint = hint.replace("set `store` to another file", "name another one with --inbox")
+        what, hint = meaning(error, elsewhere="name another one with --inbox")
         raise StoreError(f"the inbox {path}: {what}.", next=hint) from error

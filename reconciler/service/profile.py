@@ -35,13 +35,22 @@ def load_profile(profile: Profile | str) -> Profile:
     if profile.endswith(".yaml"):
         shown = Path(profile).name
         return parse_profile(_file_bytes(Path(profile), shown), shown)
-    known = _known()
-    if profile not in known:
-        raise SettingsError(
-            f"service.profile {profile[:40]!a} is not known.",
-            next=f"use one of: {', '.join(known)}; or the path of a file that ends in .yaml.",
-        )
+    unknown = unknown_profile(profile)
+    if unknown is not None:
+        what, hint = unknown
+        raise SettingsError(f"service.profile {what}", next=hint)
     return _shipped(profile)
+
+
+def unknown_profile(name: str) -> tuple[str, str] | None:
+    """Return the end of a sentence about a name that no shipped profile has, and what to do."""
+    known = _known()
+    if name in known:
+        return None
+    return (
+        f"{name[:40]!a} is not known.",
+        f"use one of: {', '.join(known)}; or the path of a file that ends in .yaml.",
+    )
 
 
 def bring_kinds(profile: Profile | str) -> Profile:
@@ -111,7 +120,7 @@ def unquoting(problem: Problem) -> Problem:
     path, space, rest = problem.what.partition(" It is '")[0].partition(" ")
     steps = re.split(r"[.\[\]]+", path.rstrip("]"))
     known = all(step in _KEYS or step.isdecimal() for step in steps)
-    stated = rest.startswith(("is null", "occurs twice"))
+    stated = problem.code in ("E103", "E104")  # null, or a key twice: said of any key, known or not
     return replace(problem, what=f"{'a key here' if stated and not known else path}{space}{rest}")
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from reconciler.core.calls.loopback import is_loopback
 from reconciler.directories.sql import statements
-from reconciler.errors import Problem, SettingsError
+from reconciler.errors import Problem
 from reconciler.model.directories import (
     Directories,
     Directory,
@@ -97,8 +97,8 @@ def _of_sql(described: Mapping[str, Any]) -> _Objections:
     elif url.startswith(urls.POSTGRESQL):
         try:
             urls.server_of(url)
-        except SettingsError as error:
-            yield str(error).removeprefix("store: "), error.next
+        except urls.UnusableUrl as error:
+            yield str(error), error.next
 
 
 def _of_ldap(described: Mapping[str, Any]) -> _Objections:

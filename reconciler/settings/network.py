@@ -18,7 +18,6 @@ from reconciler.model.settings import Network, Proxy, Trust
 from reconciler.service.http import proxies, urls
 from reconciler.settings import credentials, trust
 from reconciler.settings.values import Layers, Value
-from reconciler.settings.variables import variable
 
 PROXY, CA = "service.network.proxy", "service.network.ca"
 ca_bytes_max = 16 * 1024 * 1024  # of a file of certificates; those of a whole system take some 250 KiB
@@ -57,7 +56,7 @@ def written_problems(layers: Layers) -> tuple[Problem, ...]:
     way = _given(layers, value, value.raw)
     if way.problem is not None or way.proxy is None or way.proxy.login is None:
         return (way.problem,) if way.problem else ()
-    if value.place.file == f"environment {variable(PROXY)}":
+    if value.variable:
         return ()
     what = "it holds a user: this file is kept in git, and what was once committed stays readable."
     hint = "write {env: NAME}, {file: PATH} or {command: WORDS}; change the password if it was committed"

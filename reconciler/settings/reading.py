@@ -37,7 +37,14 @@ from reconciler.model.settings import (
 )
 from reconciler.parsing.tree import read_tree
 from reconciler.service.http import urls as service_urls
-from reconciler.service.profile import bring_kinds, file_bytes_max, load_profile, parse_profile, unquoting
+from reconciler.service.profile import (
+    bring_kinds,
+    file_bytes_max,
+    load_profile,
+    parse_profile,
+    unknown_profile,
+    unquoting,
+)
 from reconciler.settings import credentials
 from reconciler.settings.directories import Revealed, ignored, read_directories
 from reconciler.settings.network import read_network
@@ -81,13 +88,14 @@ def read_settings(
     problems += [] if isinstance(profile, Profile) else profile
     problems += _missing(layers) if service else ()
     secrets, network = {name: Secret("") for name in SECRETS}, Network()
+    unfit: tuple[Problem, ...] = ()
     if service and not problems:
         read = {name: _secret(layers, name, environ) for name in SECRETS}
         secrets |= {name: one for name, one in read.items() if isinstance(one, Secret)}
         network, unfit = read_network(layers, environ)
         problems += [*(one for one in read.values() if isinstance(one, Problem)), *unfit]
     if problems or not isinstance(profile, Profile):
-        raise refused(*problems)
+        raise refused(*problems, of_network=unfit)
     bring_kinds(profile)
     meant = _service(layers, secrets, network, profile)
     settings = _settings(layers, meant, private_files(layers, environ))
@@ -142,14 +150,15 @@ def _profile(layers: Layers) -> Profile | list[Problem]:
     name: str = value.raw
     try:
         if not name.endswith(".yaml"):
-            return load_profile(name)
+            unknown = unknown_profile(name)
+            return [value.problem(*unknown, code="E208")] if unknown else load_profile(name)
         root = layers.root.resolve()
         content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max)
         return [*_profile_problems(content, name)] or parse_profile(content, name)
     except Unreadable as error:
         return [value.problem(f"the profile {error}", error.hint, error.code)]
     except SettingsError as error:
-        return [value.problem(str(error).removeprefix(f"{value.name} "), error.next, code="E208")]
+        return [value.problem(str(error), error.next, code="E208")]
 
 
 def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
@@ -174,7 +183,7 @@ def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
 
 def _store_problems(value: Value) -> Iterator[Problem]:
     """Yield what is wrong with the store's URL, never with its password."""
-    if urls.has_password(value.raw) and value.place.file != f"environment {variable('store')}":
+    if urls.has_password(value.raw) and not value.variable:
         yield value.problem(
             "it holds a password: this file is kept in git, and what was once committed stays readable.",
             f"take it out, and set PGPASSWORD, a passfile, or {variable('store')} with the whole URL; "
@@ -184,7 +193,7 @@ def _store_problems(value: Value) -> Iterator[Problem]:
         return
     error = urls.problem(value.raw)
     if error is not None:
-        yield value.problem(str(error).removeprefix(f"{value.name}: "), error.next, code="E208")
+        yield value.problem(str(error), error.next, code="E208")
 
 
 def _store(layers: Layers) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reconciler.errors import SettingsError
 from reconciler.settings.values import OF_DIRECTORIES, REFERENCES, Layers
 from reconciler.store import marker
 from reconciler.store.engines import urls
@@ -58,6 +57,6 @@ def _of_store(url: str) -> Iterator[str]:
     elif url.startswith(urls.POSTGRESQL):
         try:
             options = urls.server_of(url).options
-        except SettingsError:  # of another environment: a run with it says so
+        except urls.UnusableUrl:  # of another environment: a run with it says so
             return
         yield from (options[name] for name in _OPTIONS if name in options)

@@ -53,13 +53,15 @@ REFERENCES = (*SECRETS, "service.network.proxy")  # what may be written as the p
 class Value:
     """One setting as written: text, a list of texts, or the mapping of a secret or a workspace.
 
-    `origin` is what `config` shows; `place` is where a problem with it is reported.
+    `origin` is what `config` shows; `place` is where a problem with it is reported. `variable` is the one of
+    RECONCILER_* that gives it, or "".
     """
 
     path: tuple[str, ...]
     raw: Any
     origin: str
     place: Place
+    variable: str = ""
 
     @property
     def name(self) -> str:
@@ -98,7 +100,7 @@ class Layers:
     service_links: Mapping[str, str] = field(default_factory=dict)
 
 
-def refused(*problems: Problem) -> SettingsError:
-    """Return the error that carries these problems."""
+def refused(*problems: Problem, of_network: tuple[Problem, ...] = ()) -> SettingsError:
+    """Return the error that carries these problems, `of_network` as of SettingsError."""
     count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    return SettingsError(f"the settings cannot be used: {count}.", problems=problems)
+    return SettingsError(f"the settings cannot be used: {count}.", problems=problems, of_network=of_network)

@@ -86,7 +86,7 @@ def _variable_value(name: str, setting: str, text: str) -> Value:
         raw = {"env": name}
     elif isinstance(DEFAULTS[setting], tuple):
         raw = [part.strip() for part in text.split(",")] if text else text
-    return Value(path, raw, f"environment {name}", Place(f"environment {name}"))
+    return Value(path, raw, f"environment {name}", Place(f"environment {name}"), variable=name)
 
 
 def _variable_problems(value: Value) -> Iterator[Problem]:

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from waiting import patience_s
 
-from reconciler.errors import SettingsError
 from reconciler.store.engines.postgres import _arguments
 from reconciler.store.engines.proof import addresses_of, is_near, proof
-from reconciler.store.engines.urls import server_of
+from reconciler.store.engines.urls import UnusableUrl, server_of
 
 NEAR = {
     "nothing is said: the usual socket": ("", ""),
@@ -115,7 +114,7 @@ def test_a_weaker_proof_is_not_taken_from_the_surroundings(
     url: str, found: dict[str, str], mode: str
 ) -> None:
     """A variable that was set for another database would send this one's password in the clear."""
-    with pytest.raises(SettingsError, match=f"sslmode={mode}") as caught:
+    with pytest.raises(UnusableUrl, match=f"sslmode={mode}") as caught:
         proven(url, {**found, "sslmode": mode})
 
     assert f"?sslmode={mode}" in caught.value.next
@@ -132,7 +131,7 @@ def test_a_weaker_proof_is_not_taken_from_the_surroundings(
 )
 def test_a_weaker_proof_counts_only_beside_its_host(url: str, found: dict[str, str]) -> None:
     """It was written for the host of the URL; a variable that leads elsewhere was not in sight."""
-    with pytest.raises(SettingsError, match="named elsewhere") as caught:
+    with pytest.raises(UnusableUrl, match="named elsewhere") as caught:
         proven(url, found)
 
     assert "name the host in the URL" in caught.value.next

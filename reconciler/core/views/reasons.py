@@ -42,7 +42,7 @@ def reasons(
     yield from told
     if told and any(one.word in ("create", "update", "delete") for one in told):
         for reason in verdict.reasons:
-            yield Said("refused", reason.what.removeprefix("refused: "), reason.next)
+            yield Said("refused", reason.what, reason.next)
     if not told and not outside:
         yield Said("unchanged", "it is as declared; an apply writes nothing.")
 

@@ -15,11 +15,10 @@ from psycopg import IsolationLevel
 
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql.statements import READ_ONLY
-from reconciler.errors import SettingsError
 from reconciler.parsing.build import shown
 from reconciler.store.engines import patient
 from reconciler.store.engines.proof import proof, surroundings
-from reconciler.store.engines.urls import ServerUrl, server_of
+from reconciler.store.engines.urls import ServerUrl, UnusableUrl, server_of
 
 _connect_s = 10.0  # seconds; a server that is there answers within one
 _lock_s = 7  # seconds; a query waits for nobody but who changes the tables themselves
@@ -79,10 +78,8 @@ def asked(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
                 titles = [column.name for column in cursor.description or ()]
                 yield titles, _batches(cursor, ends_at)
             connection.rollback()
-    except SettingsError as error:  # it speaks of the store, whose way this is
-        raise DirectoryFailed(
-            str(error).removeprefix("store: "), error.next.replace("of the store", "")
-        ) from None
+    except UnusableUrl as error:
+        raise DirectoryFailed(str(error), error.next) from None
     except psycopg.Error as error:
         raise _meant(error) from error
 

@@ -83,9 +83,7 @@ def _plan(review: Review) -> Iterator[Section]:
         (f"- {code(one.address)}\n" for one in deletes),
         _deletes_max,
     )
-    refused = (
-        f"- refused: {prose(one.what.removeprefix('refused: '))}\n{_next(one.next)}" for one in reasons
-    )
+    refused = (f"- refused: {prose(one.what)}\n{_next(one.next)}" for one in reasons)
     yield Section("Refused", len(reasons), refused)
     ambiguous = [skip for skip in plan.skips if skip.reason == "ambiguous"]
     yield Section("Ambiguous", len(ambiguous), (_skip(review, one) for one in ambiguous))

@@ -156,7 +156,7 @@ def _of_plan(review: Review) -> Iterator[Remark]:
     places = _places(plan)
     for reason in review.verdict.reasons:
         rule = "stale" if reason.rule == stale.RULE else "refused"
-        yield Remark(rule, "", reason.what.removeprefix("refused: "), reason.next)
+        yield Remark(rule, "", reason.what, reason.next)
     for change in plan.changes:
         if isinstance(change, Delete):
             yield Remark("delete", change.address, f"{change.cause}; deleted{with_below([change])}.")

@@ -292,7 +292,7 @@ def _refusals(verdict: Verdict) -> list[Line]:
         for reason in verdict.reasons
         for each in sentence(
             "refused: ",
-            f"{reason.what.removeprefix('refused: ')} [{reason.rule}]",
+            f"{reason.what} [{reason.rule}]",
             reason.next,
             style="delete",
         )

@@ -280,7 +280,7 @@ def open_database(
 def _source(url: str, root: str) -> Source:
     problem = urls.problem(url)
     if problem is not None:
-        raise problem
+        raise problem.of_store()
     path = urls.file_of(url)
     return sqlite.File(Path(root, path)) if path is not None else postgres.source(url)
 

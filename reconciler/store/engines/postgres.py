@@ -14,7 +14,7 @@ from sqlalchemy.schema import CreateSchema
 
 from reconciler.extras import require
 from reconciler.store.engines.proof import proof, surroundings
-from reconciler.store.engines.urls import ServerUrl, server_of
+from reconciler.store.engines.urls import ServerUrl, UnusableUrl, server_of
 from reconciler.store.lost import RESTORE
 
 # The tables have a schema of their own: a database may hold other things, and theirs are not ours.
@@ -239,7 +239,10 @@ class Server:
 def source(url: str) -> Server:
     """Return the server that a `postgresql://` URL names. Raises SettingsError, MissingExtra."""
     require("postgres")
-    return Server(server_of(url), os.environ)
+    try:
+        return Server(server_of(url), os.environ)
+    except UnusableUrl as error:
+        raise error.of_store() from None
 
 
 def _state(error: BaseException) -> str:
@@ -277,4 +280,7 @@ def _arguments(url: ServerUrl, found: Mapping[str, str], *, writing: bool) -> di
         "options": " ".join(f"-c {name}={value}" for name, value in session.items()),
     }
     said = {name: value for name, value in given.items() if value}
-    return {**_CONNECTION, **said, **url.options, **proof(url, found)}
+    try:
+        return {**_CONNECTION, **said, **url.options, **proof(url, found)}
+    except UnusableUrl as error:
+        raise error.of_store() from None

@@ -11,8 +11,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from reconciler.errors import SettingsError
-from reconciler.store.engines.urls import ServerUrl
+from reconciler.store.engines.urls import ServerUrl, UnusableUrl
 
 # Whatever is weaker lets somebody on the way, or another server, be taken for ours.
 _FULL = "verify-full"
@@ -76,7 +75,7 @@ def proof(
     """Return where the connection leads and how the server proves itself, as libpq's arguments.
 
     On this machine encryption is used where it is offered; everywhere else the mode is verify-full. A weaker
-    one counts only where the URL names it beside the host that it is for. Raises SettingsError for one that
+    one counts only where the URL names it beside the host that it is for. Raises UnusableUrl for one that
     comes from the surroundings: nobody looked at both together.
     """
     place = {name: found[name] for name in ("host", "hostaddr") if name in found} | (
@@ -95,18 +94,18 @@ def proof(
     return {**place, "sslmode": _FULL, "gssencmode": "disable", **_certificates(url, found)}
 
 
-def _refused(mode: str, *, by_url: bool) -> SettingsError:
+def _refused(mode: str, *, by_url: bool) -> UnusableUrl:
     if by_url:
-        return SettingsError(
-            f"store: sslmode={mode} stands in a URL whose server is named elsewhere (PGHOST, PGHOSTADDR or a "
+        return UnusableUrl(
+            f"sslmode={mode} stands in a URL whose server is named elsewhere (PGHOST, PGHOSTADDR or a "
             "service file), and that server is not on this machine: what is sent could be read on the way.",
-            next="name the host in the URL too, or take sslmode out of it, so that the server proves itself",
+            "name the host in the URL too, or take sslmode out of it, so that the server proves itself",
         )
-    return SettingsError(
-        f"store: the server is not on this machine, and PGSSLMODE or a service file asks for sslmode={mode}: "
+    return UnusableUrl(
+        f"the server is not on this machine, and PGSSLMODE or a service file asks for sslmode={mode}: "
         "the password and people's data could be read on the way, or reach another server.",
-        next="unset it, so that the server has to prove itself (verify-full); in a network that you trust, "
-        f"write the host and ?sslmode={mode} into the URL of the store",
+        "unset it, so that the server has to prove itself (verify-full); in a network that you trust, "
+        f"write the host and ?sslmode={mode} into the URL",
     )
 
 

@@ -42,7 +42,7 @@ _MEANINGS = (
     ("SQLITE_CANTOPEN", "it cannot be opened", "check that the folder exists and that you may write in it"),
     ("SQLITE_PERM", "it may not be opened", "give yourself the right to read and write it"),
     ("SQLITE_AUTH", "it may not be opened", "give yourself the right to read and write it"),
-    ("SQLITE_NOTADB", "it is not a database", "move that file away, or set `store` to another file"),
+    ("SQLITE_NOTADB", "it is not a database", "move that file away, or {elsewhere}"),
     (
         "SQLITE_CORRUPT",
         "it is damaged",
@@ -242,12 +242,14 @@ def _first_engine() -> Engine:
     return engine
 
 
-def meaning(error: BaseException | None) -> tuple[str, str]:
-    """Return what a database error means and what to do next, both as text for people."""
+def meaning(
+    error: BaseException | None, *, elsewhere: str = "set `store` to another file"
+) -> tuple[str, str]:
+    """Return what a database error means and what to do next; `elsewhere` says how another file is named."""
     name = getattr(error, "sqlite_errorname", "") or ""
     for start, what, hint in _MEANINGS:
         if name.startswith(start):
-            return what, hint
+            return what, hint.replace("{elsewhere}", elsewhere)
     if isinstance(error, sqlite3.OperationalError) and "decode" in str(error):
         return "it is damaged: a text in it is none", RESTORE  # the driver's own error has no name
     return f"it cannot be used ({name or type(error).__name__})", "check the file and its folder"

@@ -37,6 +37,21 @@ OPTIONS = ("host", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile", "c
 _SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
+class UnusableUrl(Exception):
+    """Why a URL leads to no database, as the end of a sentence about it, and `next`; nothing of it is shown.
+
+    Whose URL it is, a store's or a directory's, is for the caller to say.
+    """
+
+    def __init__(self, what: str, next: str) -> None:  # noqa: A002 - the word that users read
+        super().__init__(what)
+        self.next = next
+
+    def of_store(self) -> SettingsError:
+        """Return the error that says it of a store."""
+        return SettingsError(f"store: {self}", next=self.next)
+
+
 class ServerUrl(Struct, frozen=True):
     """A PostgreSQL database. `host` is a name, an address, or the folder of a socket.
 
@@ -65,7 +80,7 @@ def file_of(url: str) -> str | None:
 
 
 def server_of(url: str) -> ServerUrl:
-    """Return what a `postgresql://` URL says. Raises SettingsError, which shows nothing of the URL."""
+    """Return what a `postgresql://` URL says. Raises UnusableUrl."""
     found = _SERVER.fullmatch(url)
     if found is None or int(found["port"] or 1) not in range(1, _port_max + 1):
         raise _refused(
@@ -86,22 +101,22 @@ def server_of(url: str) -> ServerUrl:
     )
 
 
-def problem(url: str) -> SettingsError | None:
+def problem(url: str) -> UnusableUrl | None:
     """Return why a URL names no store, without its password; None where it does."""
     if url.startswith(POSTGRESQL):
         try:
             server_of(url)
-        except SettingsError as error:
+        except UnusableUrl as error:
             return error
         return None
     if file_of(url) is not None:
         return None
     if url.startswith("sqlite:"):
-        return SettingsError(f"store: {shown(url)} does not name a file.", next=f"write {EXAMPLES}")
+        return UnusableUrl(f"{shown(url)} does not name a file.", f"write {EXAMPLES}")
     # The rest of it may hold a password, so that only a plain word at its start is shown.
     scheme = url.partition("://")[0]
     named = scheme if _WORD.fullmatch(scheme) else "a URL like this" if url else "an empty URL"
-    return SettingsError(f"store: {named} is not supported.", next=f"write {EXAMPLES}")
+    return UnusableUrl(f"{named} is not supported.", f"write {EXAMPLES}")
 
 
 def shown(url: str) -> str:
@@ -113,7 +128,7 @@ def has_password(url: str) -> bool:
     """Whether the URL holds a password, or what looks like one."""
     try:
         return bool(server_of(url).password.reveal())
-    except SettingsError:
+    except UnusableUrl:
         return _PASSWORD.search(url) is not None
 
 
@@ -138,5 +153,5 @@ def _require_option(name: str, value: str) -> None:
         raise _refused(f"has an empty {name}", f"give {name} a value, or leave it out")
 
 
-def _refused(what: str, hint: str) -> SettingsError:
-    return SettingsError(f"store: the postgresql:// URL {what}.", next=hint)
+def _refused(what: str, hint: str) -> UnusableUrl:
+    return UnusableUrl(f"the postgresql:// URL {what}.", hint)

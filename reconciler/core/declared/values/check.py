@@ -131,7 +131,7 @@ class _Check:
         named = f"{path} (column {column!r})" if column else path
         # A value of the environment is judged and never shown, nor what it might have meant.
         if one.hides(path):
-            finding = structs.replace(finding, guess="")
+            finding = structs.replace(finding, guess="", meant="", correct="")
         else:
             cut = value if len(value) <= _SHOWN_MAX else value[: _SHOWN_MAX - 1] + "…"
             named += f" {cut!r}"
@@ -145,10 +145,9 @@ class _Check:
             if key in self._judged:
                 return
             self._judged.add(key)
-        hint, asks = finding.hint, finding.guess.startswith(("did you mean", "write "))
-        if asks:
-            hint = finding.guess
-        what = f"{what}; {finding.guess}." if finding.guess and not asks else f"{what}."
+        hint = f"did you mean {finding.meant}?" if finding.meant else finding.hint
+        hint = f"write it as {finding.correct}" if finding.correct else hint
+        what = f"{what}; {finding.guess}." if finding.guess else f"{what}."
         if finding.impossible and level == "error":
             self.problems.append(place.problem(f"{one.entity.address}: {what}", hint, finding.code))
         else:

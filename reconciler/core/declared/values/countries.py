@@ -16,11 +16,10 @@ def check(text: str) -> Finding | None:
         return None
     # The service takes any text, so this is a warning unless the settings say otherwise.
     near = nearest(text, NAMES.values())
-    guess = f"did you mean {near}?" if near else ""
     return Finding(
         "is not a country that we know",
         "write its name in English, or its code of two letters",
-        guess=guess,
+        meant=near,
         impossible=True,
         code="E208",
     )

@@ -7,8 +7,9 @@ class Finding(Struct, frozen=True):
     """One thing that is wrong with a value: a phrase that follows it, and what to do.
 
     `impossible`: the value cannot work, whatever the service does; else it is only unlikely to be meant.
-    `code` is that of the mistake, where it is one. `guess` says what the value might mean or have meant; it
-    is shown only where the value may be shown. One that says what to write stands in the place of `hint`.
+    `code` is that of the mistake, where it is one. `guess` says what the value is understood as, `meant` is
+    what was probably to be written, `correct` the value as it is to be written: all three are shown only
+    where the value may be shown.
     """
 
     what: str
@@ -16,3 +17,5 @@ class Finding(Struct, frozen=True):
     code: str
     impossible: bool = False
     guess: str = ""
+    meant: str = ""
+    correct: str = ""

@@ -31,6 +31,5 @@ def check(text: str) -> Finding | None:
         )
     # Names alone, from the database that the plan uses too: the same on every machine.
     near = nearest(text, names())
-    guess = f"did you mean {near}?" if near else ""
     hint = "write a name of the time zone database, such as Australia/Melbourne"
-    return Finding("is not a time zone", hint, impossible=True, guess=guess, code="E403")
+    return Finding("is not a time zone", hint, impossible=True, meant=near, code="E403")

@@ -172,8 +172,7 @@ def _refusals(verdict: Verdict) -> Html:
     if verdict.safe:
         return NOTHING
     reasons = "".join(
-        f"<li>{text(reason.what.removeprefix('refused: '))}"
-        f"<p class=next><span>next:</span> {text(reason.next)}</p>"
+        f"<li>{text(reason.what)}<p class=next><span>next:</span> {text(reason.next)}</p>"
         for reason in verdict.reasons
     )
     return Html(f"<div class=alert><h2>Refused: nothing is written</h2><ul>{reasons}</ul></div>")

@@ -57,8 +57,6 @@ _PLAN = re.compile(
 )  # how a plan file begins, for its keys are in order; encrypted ones are closed
 _listed_max = 3  # files that one line names
 
-_OVER = "environment RECONCILER_"  # how the origin of a setting begins that a variable of ours decides
-
 
 def settings(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
     """Which files and variables decide, or every mistake in them; and the surroundings with what they say."""
@@ -67,8 +65,7 @@ def settings(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...
     except SettingsError as error:
         return around, mistakes("settings", error)
     layers = read.layers
-    origins = {value.origin for value in layers.values.values()}
-    ours = sorted(one.removeprefix("environment ") for one in origins if one.startswith(_OVER))
+    ours = sorted({value.variable for value in layers.values.values() if value.variable})
     section = f", environment {layers.environment}" if layers.environment else ""
     over = f"; over it: {', '.join(ours)}" if ours else ""
     what = f"{layers.shown}{section}, stack {read.settings.stack}{over}"
@@ -83,7 +80,7 @@ def secrets(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]
         complete: Settings | None = around.readable(service=True).settings
     except SettingsError as error:
         # What is wrong with the way to the service has lines of its own.
-        ours = tuple(one for one in error.problems if not one.what.startswith("service.network."))
+        ours = tuple(one for one in error.problems if one not in error.of_network)
         if ours or not error.problems:
             return around, mistakes("secrets", refused(*ours) if ours else error)
         complete = None
