@@ -13,6 +13,7 @@ What several verbs do alike is in work/.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from msgspec import structs
@@ -47,7 +48,8 @@ from reconciler.work.carrying import KeepUndo, Task, carry_out
 from reconciler.work.collecting import without_collector
 from reconciler.work.explaining import explained
 from reconciler.work.exporting import ExportResult, ExportWishes, exported
-from reconciler.work.held import Observer, reading, take_service_lock, writing
+from reconciler.work.held import Observer, reading, writing
+from reconciler.work.locking import locking
 from reconciler.work.planning import Planned, found_again, judged, plan_afresh
 from reconciler.work.settling import settle
 from reconciler.work.standstill import standstill_of
@@ -234,17 +236,26 @@ async def apply(
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
-    async with writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context:
+    async with (
+        writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
+        locking(context, observer) as lock,
+    ):
         unfinished = await context.ask(Store.unfinished)
-        await settle(context, unfinished, observer)
+        # There is something to write, or most likely so: the lock waits while earlier runs are settled.
         sure = saved is not None and bool(saved.changes)
-        if sure:  # there is something to write: planned once, under the lock in the service
-            await take_service_lock(context, observer)
-        planned = await plan_afresh(context, options, consent, salt=saved.salt if saved else "")
-        writes = planned.plan.changes and planned.verdict.safe
-        # Planned once more where the lock was taken just now: another run may have written in between.
-        if not sure and writes and await take_service_lock(context, observer):
-            planned = await plan_afresh(context, options, consent, salt=planned.plan.salt)
+        if sure or unfinished:
+            lock.start()
+        await settle(context, unfinished, observer)
+        planning = partial(plan_afresh, context, options, consent)
+        if sure:
+            planned = await lock.read(partial(planning, salt=saved.salt if saved else ""))
+        else:
+            planned = await planning(salt=saved.salt if saved else "")
+        if not sure and planned.plan.changes and planned.verdict.safe:
+            lock.start()
+            # Planned once more under the lock: another run may have written before.
+            if lock.used:
+                planned = await lock.read(partial(planning, salt=planned.plan.salt))
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
@@ -272,8 +283,13 @@ async def resume(
         known = await within(outside.offload, store.unfinished, give_up=store.give_up)
         if not known and not store.doubtful:
             return None
-    async with writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context:
+    async with (
+        writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
+        locking(context, observer) as lock,
+    ):
         unfinished = await context.ask(Store.unfinished)
+        if unfinished and not expiry_reason(unfinished[-1], context.now()):
+            lock.start()
         settled = await settle(context, unfinished, observer)
         if not unfinished:
             return None
@@ -281,12 +297,13 @@ async def resume(
         if why := expiry_reason(last, context.now()):
             raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_AFRESH)
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read has expired
-        await take_service_lock(context, observer)
         left: Plan | None = None
         if last.plan.options.undo_of:  # it comes from the store, so nothing about it is to be proved
-            planned = await make_undo(context, last.plan, last.consent, _ended(last, settled))
+            undoing = partial(make_undo, context, last.plan, last.consent, _ended(last, settled))
+            planned = await lock.read(undoing)
         else:
-            planned = await plan_afresh(context, last.plan.options, last.consent, salt=last.plan.salt)
+            planning = partial(plan_afresh, context, last.plan.options, last.consent, salt=last.plan.salt)
+            planned = await lock.read(planning)
             left = _left(last.plan, planned.plan, observer)
             planned = replace(planned, verdict=judged(context, left, last.consent))
         settled = (*settled, *planned.conflicts)
@@ -358,7 +375,10 @@ async def undo(
     LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
     nothing = desired_of(saved, Recorded({}))
-    async with writing(settings, nothing, outside, stop, observer, fail_fast=fail_fast) as context:
+    async with (
+        writing(settings, nothing, outside, stop, observer, fail_fast=fail_fast) as context,
+        locking(context, observer) as lock,
+    ):
         if why := expired(saved, context.now(), hours=settings.plan_expires_h):
             raise StalePlan(why, next=_AFRESH)
         unfinished = await context.ask(Store.unfinished)
@@ -368,8 +388,7 @@ async def undo(
                 "the undo was not made by a run with this store, or it was changed since.",
                 next=f"name the store of that run; or {BY_MANIFEST}",
             )
-        await take_service_lock(context, observer)
-        planned = await make_undo(context, saved, consent)
+        planned = await lock.read(partial(make_undo, context, saved, consent))
         task = Task("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)
         return await carry_out(context, task, observer)
 

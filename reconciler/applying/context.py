@@ -4,6 +4,7 @@ Made once (work/held.py) and passed down whole, from the verb to the last call. 
 and nothing in it is replaced; what changes while a run lasts (lock, stop flag, client) has its own interface.
 """
 
+import asyncio
 import secrets
 import uuid
 from collections.abc import Callable
@@ -99,12 +100,17 @@ class ReadContext:
 class ServiceLock:
     """The lock in the service, as a run sees it; this one is for runs that do not use it.
 
-    `says` is what a person should know of it before it is taken.
+    `says` is what a person should know of it before it is taken. While it is being taken, `may_read` is set
+    from when on everything shows that runs before this one wrote; each time that turns out to be untrue,
+    `readings` rises, and what was read is to be read again.
     """
 
-    def __init__(self, says: str = "") -> None:
+    def __init__(self, says: str = "", *, used: bool = False) -> None:
         self.says = says
+        self.used = used
         self.taken = False
+        self.may_read = asyncio.Event()
+        self.readings = 0
 
     async def take(self) -> bool:
         """Hold it; whether it was taken now. Raises LockHeld, Interrupted, ServiceError."""

@@ -3,7 +3,7 @@
 Belongs here: which are used, and holding them. Not here: how one is taken (store/lock.py, service_lock.py).
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 
@@ -55,7 +55,9 @@ async def locks(
     if unused is not None:
         return lock, unused
     ended = await within(outside.offload, partial(finished_runs, store, before), give_up=store.give_up)
-    return lock, await held.enter_async_context(_in_service(settings, outside, stop, run=run, over=ended))
+    note = partial(within, outside.offload, partial(store.note_ticket, run), give_up=store.give_up)
+    in_service = _in_service(settings, outside, stop, run=run, over=ended, note=note)
+    return lock, await held.enter_async_context(in_service)
 
 
 async def _waited_for(
@@ -120,9 +122,12 @@ def finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
     """Return the runs that write no more, though lists may still show their tickets; for who holds the lock.
 
     `before` held the store's lock until we took it. That one, the runs that the store knows as unfinished,
-    and those that its history shows last would need this lock for another write.
+    those that its history shows last, and all that wrote down here that they want a ticket would need this
+    lock for another write. The store's salt would not do: a copy of the store on another machine has it too.
     """
-    found = {one.run for one in store.unfinished()} | ({before.run} if before else set())
+    found = (
+        {one.run for one in store.unfinished()} | ({before.run} if before else set()) | store.ticket_runs()
+    )
     with suppress(CorruptRecord):  # a damaged history is not this lock's business
         found |= {entry.run for entry in store.history(entries_max)}
     return frozenset(found)
@@ -137,7 +142,13 @@ async def looking(settings: Settings, outside: Outside) -> AsyncIterator[TicketL
 
 @asynccontextmanager
 async def _in_service(
-    settings: Settings, outside: Outside, stop: StopFlag, *, run: str = "", over: frozenset[str] = frozenset()
+    settings: Settings,
+    outside: Outside,
+    stop: StopFlag,
+    *,
+    run: str = "",
+    over: frozenset[str] = frozenset(),
+    note: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[TicketLock]:
     """Yield the lock, and remove its ticket by a client of its own: the run's may be out of time by then."""
     service, terms = settings.service, _terms(settings, run, over)
@@ -148,7 +159,7 @@ async def _in_service(
     watched = Watched(given or open_connections(service))
     try:
         async with open_client(patient, timing=outside.timing, connections=watched) as client:
-            lock = TicketLock(client, watched, terms, outside, stop)
+            lock = TicketLock(client, watched, terms, outside, stop, note=note)
             try:
                 yield lock
             finally:

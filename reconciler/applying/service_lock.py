@@ -1,8 +1,9 @@
 """The lock in the service, for one run: take it before the first write, keep it, give it back.
 
     read all tickets ─▶ create ours ─▶ wait until a list may decide ─▶ read all tickets ─▶ ours goes first?
-           ▲ another run holds it                                             │ no: remove ours
-           └────────────────────── wait, up to lock.timeout_s ◀───────────────┘
+           ▲ another run holds it        │ a window after the first list       │ no: remove ours
+           │                             └▶ `may_read`: what the plan reads is new enough
+           └────────────────────── wait, up to lock.timeout_s ◀────────────────┘
 
 Which ticket goes first, and why no two do, is decided in core/runs/ticket.py. Here are the calls and the
 waiting. The tickets of every run of an account stand in its default workspace, which every run reaches
@@ -13,6 +14,7 @@ The calls have a client of their own: its time does not end with the run's, so a
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 
@@ -77,9 +79,17 @@ class TicketLock(ServiceLock):
     """See the module."""
 
     def __init__(
-        self, client: ServiceClient, watched: Watched, terms: Terms, outside: Outside, stop: StopFlag
+        self,
+        client: ServiceClient,
+        watched: Watched,
+        terms: Terms,
+        outside: Outside,
+        stop: StopFlag,
+        *,
+        note: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        super().__init__(f"taking the lock in the service, {rules.spread_s + terms.window_s:.0f} s or more")
+        super().__init__(_why_it_waits(terms), used=True)
+        self._note = note  # writes down in the store that this run draws a ticket
         self._resources = client.resources
         self._watched = watched
         self._terms = terms
@@ -92,6 +102,7 @@ class TicketLock(ServiceLock):
         self._keeper: asyncio.Task[None] | None = None
         self._sends_until = 0.0  # on the monotonic clock
         self._lost = ""
+        self._may_read_at = 0.0  # on the monotonic clock
 
     def lost(self) -> str:
         """Return why nothing may be sent any more, or "" while the lock is ours, or was never taken."""
@@ -107,6 +118,7 @@ class TicketLock(ServiceLock):
         try:
             with span("service lock"):
                 while other := await self._once():
+                    self._forget_what_was_read()
                     if self._timing.monotonic() >= ends_at:
                         raise self._held(other)
                     left_s = ends_at - self._timing.monotonic()
@@ -114,7 +126,7 @@ class TicketLock(ServiceLock):
         except (NotFound, Rejected) as error:
             raise Rejected(f"{self._name} cannot be taken: {error}", next=_WITHOUT) from error
         self.taken = True
-        # Before the plan: planning may take longer than the lease.
+        # Before the plan is carried out: that may take longer than the lease.
         self._keeper = asyncio.create_task(self._keep())
         return True
 
@@ -173,6 +185,9 @@ class TicketLock(ServiceLock):
         made_now = self._drawn(found.told + 1, token="")
         if other := self._ahead(made_now, made_now.made, found):
             return other
+        if self._note is not None:
+            await self._note()
+            self._note = None
         mine, born_by = await self._created(found)
         decides, other = await self._listed(mine, born_by)
         if other is not None:
@@ -202,6 +217,8 @@ class TicketLock(ServiceLock):
             # Kept before it is sent: cut off from here on, `release` looks for it.
             mine = self._mine = self._drawn(found.told, token=self._token())
             sent_at = self._timing.monotonic()
+            # A run whose ticket that list did not show ended before it, and a window later all of it shows.
+            self._may_read_at = sent_at + terms.window_s
             try:
                 told = _epoch(await self._post(mine))
             except (InDoubt, Temporary) as error:
@@ -231,7 +248,7 @@ class TicketLock(ServiceLock):
         """Look until a list may decide. Return it, and the ticket that goes before ours, if any."""
         ready, told, unbroken = rules.due(mine, born_by, self._terms.window_s), mine.made, True
         for _ in range(reads_max + -(-(ready - told) // rules.look_s)):
-            await self._pause(min(max(1, ready - told), rules.look_s))
+            await self._pause_or_let_read(min(max(1, ready - told), rules.look_s))
             found = await self._read()
             other = self._ahead(mine, born_by, found)
             if other is not None:
@@ -252,8 +269,23 @@ class TicketLock(ServiceLock):
             what = f"the service does not list what was created {ready - born_by} s before."
             raise self._unavailable(what, "raise service.limits.settle_s: lists lag behind by more than that")
         if not unbroken:
+            self._forget_what_was_read()
             await self._pause(self._terms.window_s)
         return found, None
+
+    async def _pause_or_let_read(self, seconds: float) -> None:
+        """Pause; others may read from the moment on at which that is good, also within the pause."""
+        left_s = self._may_read_at - self._timing.monotonic()
+        if left_s < seconds and not self.may_read.is_set():
+            await self._pause(max(0.0, left_s))
+            self.may_read.set()
+            seconds -= max(0.0, left_s)
+        await self._pause(seconds)
+
+    def _forget_what_was_read(self) -> None:
+        """What was read since `may_read` may lack what another run wrote."""
+        self.may_read.clear()
+        self.readings += 1
 
     async def _read(self) -> Tickets:
         """Return every ticket. Raises Unavailable where the list cannot be read as a whole."""
@@ -377,6 +409,17 @@ class TicketLock(ServiceLock):
             next=f"wait until that run ends (--lock-timeout waits for it); {_unlock(other.nonce)}, "
             f"and its lease ends by itself at {rules.moment(other.until)}",
         )
+
+
+def _why_it_waits(terms: Terms) -> str:
+    """Return how long a run waits before its first write, why, and where that is not needed."""
+    wait_s, settle_s = rules.spread_s + terms.window_s, terms.window_s
+    return (
+        f"taking the lock in the service: {wait_s:.0f} s or more before the first write, for runs with other "
+        f"stores show nowhere else, and only after service.limits.settle_s ({settle_s:g} s); what is to be "
+        "read is read meanwhile. Not needed where one job at a time applies (lock.in_service: never), or "
+        "where all share a store"
+    )
 
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)

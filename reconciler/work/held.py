@@ -13,7 +13,7 @@ from reconciler.applying.exclusion import locks
 from reconciler.applying.opening import opened
 from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Unfinished
-from reconciler.logbook import steps, stopwatch
+from reconciler.logbook import steps
 from reconciler.model.plan.changes import Change
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.outcomes import Outcome
@@ -76,7 +76,7 @@ async def writing(
     """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld.
 
     `observer` hears who holds the store's lock while this run waits for it.
-    The lock in the service is not taken yet (`take_service_lock`), and removed on every way out where it was.
+    The lock in the service is not taken yet (locking.py), and removed on every way out where it was.
     """
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     async with AsyncExitStack() as held:
@@ -104,23 +104,6 @@ async def writing(
             locked_at,
             fail_fast,
         )
-
-
-async def take_service_lock(context: RunContext, observer: Observer) -> bool:
-    """Whether the lock in the service was taken just now: what was read before may be old.
-
-    Nothing is called where it is held already, or not used. Raises LockHeld, Interrupted.
-    """
-    lock = context.service_lock
-    if lock.taken:
-        return False
-    if lock.says:
-        observer.waits(lock.says)
-    took = stopwatch(context.timing.monotonic)
-    taken = await lock.take()
-    if taken:
-        steps.info("run %s holds the lock in the service, %.1f s", context.run, took())
-    return taken
 
 
 def _shared_pace(settings: Settings, store: Store) -> Pacer | None:

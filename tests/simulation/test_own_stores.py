@@ -315,7 +315,7 @@ def test_a_run_that_was_frozen_past_its_lease_writes_nothing_more() -> None:
     with world(scenario) as universe:
         for number in (0, 1):
             copied(universe, f"own-{number}.db")
-        frozen = Fate(freeze_at_step=110, freeze_s=lease_s + 200.0)
+        frozen = Fate(freeze_at_step=160, freeze_s=lease_s + 200.0)
 
         async def second() -> End:
             await universe.pass_s(lease_s + 60.0)
@@ -330,4 +330,71 @@ def test_a_run_that_was_frozen_past_its_lease_writes_nothing_more() -> None:
         assert other.word == "done"
         assert one.word in {"partial", "locked", "in doubt"}, one
         assert "its lease ended" in str(one.run)
+        assert universe.oracle.violations == []
+
+
+@pytest.mark.parametrize("effect", [14, 15, 16])
+def test_a_lost_ticket_holds_up_no_later_run_of_its_store(effect: int) -> None:
+    """Killed before it was written down as a run; one that had nothing to write held the lock since."""
+    scenario, nothing = SCENARIOS["one create"], Desired({}, frozenset())
+    with world(scenario) as universe:
+        copied(universe, "own-0.db")
+        killed = universe.loop.run(
+            universe.run(scenario.wanted, own="own-0.db", fate=Fate(kill_at_effect=effect))
+        )
+        universe.loop.run(
+            universe.pass_s(lease_s + 1)
+        )  # the lease of the store's lock; the ticket's is longer
+        held = len(tickets(universe))
+        between = universe.loop.run(universe.run(nothing, own="own-0.db"))
+        end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+
+        assert (killed.word, held) == ("killed", 1)
+        assert (between.word, between.writes) == ("done", 0)
+        assert end.word == "done", end
+        assert tickets(universe) == []
+
+
+def test_a_ticket_whose_removal_was_refused_holds_up_no_later_run_of_its_store() -> None:
+    """The run had ended well, and only the service says otherwise."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        copied(universe, "own-0.db")
+        universe.network.scripted = dict.fromkeys(range(3, 40), "reset before")
+        first = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+        universe.network.scripted = {}
+
+        assert (first.word, len(tickets(universe))) == ("done", 1)
+        assert written(universe, scenario.wanted).word == "done"
+        assert tickets(universe) == []
+
+
+def test_a_copy_of_the_store_waits_for_the_ticket_of_a_run_that_it_does_not_know() -> None:
+    """A cache of CI hands one store to several runners: the same salt is not the same store."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        for number in (0, 1):
+            copied(universe, f"own-{number}.db")
+        killed = universe.loop.run(
+            universe.run(scenario.wanted, own="own-1.db", fate=Fate(kill_at_effect=15))
+        )
+        universe.loop.run(universe.pass_s(1.0))
+        end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+
+        assert (killed.word, len(tickets(universe)), end.word) == ("killed", 1, "LockHeld")
+
+
+def test_what_an_earlier_run_left_is_settled_while_the_lock_waits() -> None:
+    """Both wait for the settle window; one after the other they took 26 s."""
+    scenario = SCENARIOS["one create"]
+    with world(scenario) as universe:
+        copied(universe, "own-0.db")
+        universe.network.scripted = {2: "reset before"}  # 1 is the ticket
+        doubted = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+        universe.network.scripted = {}
+        began = universe.loop.time()
+        end = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))
+
+        assert (doubted.word, end.word) == ("in doubt", "done")
+        assert universe.loop.time() - began <= 10 + spread_s + 3
         assert universe.oracle.violations == []

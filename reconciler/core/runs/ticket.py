@@ -34,6 +34,9 @@ for at least `spread_s` after it had to be listed, because A waited that long be
 list every `look_s` seconds, and would have seen it. Where two of its lists lie further apart (`unbroken`), B
 waits for another window before it plans.
 
+So what is read a window after B first looked shows all of it, also while B still waits for its own turn: with
+`spread_s` of that wait left, B may begin to plan. What it writes, it writes when the wait is over.
+
 All of it rests on one assumption: what was created is listed `window` seconds later, at the latest. Where a
 list lags longer, two may go on. The clock is that of the service's answers (Date); its servers may differ by
 no more than what is left of `spread_s` after a round trip.
