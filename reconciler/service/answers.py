@@ -13,11 +13,34 @@ from reconciler.core.calls.retry import Failure
 Form = Literal["json", "xml"]  # of bodies on the wire
 
 
+# What to do about a body that cannot be used: by its cause, for the address is rarely what is wrong.
+OTHER_SERVICE = "check service.base_url: the address answers, but not as the service does."
+RECODED = (
+    "look for what rewrites answers between this machine and the service (a gateway, a proxy, a file in its "
+    "place): it must pass them on in UTF-8, without a byte order mark."
+)
+CUT = "run it again; if it stays so, look for what cuts or changes answers on their way to this machine."
+MISCOUNTED = (
+    "run it again: a list that changes while it is read may look so. If it stays so, the service counts "
+    "wrong, or a gateway answers for it: report it to who runs that, and write nothing until then."
+)
+OVERSIZED = "report it to who runs the service: its own answers are far smaller, so something adds to them."
+UNKNOWN_FORM = (
+    "report it to who runs the service, and name the call: it answers in a form that its specification does "
+    "not have. A newer version of this program may know it."
+)
+ITS_ERROR = "run it again later; if it stays so, ask the people who run the service: they see its error."
+
+
 class BadBody(ValueError):
-    """A body that cannot be used; the text says why and quotes nothing of it.
+    """A body that cannot be used; the text says why and quotes nothing of it, `next` what to do about it.
 
     Whoever knows the call turns it into Malformed (http/refusals.py).
     """
+
+    def __init__(self, what: str, next: str = UNKNOWN_FORM) -> None:  # noqa: A002 - the word that users read
+        super().__init__(what)
+        self.next = next
 
 
 class TemplatedPath(str):  # noqa: SLOT000 - it has one more attribute

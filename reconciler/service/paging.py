@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.model.profile import Profile
+from reconciler.service.answers import ITS_ERROR, MISCOUNTED, OTHER_SERVICE, UNKNOWN_FORM
 from reconciler.service.found import Found, Page, Rows, links, remote_id
 from reconciler.service.http.media import BadBody, is_error
 
@@ -62,24 +63,25 @@ def read_page(document: dict[str, Any], asked: List) -> Page:
     """The page that a list document is. Raises BadBody for every other shape: it is never "no rows"."""
     # Nor is a 404 the end of a list, though one public client reads it so: a lost workspace would look empty.
     if is_error(document):
-        raise BadBody("it is an error message under a status of success")
+        raise BadBody("it is an error message under a status of success", ITS_ERROR)
     words, begins, total = _status(document)
     rows = _rows(document, asked)
     form = FORMS.get((words, rows if isinstance(rows, str) else "some"))
     if form is None:
-        raise BadBody(f"it is no page of {asked.collection} that we know")
+        what = f"it is no page of {asked.collection} that we know"
+        raise BadBody(what, UNKNOWN_FORM if document.keys() & {asked.collection, "status"} else OTHER_SERVICE)
     more = _leads(document, asked.profile.next_relations)
     # A page from the middle, taken for the first one: all rows before it would be missed.
     if asked.offset == 0 and _leads(document, asked.profile.previous_relations):
-        raise BadBody("the first page was asked for and another one came")
+        raise BadBody("the first page was asked for and another one came", MISCOUNTED)
     if isinstance(rows, str):
         if total is not None and total > asked.offset:
-            raise BadBody("it counts rows and shows none")
+            raise BadBody("it counts rows and shows none", MISCOUNTED)
         return Page((), total, last=True, more=more, trouble="its end has a link to more" if more else "")
     if begins not in (None, asked.offset + 1):
-        raise BadBody("another page came than was asked for")
+        raise BadBody("another page came than was asked for", MISCOUNTED)
     if total is not None and total < asked.offset + len(rows):
-        raise BadBody("it shows more rows than it counts")
+        raise BadBody("it shows more rows than it counts", MISCOUNTED)
     return Page(rows, total, last=total == asked.offset + len(rows) and not more, more=more)
 
 
@@ -132,7 +134,7 @@ class PageCount:
             self._bound = min(pages_max, max(self._pages, page.total + spare_pages))
         most = self._bound or untold_pages_max
         if self._pages > most:
-            raise BadBody(f"the list has more than {most} pages")
+            raise BadBody(f"the list has more than {most} pages", MISCOUNTED)
 
 
 class _Check:
@@ -149,13 +151,13 @@ class _Check:
     def fresh(self, page: Page) -> Page:
         """The page without the rows that were shown before; raises BadBody where it shows nothing else."""
         if (self._total or 0) > pages_max * max(1, len(page.rows)):
-            raise BadBody(f"the list has more than {pages_max} pages")
+            raise BadBody(f"the list has more than {pages_max} pages", MISCOUNTED)
         self._pages.add(page)
         rows = {row.remote_id: row for row in page.rows if row.remote_id not in self._seen}
         ids = tuple(row.remote_id for row in page.rows)
         # An offset that is not heeded: the same rows would come for ever.
         if ids and (ids == self._before or (len(ids) > 1 and not rows)):
-            raise BadBody("a page came twice; the list cannot be walked")
+            raise BadBody("a page came twice; the list cannot be walked", MISCOUNTED)
         self._before = ids or self._before
         self._seen.update(rows)
         self._again += len(ids) - len(rows)

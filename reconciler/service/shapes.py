@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.model.kind.kinds import KINDS, Kind
 from reconciler.model.profile import Profile
 from reconciler.service import paging
-from reconciler.service.answers import Answer, BadBody
+from reconciler.service.answers import ITS_ERROR, Answer, BadBody
 from reconciler.service.found import Done, Found, Page, cut_queries, iso_date, remote_id
 from reconciler.service.http import media, urls
 
@@ -93,7 +93,7 @@ def agreed(answer: Answer) -> dict[str, Any]:
     """The document of a write that was done: its status says yes, so it may not be an error."""
     document = decoded(answer)
     if media.is_error(document):
-        raise BadBody(f"its status says yes ({answer.status}) and its body is an error message")
+        raise BadBody(f"its status says yes ({answer.status}) and its body is an error message", ITS_ERROR)
     return document
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
-from reconciler.service.answers import Answer, BadBody, Call
+from reconciler.service.answers import MISCOUNTED, Answer, BadBody, Call
 from reconciler.service.found import Found, Page
 from reconciler.service.http.transport import Transport
 from reconciler.service.paging import PageCount
@@ -37,7 +37,7 @@ async def walk(fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
         if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
             stale += 1
             if stale > stale_pages_max:
-                raise BadBody("it repeats itself and does not end")
+                raise BadBody("it repeats itself and does not end", MISCOUNTED)
             if _content(await fetch(0), named=named) == seen:
                 return tuple(rows.values())
         else:

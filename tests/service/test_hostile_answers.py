@@ -17,8 +17,20 @@ from service.test_media import HOSTILE, SAMPLES
 from waiting import patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
+from reconciler.service import answers
 from reconciler.service.client import ServiceClient
 from reconciler.service.queries import Query
+
+# By the cause: what to do about it is not the same for a cut body and for a page of something else.
+ADVICE = {
+    answers.CUT,
+    answers.ITS_ERROR,
+    answers.MISCOUNTED,
+    answers.OTHER_SERVICE,
+    answers.OVERSIZED,
+    answers.RECODED,
+    answers.UNKNOWN_FORM,
+}
 
 READS = {
     "list": lambda client: client.contacts.list(),
@@ -46,7 +58,7 @@ def test_every_read_of_a_hostile_body_is_malformed(name: str) -> None:
 
         assert type(error) is Malformed
         assert (error.status, error.method) == (200, "GET")
-        assert "base_url" in error.next
+        assert error.next in ADVICE
     tally.count("bad inputs", "answers to a read", len(READS))
 
 

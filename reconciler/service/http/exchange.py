@@ -17,7 +17,7 @@ import httpx2
 
 from reconciler.core.calls.retry import Failure
 from reconciler.model.settings import Proxy
-from reconciler.service.answers import Answer, Broken
+from reconciler.service.answers import OVERSIZED, Answer, Broken
 from reconciler.service.http.way import NEVER_SENT, Unconnected, Way
 from reconciler.timelimit import time_limit
 
@@ -69,15 +69,18 @@ async def exchange(
         return Broken(Failure.LOST, "no complete answer in time", _TIMEOUT, head.status)
     except _TooLarge:
         return Broken(
-            Failure.LOST, f"the answer is larger than {body_max // 1024 // 1024} MiB", _BASE, head.status
+            Failure.LOST, f"the answer is larger than {body_max // 1024 // 1024} MiB", OVERSIZED, head.status
         )
     except _BadEncoding:
-        return Broken(Failure.LOST, "the answer's encoding cannot be read", _BASE, head.status)
+        return Broken(Failure.LOST, "the answer's encoding cannot be read", _PACKED, head.status)
     except _BROKEN:
         return Broken(Failure.LOST, "the connection broke before the answer was complete", "", head.status)
 
 
-_BASE = "check service.base_url: the address answers, but not as the service does."
+_PACKED = (
+    "look for what packs answers between this machine and the service: it must send gzip, whole, or nothing "
+    "packed."
+)
 _TIMEOUT = "raise service.limits.timeout_s if the service is known to be slow, or run it again later."
 
 

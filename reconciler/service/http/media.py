@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from reconciler.service.answers import BadBody, Form
+from reconciler.service.answers import CUT, OTHER_SERVICE, OVERSIZED, RECODED, BadBody, Form
 from reconciler.service.xml import documents as xml
 from reconciler.service.xml.documents import Unfit
 
@@ -72,25 +72,49 @@ def decode(body: bytes, kind: str = "", form: Form = "json") -> dict[str, Any]:
 def _json(body: bytes) -> dict[str, Any]:
     """The JSON object that `body` is. Stricter than the format asks, and raises BadBody for anything else."""
     if not body.strip():
-        raise BadBody("it is empty")
+        raise BadBody("it is empty", CUT)
+    if encoding := foreign_encoding(body):
+        raise BadBody(f"it is {encoding}", RECODED)
     # A gateway's page under a status of success. Named, or people would look for a fault in the JSON.
     if _HTML.match(body):
-        raise BadBody("it is a page in HTML or XML, and not JSON")
+        raise BadBody("it is a page in HTML or XML, and not JSON", OTHER_SERVICE)
     if not _few_values(body):
-        raise BadBody(f"it has more than {values_max} values")
+        raise BadBody(f"it has more than {values_max} values", OVERSIZED)
     plain = _plain(body)
     if plain is not None:
         return plain
     found = _parsed(body)
     # An object closes itself, so a body that was cut anywhere is never accepted.
     if not isinstance(found, dict):
-        raise BadBody("it is JSON, but no object")
+        raise BadBody("it is JSON, but no object", OTHER_SERVICE)
     if not _depth_ok(body):
-        raise BadBody(f"it is nested deeper than {depth_max} levels")
+        raise BadBody(f"it is nested deeper than {depth_max} levels", OVERSIZED)
     # Half a character can be read, and never be written again: neither to the service nor to the store.
     if _SURROGATE.search(body):
         _refuse_surrogates(found)
     return found
+
+
+# Longest first: the mark of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (b"\xff\xfe\x00\x00", "UTF-32, and not UTF-8"),
+    (b"\x00\x00\xfe\xff", "UTF-32, and not UTF-8"),
+    (b"\xff\xfe", "UTF-16, and not UTF-8"),
+    (b"\xfe\xff", "UTF-16, and not UTF-8"),
+    (b"\xef\xbb\xbf", "UTF-8 with a byte order mark, which JSON does not have"),
+)
+
+
+def foreign_encoding(body: bytes) -> str:
+    """Return the encoding that a JSON text is in, where that is another one than the service's; else ""."""
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return name
+    # Without a mark: JSON begins with two characters of ASCII, so zeros tell how wide each is (RFC 4627, 3).
+    zeros = tuple(byte == 0 for byte in body[:4])
+    if zeros in {(True, False, True, False), (False, True, False, True)}:
+        return "UTF-16, and not UTF-8"
+    return "UTF-32, and not UTF-8" if zeros in {(True, True, True, False), (False, True, True, True)} else ""
 
 
 def _plain(body: bytes) -> dict[str, Any] | None:
@@ -119,13 +143,13 @@ def _parsed(body: bytes) -> Any:
             body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
         )
     except UnicodeDecodeError:
-        raise BadBody("it is not UTF-8") from None
+        raise BadBody("it is not UTF-8", RECODED) from None
     except RecursionError:
-        raise BadBody(f"it is nested deeper than {depth_max} levels") from None
+        raise BadBody(f"it is nested deeper than {depth_max} levels", OVERSIZED) from None
     except BadBody:
         raise
     except ValueError:
-        raise BadBody("it is not well-formed JSON, or was cut off") from None
+        raise BadBody("it is not well-formed JSON, or was cut off", CUT) from None
 
 
 def encode(body: Mapping[str, Any], kind: str = "", form: Form = "json") -> bytes:

@@ -27,7 +27,7 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
-from reconciler.service.answers import Answer, BadBody, Broken, Call
+from reconciler.service.answers import OTHER_SERVICE, Answer, BadBody, Broken, Call
 from reconciler.service.http import media
 
 text_max = 300  # characters of the service's own words in a message
@@ -35,7 +35,7 @@ worded = (400, 422)  # facts 8: these say in words what is wrong with the body
 over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second
 
 _LATER = "run it again later; if it stays so, ask the people who run the service."
-_BASE = "check service.base_url: the address answers, but not as the service does."
+_BASE = OTHER_SERVICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +238,9 @@ def cached(call: Call, answer: Answer, why: str) -> Seen:
     return Seen(Failure.LOST, about(call, Cached, what, hint, status=answer.status))
 
 
-def malformed(call: Call, what: str, *, status: int = 200) -> Malformed:
+def malformed(call: Call, what: str, *, status: int = 200, hint: str = _BASE) -> Malformed:
     """The answer is not what the specification says: `what` is wrong with it, without its values."""
-    return about(call, Malformed, f"the answer cannot be used: {what}.", _BASE, status=status)
+    return about(call, Malformed, f"the answer cannot be used: {what}.", hint, status=status)
 
 
 @contextmanager
@@ -249,7 +249,7 @@ def readable(call: Call) -> Iterator[None]:
     try:
         yield
     except BadBody as error:
-        raise malformed(call, str(error)) from None
+        raise malformed(call, str(error), hint=error.next) from None
 
 
 def doubt(error: ServiceError) -> InDoubt:

@@ -315,7 +315,7 @@ class Transport:
         try:
             return _Done(read(replace(answer, form=self.form, media=call.media)))
         except BadBody as error:
-            malformed = refusals.malformed(call, str(error), status=answer.status)
+            malformed = refusals.malformed(call, str(error), status=answer.status, hint=error.next)
             return refusals.Seen(retry.Failure.LOST, malformed)
 
     def _checked(self, pair: Pair) -> Callable[[], None]:
@@ -364,7 +364,7 @@ class Transport:
 
 def _unread(answer: Answer) -> Broken:
     what = f"its answer of {len(answer.body) // 1024} KiB could not be read in time"
-    hint = "raise service.limits.timeout_s, or check service.base_url: the service's own answers are smaller."
+    hint = "raise service.limits.timeout_s; the service's own answers are smaller, so something adds to them."
     return Broken(retry.Failure.LOST, what, hint, answer.status)
 
 

@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import Any
 
 from reconciler.core.comparing.normalize import instant
-from reconciler.service.answers import BadBody
+from reconciler.service.answers import OTHER_SERVICE, BadBody
 from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
 from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, LINK, Form, ListForm, Shape, form_for
 from reconciler.service.xml.text import XSI, Element, Unfit, parse, write
@@ -46,16 +46,16 @@ def decode(body: bytes, kind: str) -> Document:
     root = parse(body)
     form = form_for(kind)
     if root.name.casefold() == "html":
-        raise BadBody("it is a page in HTML")
+        raise BadBody("it is a page in HTML", OTHER_SERVICE)
     # A document of another service, whatever its root is called.
     if root.space not in OURS:
-        raise BadBody("its root is in a namespace that is not the service's")
+        raise BadBody("its root is in a namespace that is not the service's", OTHER_SERVICE)
     if root.name == "error":
         return _object(root, ERROR)
     if root.name == "return":
         return _return(root, form)
     if not form.root or root.name != form.root:
-        raise BadBody(f"its root is neither {form.root or 'return'} nor error")
+        raise BadBody(f"its root is neither {form.root or 'return'} nor error", OTHER_SERVICE)
     return _object(root, form.shape)
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from reconciler.service.answers import BadBody
+from reconciler.service.answers import CUT, OVERSIZED, RECODED, BadBody
 
 bytes_max = 16 * 1024 * 1024  # as of every answer (http/exchange.py), for whoever else reads XML
 depth_max = 64  # elements within elements; the service's own documents have at most 7
@@ -76,15 +76,15 @@ def parse(body: bytes) -> Element:
     Nothing is fetched and nothing is expanded: a document type is refused before it is read.
     """
     if not body.strip():
-        raise BadBody("it is empty")
+        raise BadBody("it is empty", CUT)
     if len(body) > bytes_max:
-        raise BadBody(f"it is larger than {bytes_max // 1024 // 1024} MiB")
+        raise BadBody(f"it is larger than {bytes_max // 1024 // 1024} MiB", OVERSIZED)
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        raise BadBody("it is not UTF-8") from None
+        raise BadBody("it is not UTF-8", RECODED) from None
     if "\0" in text:  # the parser would take it for UTF-16, whatever it was told
-        raise BadBody(_broken)
+        raise BadBody(_broken, RECODED)
     del text
     reader = _Reader()
     try:
@@ -92,7 +92,7 @@ def parse(body: bytes) -> Element:
             reader.feed(body[start : start + _CHUNK])
         return reader.close()
     except expat.ExpatError:
-        raise BadBody(_broken) from None
+        raise BadBody(_broken, CUT) from None
 
 
 class _Reader:
@@ -121,7 +121,7 @@ class _Reader:
         self._parser.Parse(chunk, False)
         self._fed += len(chunk)
         if self._fed - max(0, self._parser.CurrentByteIndex) > token_max + 2 * _CHUNK:
-            raise BadBody(f"one of its tags is longer than {token_max // 1024} KiB")
+            raise BadBody(f"one of its tags is longer than {token_max // 1024} KiB", OVERSIZED)
 
     def close(self) -> Element:
         self._parser.Parse(b"", True)
@@ -131,7 +131,7 @@ class _Reader:
         if version != "1.0":
             raise BadBody("it is not XML 1.0")
         if (encoding or "").casefold() not in _UTF8:
-            raise BadBody("it is not UTF-8")
+            raise BadBody("it is not UTF-8", RECODED)
 
     def _doctype(self, *_: Any) -> NoReturn:
         # Entities are declared in it, which fetch files or grow to gigabytes; the service sends none.
@@ -139,20 +139,20 @@ class _Reader:
 
     def _start(self, raw: str, pairs: list[str]) -> None:
         if len(raw) > name_max or any(len(name) > name_max for name in pairs[::2]):
-            raise BadBody(f"one of its names is longer than {name_max} characters")
+            raise BadBody(f"one of its names is longer than {name_max} characters", OVERSIZED)
         self._count += 1
         self._children[-1] += 1
         if len(self._open) > depth_max:
-            raise BadBody(f"it is nested deeper than {depth_max} levels")
+            raise BadBody(f"it is nested deeper than {depth_max} levels", OVERSIZED)
         if self._count > elements_max:
-            raise BadBody(f"it has more than {elements_max} elements")
+            raise BadBody(f"it has more than {elements_max} elements", OVERSIZED)
         self._attributes += len(pairs) // 2
         if self._attributes > elements_max:
-            raise BadBody(f"it has more than {elements_max} attributes")
+            raise BadBody(f"it has more than {elements_max} attributes", OVERSIZED)
         if len(pairs) > 2 * attributes_max:
-            raise BadBody(f"one of its elements has more than {attributes_max} attributes")
+            raise BadBody(f"one of its elements has more than {attributes_max} attributes", OVERSIZED)
         if self._children[-1] > children_max:
-            raise BadBody(f"one of its elements has more than {children_max} children")
+            raise BadBody(f"one of its elements has more than {children_max} children", OVERSIZED)
         space, _, name = raw.rpartition("}")
         element = Element(name, space)
         for at in range(0, len(pairs), 2):
