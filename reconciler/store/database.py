@@ -33,14 +33,14 @@ from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, journal, proofs, recorded, runs, tickets
 from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database, open_database
-from reconciler.store.engines.schema import ENTITIES, JOURNAL
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS
 from reconciler.store.engines.sealed import Seals, writing
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
 
     from reconciler.store.pace import SharedPace
 
@@ -292,6 +292,23 @@ class Store:
             return verify((), anchor, start=start)
         with self._database.reading() as connection:
             return audit.verified(connection, self._owner, anchor, start=start)
+
+    def check_records(self) -> None:
+        """Return where every page of the store, and every record, is as it was written.
+
+        Damage where nothing is read today shows nowhere else. Raises StoreError, CorruptRecord.
+        """
+        self._read(lambda connection: self._check(connection, ENTITIES), None)
+
+    def check_whole(self) -> None:
+        """Return where the same is true of every other row of this origin and stack. Raises StoreError."""
+        self._read(lambda connection: self._check(connection, ENTITIES, JOURNAL, RUNS), None)
+        self.holder()
+
+    def _check(self, connection: "Connection", *tables: "Table") -> None:
+        self._database.check_pages(connection)
+        for table in tables:
+            sealed.check(connection, table, self._owner, connection.execute(sealed.rows(table, self._owner)))
 
     def entity_hash(self, address: Address) -> str:
         """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""

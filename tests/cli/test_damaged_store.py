@@ -1,6 +1,8 @@
 """The commands on a damaged store: exit code 1 and a way on, or what they do with the one that was there."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -40,3 +42,24 @@ def test_a_damaged_store_ends_a_command_in_our_words_and_changes_nobody(
             assert done.returncode == 0 or "next: " in done.stdout + done.stderr, case
         assert service.writes() == before, (kind, seed, what)
         tally.count("damaged stores", "through the command")
+
+
+def test_neither_doctor_nor_a_verified_history_calls_a_store_with_lost_pages_well(
+    project: Project, service: Service
+) -> None:
+    """A file system that lost a page leaves zeros; the command that is asked has to look at all of them."""
+    assert project.run(service, "apply", "--yes").returncode == 0
+    with closing(sqlite3.connect(store_file(project))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        roots = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name IN ('paces', 'runs')")
+        places = [(number - 1) * damage.PAGE for (number,) in roots]
+    whole = store_file(project).read_bytes()
+
+    for at in (damage.PAGE, *places):
+        store_file(project).write_bytes(whole[:at] + bytes(damage.PAGE) + whole[at + damage.PAGE :])
+        for command in (("doctor",), ("history", "--verify")):
+            done = project.run(service, *command)
+            assert done.returncode == 1, (at, command, done.stdout, done.stderr)
+            assert "damaged" in done.stdout + done.stderr
+            assert "next" in done.stdout + done.stderr
+            assert "Traceback" not in done.stdout + done.stderr

@@ -6,10 +6,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from core.build import contact as entry
+from core.build import desired, live, planned
 from sqlalchemy import text
 from store.support import JANE, WORKSPACES, file_of, record, store_at
 
+from reconciler.core.review.guard import Consent
 from reconciler.errors import StoreError
+from reconciler.model.address import contact
+from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
@@ -280,3 +285,40 @@ def test_whole_and_used_a_store_is_never_doubtful(path: Path) -> None:
                 assert reader.doubtful == ""
     with store_at(path) as store:
         assert store.doubtful == ""
+
+
+# Pages that a file system lost: zeros stand in their place.
+
+
+def checked(path: Path) -> None:
+    with store_at(path, create=False) as store:
+        store.check_whole()
+
+
+def test_a_page_of_zeros_is_never_a_store_that_is_well(path: Path) -> None:
+    """Whoever asks whether all is well has to be told of damage where nothing is read today."""
+    with store_at(path) as store:
+        many = [record(contact("ops", f"p-{number}"), jobTitle="x" * 300) for number in range(60)]
+        store.remember(many, WORKSPACES)
+        store.begin(
+            "run-1",
+            "apply",
+            planned(desired(entry("ops/sam-lee", {"firstName": "Sam"})), live()),
+            Consent(),
+            Context(),
+        )
+    with file_of(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    whole = path.read_bytes()
+    pages = [at for at in range(0, len(whole), size) if any(whole[at : at + size])]
+
+    assert len(pages) > 15
+    for at in pages:
+        path.write_bytes(whole[:at] + bytes(size) + whole[at + size :])
+        with pytest.raises(StoreError) as caught:
+            checked(path)
+        assert caught.value.next, at
+
+    path.write_bytes(whole)
+    checked(path)

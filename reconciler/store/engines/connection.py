@@ -60,6 +60,9 @@ class Source(Protocol):
     def begins(self, connection: Connection) -> None:
         """Prepare a writing transaction that has just begun. Raises StoreError for a replaced store."""
 
+    def check_pages(self, connection: Connection) -> None:
+        """Return where all that the database is made of holds together. Raises StoreError."""
+
     def scrub(self, engine: Engine) -> None:
         """Remove what was deleted earlier and still stands in the file. In no transaction."""
 
@@ -126,6 +129,10 @@ class Database:
         """Give a connection that sees one moment of the store, and does not wait for writers."""
         with self.explained(), self._engine(writing=False).begin() as connection:
             yield connection
+
+    def check_pages(self, connection: Connection) -> None:
+        """Return where all that the database is made of holds together. Raises StoreError."""
+        self._source.check_pages(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -165,6 +165,9 @@ class Server:
     def begins(self, connection: Connection) -> None:
         """Nothing to prepare: the server finds the tables by their names, in every statement."""
 
+    def check_pages(self, connection: Connection) -> None:
+        """Nothing is asked: the server watches over its own pages."""
+
     def scrub(self, engine: Engine) -> None:
         """Nothing to do: the server uses the space of deleted rows again when it chooses to."""
 

@@ -124,6 +124,14 @@ class File:
         self._check_pages(connection)
         held.changes, held.generation, held.accepted = held.total_changes, 0, False
 
+    def check_pages(self, connection: Connection) -> None:
+        """Raise StoreError where pages or indexes do not hold together."""
+        found = str(_told(connection, "PRAGMA integrity_check(1)").fetchone()[0])
+        if found != "ok":
+            raise StoreError(
+                f"the store {self.name}: it is damaged: its pages do not hold together.", next=RESTORE
+            )
+
     def scrub(self, engine: Engine) -> None:
         """Write the file anew, without what was deleted from it before deleted content was overwritten."""
         with engine.execution_options(transaction=False).connect() as connection:

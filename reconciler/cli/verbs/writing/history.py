@@ -32,6 +32,7 @@ def _verify(given: Mapping[str, Any], anchor: Head | None, *, as_json: bool) -> 
     if given["run"] or given["address"]:
         raise click.UsageError("--verify checks the whole history; --run and --of do not go with it.")
     with opened(given) as (store, _):
+        store.check_whole()
         found = store.verify(anchor)
     if as_json:
         output.json(verification_json(found, anchor))

@@ -24,6 +24,7 @@ from reconciler.errors import (
     ReconcilerError,
     ServiceError,
     SettingsError,
+    StoreError,
     Throttled,
     Unauthorized,
 )
@@ -66,6 +67,10 @@ def store(around: Surroundings) -> tuple[CheckResult, ...]:
         looks = (_lock, partial(_service_lock, settings), _last_run, _duplicates, _history)
         named = zip(_OF_THE_STORE, looks, strict=True)
         rest = [one for name, look in named for one in guarded(name, partial(look, found))]
+        try:
+            found.check_records()
+        except StoreError as error:
+            return CheckResult("store", "fail", str(error), error.next), *rest
         return *_place(found, settings), *rest
 
 
