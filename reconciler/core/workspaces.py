@@ -1,6 +1,6 @@
 """Which workspace of the service an alias of the settings means (planning rule S4)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
@@ -27,6 +27,23 @@ def meant(alias: str, ref: WorkspaceRef, live: Sequence[Workspace]) -> Workspace
         f"workspace {alias}: the service has {several} with {wanted}.",
         next=f"it has {known or 'none but the default one'}",
     )
+
+
+def check_one_alias(found: Iterable[Workspace], aliases: Mapping[str, WorkspaceRef]) -> None:
+    """Return where no other alias of the settings means one of these workspaces. Raises SettingsError.
+
+    Records are kept by the workspace's id: under two aliases each would delete what the other declares. The
+    settings refuse two with one id or one name by themselves; here one may have an id, and one its name.
+    """
+    for one in found:
+        others = (
+            alias for alias, ref in aliases.items() if alias not in ("default", one.alias) and _fits(ref, one)
+        )
+        if one.id and (other := next(others, "")):
+            raise SettingsError(
+                f"the workspaces {one.alias} and {other} are one at the service: {one.name} ({one.id}).",
+                next="keep one alias, and declare everything of it there; its records go with it",
+            )
 
 
 def alias_of(found: Workspace, aliases: Mapping[str, WorkspaceRef]) -> str:

@@ -59,6 +59,17 @@ class Address(str):
         """The address without the id of a duplicate."""
         return Address(self.partition("@")[0])
 
+    @property
+    def without_workspace(self) -> str:
+        """The address as the store keeps it beside the workspace's id: `contact/jane-doe`."""
+        kind, _, rest = self.split("/", 2)
+        return f"{kind}/{rest}"
+
+    def in_workspace(self, alias: str) -> "Address":
+        """Return the same entity's address where the workspace has this alias."""
+        kind, _, rest = self.split("/", 2)
+        return Address(f"{kind}/{alias}/{rest}")
+
     def duplicate(self, remote_id: str) -> "Address":
         """Return the address of a second live entity for this one, by the service's id."""
         return Address(f"{self}@{remote_id}")

@@ -10,6 +10,9 @@ NoticeKind = Literal[
     "duplicate",  # a live entity that is not ours has the identity of one that is declared or recorded
     "ambiguous",  # several live entities are the declared one, and none of them is acted on
     "left behind",  # recorded as ours, live, and no manifest says any more whether it should be there
+    "workspace",  # its alias is another one than at the last apply; its records go with it
+    "origin",  # records of this stack were left at another address of a service
+    "unapplied",  # of drift: a workspace of which nothing is recorded, so that nothing was compared
     "store",  # the store may lack what was sent and recorded lately
 ]
 

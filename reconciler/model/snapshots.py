@@ -120,6 +120,24 @@ class RecordedEntity(Struct, frozen=True, gc=False):
     earlier: tuple[str, ...] = ()
 
 
+class MovedAlias(Struct, frozen=True):
+    """A workspace whose alias is spelt anew: `before` is the one it was last written down under."""
+
+    before: str
+    now: str
+    records: int
+
+
+class ElsewhereRecords(Struct, frozen=True):
+    """What runs of this stack recorded at another address of a service, in the workspaces of now.
+
+    `ids` are the service's ids of these entities, by address.
+    """
+
+    origin: str
+    ids: Mapping[Address, str]
+
+
 # By the workspace's alias and the number of a part: see core/comparing/proofs.py.
 Proofs = Mapping[tuple[str, int], str]
 
@@ -131,7 +149,9 @@ class Recorded(Struct, frozen=True):
     the time (ISO 8601, UTC) until which it was expected to land. None of them is created again before a
     run that holds the lock has waited and looked, whatever a clock says. `under_way` are those of them that
     a run which is alive is creating right now. `proofs` spare the comparison of passwords one by one.
-    `answered` are the rows that each directory had when the last whole plan was applied.
+    `answered` are the rows that each directory had when the last whole plan was applied. `aliases` are the
+    workspaces, by id, that had another alias before. `unapplied` are the aliases of those that this store has
+    never applied, and holds no record of; `elsewhere` is what was recorded for this stack at other addresses.
     """
 
     entities: Mapping[Address, RecordedEntity]
@@ -140,3 +160,6 @@ class Recorded(Struct, frozen=True):
     under_way: frozenset[Address] = frozenset()
     proofs: Proofs = {}
     answered: Mapping[str, int] = {}
+    aliases: Mapping[str, MovedAlias] = {}
+    unapplied: frozenset[str] = frozenset()
+    elsewhere: tuple[ElsewhereRecords, ...] = ()

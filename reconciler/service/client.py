@@ -13,6 +13,7 @@ from reconciler.model.kind.kinds import BUILT_IN, CONTACT, DEVICE, RESOURCE
 from reconciler.model.kind.own_kinds import own_kinds
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
+from reconciler.service.company import company_id
 from reconciler.service.entities import Collection, ReadCollection
 from reconciler.service.found import Done, Found, Page, Rows
 from reconciler.service.http import urls
@@ -65,6 +66,7 @@ class Reader:
 
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         self.calls: Counter[str] = transport.calls
+        self._transport = transport
         # By the kinds that there are when a client is opened: a profile may bring some of its own.
         self._collections = {
             kind.name: self._collection(kind, transport, profile, window=window)
@@ -76,6 +78,10 @@ class Reader:
         self.workspaces = ReadWorkspaces(transport, profile, window=window)
         self.messages = ReadMessages(transport, profile, timing=timing)
         self.callbacks = ReadCallbacks(transport, profile)
+
+    async def company_id(self) -> str:
+        """The id of the account's company, or "" where the service does not tell it."""
+        return await company_id(self._transport)
 
     def __getitem__(self, kind: str) -> ReadCollection:
         """The collection of a kind, by its name: `reader["contact"]` is `reader.contacts`."""
@@ -97,7 +103,6 @@ class ServiceClient(Reader):
 
     def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
         super().__init__(transport, profile, window=window, timing=timing)
-        self._transport = transport
         self.gaps = transport.gaps
         self.workspaces = Workspaces(transport, profile, window=window)
         self.messages = Messages(transport, profile, timing=timing)

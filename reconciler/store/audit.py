@@ -31,6 +31,7 @@ from reconciler.model.run.audit import AuditEntry, Event, Head
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import JournalEntry
 from reconciler.model.run.outcomes import Outcome
+from reconciler.model.snapshots import MovedAlias
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import AUDIT
 from reconciler.store.engines.sealed import Seal, Seals
@@ -83,6 +84,16 @@ class Author(Struct, frozen=True):
         """Return the entry about what became of an intent of an earlier run."""
         entry = self.entry("settled", at, run=known.run, outcome=known.ending)
         return self._about(entry, known.intent.address, known.intent.action)
+
+    def renamed(self, at: str, moved: MovedAlias) -> AuditEntry:
+        """Return the entry about a workspace that has another alias than before."""
+        entry = structs.replace(self.entry("renamed", at), workspace=moved.now, before=moved.before)
+        return structs.replace(entry, counts={"records": moved.records})
+
+    def moved(self, at: str, origin: str, records: int) -> AuditEntry:
+        """Return the entry about records that came from another address, or (below 0) went to one."""
+        entry = structs.replace(self.entry("moved", at), before=origin)
+        return structs.replace(entry, counts={"records": records})
 
     def _about(self, entry: AuditEntry, address: Address, action: str) -> AuditEntry:
         return structs.replace(

@@ -29,8 +29,8 @@ from reconciler.model.run.audit import AuditEntry, Head
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run
 from reconciler.model.run.running import Running
-from reconciler.model.snapshots import Proofs, Recorded, RecordedEntity
-from reconciler.store import audit, journal, proofs, recorded, runs, tickets
+from reconciler.model.snapshots import MovedAlias, Proofs, Recorded, RecordedEntity
+from reconciler.store import audit, journal, names, proofs, recorded, rehoming, runs, tickets
 from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS
@@ -70,6 +70,7 @@ class Store:
         self._token = token
         self._monotonic = monotonic
         self._author = audit.Author(database.salt, audit.operator())
+        self._named_ids: dict[str, str] = {}  # workspaces of which it is known that an alias is written down
 
     @classmethod
     def open(
@@ -134,21 +135,53 @@ class Store:
         with self._database.reading() as connection:
             return self._database.now(connection)
 
-    def recorded(self, workspaces: Workspaces) -> Recorded:
-        """Return what is recorded for these workspaces, each as long as its alias has the same id.
+    def recorded(self, workspaces: Workspaces, *, at: str = "") -> Recorded:
+        """Return what is recorded for these workspaces, by their ids, whatever aliases they had.
 
-        Raises CorruptRecord, naming the address.
+        With `at`, what is recorded for this stack at another address of a service. Raises CorruptRecord,
+        naming the address.
         """
+        if at:
+            elsewhere = Owner(at, self._owner.stack)
+            opened = type(self)(
+                self._database, elsewhere, now=self._now, token=self._token, monotonic=self._monotonic
+            )
+            return opened.recorded(workspaces)
         if self._empty:
-            return Recorded({})
+            return Recorded({}, unapplied=frozenset(one.alias for one in workspaces))
         with self._database.reading() as connection:
-            entities = recorded.load(connection, self._owner, _ids(workspaces))
+            ids = _ids(workspaces)
+            entities = recorded.load(connection, self._owner, ids)
             written = journal.entries(connection, self._owner)
-            doubts = journal.doubts(written)
+            doubts = journal.doubts(written, ids)
             writer = alive(connection, self._owner, now=self._database.now(connection)) if doubts else None
-            under_way = journal.open_creates(written, writer.run) if writer else frozenset()
-            known = proofs.load(connection, self._owner, _ids(workspaces))
-        return Recorded(entities, salt=self.salt, doubts=doubts, under_way=under_way, proofs=known)
+            under_way = journal.open_creates(written, writer.run, ids) if writer else frozenset()
+            known = proofs.load(connection, self._owner, ids)
+            aliases, unapplied = self._moved_aliases(connection, ids), self._unapplied(connection, ids)
+            left = recorded.elsewhere(connection, self._owner, ids)
+        return Recorded(
+            entities,
+            salt=self.salt,
+            doubts=doubts,
+            under_way=under_way,
+            proofs=known,
+            aliases=aliases,
+            unapplied=unapplied,
+            elsewhere=left,
+        )
+
+    def _moved_aliases(self, connection: "Connection", ids: Mapping[str, str]) -> dict[str, MovedAlias]:
+        """Return which of these workspaces (alias -> id) had another alias before, by id."""
+        last = names.last_aliases(names.known(connection, self._owner))
+        moved = {one: alias for alias, one in ids.items() if last.get(one, alias) != alias}
+        owned = recorded.owned(connection, self._owner) if moved else {}
+        return {one: MovedAlias(last[one], alias, owned.get(one, 0)) for one, alias in moved.items()}
+
+    def _unapplied(self, connection: "Connection", ids: Mapping[str, str]) -> frozenset[str]:
+        """Return the aliases of those that were never applied here, and of which nothing is recorded."""
+        known = {one.id for one in names.known(connection, self._owner) if one.applied}
+        known |= recorded.owned(connection, self._owner).keys()
+        return frozenset(alias for alias, workspace_id in ids.items() if workspace_id not in known)
 
     def state(self) -> str:
         """Return what changes with everything that is recorded here; "" where nothing is, or it is doubtful.
@@ -175,9 +208,13 @@ class Store:
         if lock is not None:
             lock.check_in(seals.connection)
         run, at = self._author.run, self._moment()
-        recorded.write(seals, batches, ids=_ids(workspaces), stamp={"updated_at": at, "run": run})
-        journal.write(seals, run, batches, counter=lock.counter if lock is not None else 0)
-        settled = journal.settle(seals, run, batches)
+        ids, counter = _ids(workspaces), lock.counter if lock is not None else 0
+        if not ids.items() <= self._named_ids.items():
+            names.note(seals.connection, seals.owner, _unnamed(seals, ids))
+            self._named_ids |= ids
+        recorded.write(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
+        journal.write(seals, run, batches, ids=ids, counter=counter)
+        settled = journal.settle(seals, run, batches, ids=ids)
         lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
         lines += [self._author.left(at, address) for batch in batches for address in batch.left]
         audit.append(seals, lines + [self._author.settled(at, entry) for entry in settled])
@@ -199,6 +236,28 @@ class Store:
         """Carry each record from its old address to its new one, replacing what was there."""
         self.record([Batch(renames=tuple(names))], workspaces)
 
+    def company(self, at: str) -> str:
+        """Return the id of the company that the service at an address was of, where it was asked; or ""."""
+        return self._read(lambda connection: rehoming.company(connection, at), "")
+
+    def take_over(self, origin: str, workspaces: Workspaces, *, company: str = "") -> int:
+        """Make what this stack recorded at another address ours; return how many records came.
+
+        One transaction: records, intents, unfinished runs and aliases, and a line of both histories. What is
+        recorded here already stays. Raises LockHeld where a run writes there.
+        """
+        before, at = Owner(origin, self._owner.stack), self._moment()
+
+        def work(seals: Seals) -> int:
+            now = self._database.now(seals.connection)
+            moved = rehoming.take_over(seals, before, now=now, ids=_ids(workspaces), company=company)
+            audit.append(seals, [self._author.moved(at, origin, moved)])
+            line = self._author.moved(at, self._owner.origin, -moved)
+            writing(seals.connection, before, lambda theirs: audit.append(theirs, [line]))
+            return moved
+
+        return self._write(work)
+
     def prove(self, known: Proofs, workspaces: Workspaces) -> None:
         """Keep these proofs of passwords, in the place of those that there are for these workspaces."""
         ids = _ids(workspaces)
@@ -212,20 +271,28 @@ class Store:
         began = runs.Began(run, command, plan, consent, context, self._author.who, self._moment())
         counts = Counter(action(change) for change in plan.changes)
         line = structs.replace(self._author.entry("began", began.started_at), counts=counts)
+        ids = _ids(plan.target.workspaces)
 
         def work(seals: Seals) -> None:
             runs.begin(seals, began)
-            audit.append(seals, [line])
+            moved = self._moved_aliases(seals.connection, ids)
+            names.note(seals.connection, seals.owner, ids)
+            moves = (self._author.renamed(began.started_at, one) for _, one in sorted(moved.items()))
+            audit.append(seals, [line, *moves])
 
         self._write(work)
 
-    def end(self, run: Run) -> None:
-        """Record how a run ended. What was kept to resume it goes, where nothing is left to resume."""
+    def end(self, run: Run, whole: Workspaces = ()) -> None:
+        """Record how a run ended. What was kept to resume it goes, where nothing is left to resume.
+
+        `whole` are the workspaces that it has applied without a selection: from now on they are no new ones.
+        """
         line = self._author.entry("ended", self._moment(), run=run.run, outcome=run.outcome)
         line = structs.replace(line, counts=runs.counts(run))
 
         def work(seals: Seals) -> None:
             runs.end(seals, run)
+            names.note(seals.connection, seals.owner, _ids(whole), applied=line.at)
             audit.append(seals, [line])
 
         self._write(work)
@@ -322,15 +389,28 @@ class Store:
         if self._empty:
             return {}
         with self._database.reading() as connection:
-            owned = recorded.known(connection, ENTITIES, self._owner)
-            known = {*owned, *recorded.known(connection, JOURNAL, self._owner)}
-        return {self.entity_hash(address): address for address in known}
+            found = names.known(connection, self._owner)
+            last = names.last_aliases(found)
+            known = [(one, address) for one, address in recorded.known(connection, self._owner)]
+            known += [(one.workspace_id, one.intent.address) for one in journal.read(connection, self._owner)]
+        hashes: dict[str, Address] = {}
+        for workspace_id, address in known:
+            # The history tells of an entity by the alias that its workspace had then.
+            now = address.in_workspace(last.get(workspace_id, address.workspace))
+            former = {one.alias for one in found if one.id == workspace_id} or {address.workspace}
+            hashes |= {self.entity_hash(address.in_workspace(alias)): now for alias in former}
+        return hashes
 
     def workspaces(self) -> tuple[Workspace, ...]:
         """Return the workspaces that something is recorded in, where an alias has meant one alone so far."""
-        nobody: dict[str, frozenset[str]] = {}
-        found = self._read(lambda connection: recorded.workspace_ids(connection, self._owner), nobody)
-        return tuple(Workspace(alias, *ids) for alias, ids in sorted(found.items()) if len(ids) == 1)
+        if self._empty:
+            return ()
+        with self._database.reading() as connection:
+            last = names.last_aliases(names.known(connection, self._owner))
+            owned = recorded.owned(connection, self._owner)
+        aliases = Counter(last[one] for one in owned if one in last)
+        found = (Workspace(last[one], one) for one in owned if one in last)
+        return tuple(sorted(one for one in found if aliases[one.alias] == 1))
 
     def last_writes(
         self, addresses: Iterable[Address], workspaces: Workspaces
@@ -419,6 +499,15 @@ class Store:
 
     def _moment(self) -> str:
         return self._now().isoformat(timespec="seconds")
+
+
+def _unnamed(seals: Seals, ids: Mapping[str, str]) -> dict[str, str]:
+    """Return of these workspaces (alias -> id) the ones that no alias is known of.
+
+    What an earlier run left is settled under the aliases of that run, which are not those of now.
+    """
+    known = {one.id for one in names.known(seals.connection, seals.owner)}
+    return {alias: workspace_id for alias, workspace_id in ids.items() if workspace_id not in known}
 
 
 def _ids(workspaces: Workspaces) -> dict[str, str]:

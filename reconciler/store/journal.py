@@ -4,15 +4,17 @@ One row for each run and address; a second try takes the place of the first. Wha
 after a crash is decided in core/runs/recover.py.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 
 import msgspec
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
+from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.plan.changes import ACTIONS, Create
-from reconciler.model.run.journal import Ending, Intent, JournalEntry
+from reconciler.model.run.journal import UNKNOWN_ID, Ending, Intent, JournalEntry
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.engines.sealed import Seals
@@ -22,7 +24,8 @@ from reconciler.store.recorded import Batch, address_in, corrupt
 _ROW = JOURNAL.c
 _OPEN = ""
 _values_of = sealed.picked(
-    JOURNAL, "address", "ending", "run", "action", "at", "until", "remote_id", "parent_id"
+    JOURNAL,
+    *("address", "ending", "run", "action", "at", "until", "remote_id", "parent_id", "workspace_id"),
 )
 
 
@@ -49,12 +52,15 @@ def net(batches: Iterable[Batch]) -> Net:
     return Net(intents, endings)
 
 
-def write(seals: Seals, run: str, batches: Iterable[Batch], *, counter: int) -> None:
-    """Write down the intents and endings of `run`, under the lock with this counter."""
+def write(seals: Seals, run: str, batches: Iterable[Batch], *, ids: Mapping[str, str], counter: int) -> None:
+    """Write down the intents and endings of `run`, under the lock with this counter.
+
+    `ids` are the service's ids of workspaces by their aliases.
+    """
     left = net(batches)
     key = {**seals.owner.key(), "run": run, "counter": counter}
     rows = [
-        {**key, **_values(intent), "ending": left.endings.get(address, _OPEN)}
+        {**key, **_values(intent, ids), "ending": left.endings.get(address, _OPEN)}
         for address, intent in left.intents.items()
     ]
     ends = [(run, address, ending) for address, ending in left.endings.items() if address not in left.intents]
@@ -71,7 +77,9 @@ def _end(seals: Seals, ends: Iterable[tuple[str, Address, Ending]]) -> None:
         seals.change(JOURNAL, {"run": run, "address": of_run}, {"ending": ending})
 
 
-def settle(seals: Seals, run: str, batches: Iterable[Batch]) -> tuple[JournalEntry, ...]:
+def settle(
+    seals: Seals, run: str, batches: Iterable[Batch], *, ids: Mapping[str, str]
+) -> tuple[JournalEntry, ...]:
     """End the open intents of other runs than `run` that were found or are absent; return what was ended.
 
     What was found has landed after all: applied. Order: as they were written down.
@@ -83,33 +91,42 @@ def settle(seals: Seals, run: str, batches: Iterable[Batch]) -> tuple[JournalEnt
     if not known:
         return ()
     settled = []
+    aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     # Only the open rows: a run that settles one after the other would load thousands of others each time. It
     # has loaded all of them before, with their seal.
     others = _query(seals.owner).where(_ROW.run != run, _ROW.ending == _OPEN)
     for entry in map(_entry, seals.connection.execute(others)):
         address = entry.intent.address
-        ending = known.get((entry.run, address)) or known.get(("", address))
+        # Those of one run are named as it named them; whoever names no run has the aliases of now.
+        ending = known.get((entry.run, address)) or known.get(("", entry.address_now(aliases)))
         if ending is not None:
             settled.append(msgspec.structs.replace(entry, ending=ending))
     _end(seals, [(one.run, one.intent.address, one.ending) for one in settled])
     return tuple(settled)
 
 
-def doubts(written: Iterable[JournalEntry]) -> dict[Address, str]:
-    """Return the addresses whose create is in doubt, with the time until which it may still land."""
+def doubts(written: Iterable[JournalEntry], ids: Mapping[str, str]) -> dict[Address, str]:
+    """Return the addresses whose create is in doubt, with the time until which it may still land.
+
+    Each has the alias that its workspace has in `ids` (alias -> id). Where its alias means another workspace
+    now, it is none of these.
+    """
+    aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     # Where several runs were cut off at the same address, the last of them counts.
     found: dict[Address, str] = {}
     for entry in written:
-        address, until = entry.intent.address, entry.intent.until
-        if entry.open and entry.intent.action == ACTIONS[Create]:
+        address, until = entry.address_now(aliases), entry.intent.until
+        elsewhere = entry.workspace_id not in (*aliases, UNKNOWN_ID) and address.workspace in ids
+        if entry.open and not elsewhere and entry.intent.action == ACTIONS[Create]:
             found[address] = max(found.get(address, ""), until)
     return found
 
 
-def open_creates(written: Iterable[JournalEntry], run: str) -> frozenset[Address]:
+def open_creates(written: Iterable[JournalEntry], run: str, ids: Mapping[str, str]) -> frozenset[Address]:
     """Return what this run is creating: sent or about to be, and not ended."""
+    aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     return frozenset(
-        entry.intent.address
+        entry.address_now(aliases)
         for entry in written
         if entry.open and entry.run == run and entry.intent.action == ACTIONS[Create]
     )
@@ -124,6 +141,13 @@ def entries(connection: Connection, owner: Owner) -> tuple[JournalEntry, ...]:
     found = tuple(map(_entry, rows))
     sealed.check(connection, JOURNAL, owner, rows)
     return found
+
+
+def read(connection: Connection, owner: Owner) -> Iterator[JournalEntry]:
+    """Yield what is written down; a damaged row is left out."""
+    for row in connection.execute(_query(owner)).all():
+        with suppress(StoreError):
+            yield _entry(row)
 
 
 def is_open(connection: Connection, owner: Owner, run: str) -> bool:
@@ -148,8 +172,9 @@ def _open_one(owner: Owner) -> Select[*tuple[object, ...]]:
     return select(_ROW.address).where(*sealed.of(JOURNAL, owner), *mine).limit(1)
 
 
-def _values(intent: Intent) -> dict[str, object]:
+def _values(intent: Intent, ids: Mapping[str, str]) -> dict[str, object]:
     return {
+        "workspace_id": ids.get(intent.address.workspace, UNKNOWN_ID),
         "address": str(intent.address),
         "action": intent.action,
         "remote_id": intent.remote_id,
@@ -169,5 +194,6 @@ def _entry(row: Row[*tuple[object, ...]]) -> JournalEntry:
         ending: Ending = msgspec.convert(ending_, Ending)
     except msgspec.ValidationError:
         corrupt(address, "the ending of its intent is not one")
-    run, action, at, until, remote_id, parent_id = texts
-    return JournalEntry(run, Intent(address, action, at, until, remote_id, parent_id), ending)
+    run, action, at, until, remote_id, parent_id, workspace_id = texts
+    intent = Intent(address, action, at, until, remote_id, parent_id)
+    return JournalEntry(run, intent, ending, workspace_id)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, Table, select
+from sqlalchemy import Connection, Row, Select, func, select
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model import address as addresses
@@ -21,7 +21,7 @@ from reconciler.model.kind.own_kinds import KIND_NAME
 from reconciler.model.plan.explanations import LastWrite
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.snapshots import ElsewhereRecords, RecordedEntity
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES
 from reconciler.store.engines.sealed import Seals
@@ -61,23 +61,27 @@ class Batch(msgspec.Struct, frozen=True):
 def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, RecordedEntity]:
     """Return what is owned in the workspaces of `ids` (alias -> the service's id), by address.
 
+    Under which alias a record was written says nothing: it has the one that its workspace has now.
+
     Raises CorruptRecord for the first row that does not hold what this program writes, and where all
     together are not the rows that it wrote.
     """
     found: dict[Address, RecordedEntity] = {}
     unknown: list[KindUnknown] = []
+    aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
 
     def read() -> Iterator[sealed.Found]:
         # Some at a time: all rows as they stand in the database take as much memory again as what is kept.
         for some in connection.execute(_every(owner)).partitions(_rows_at_once):
             for row in some:
                 yield row
+                alias = aliases.get(row.workspace_id)
                 try:
-                    entity = _entity(row)
+                    entity = _entity(row, alias or _ANY)
                 except KindUnknown as error:
                     unknown.append(error)
                     continue
-                if ids.get(entity.address.workspace) == row.workspace_id:
+                if alias is not None:
                     found[entity.address] = entity
 
     sealed.check(connection, ENTITIES, owner, read())  # first: a kind that nobody ever had is damage
@@ -95,24 +99,32 @@ class KindUnknown(StoreError):
     """A record is of a kind that no profile brings any more: something live, and no damage."""
 
 
-def known(connection: Connection, table: Table, owner: Owner) -> Iterator[Address]:
-    """Yield every address in the owner's rows of a table, in any workspace; a damaged one is left out."""
-    query = select(table.c.address).where(*sealed.of(table, owner))
-    for row in connection.execute(query.distinct()):
-        address = addresses.parse(row.address) if isinstance(row.address, str) else None
-        if address is not None:
-            yield address
-
-
-def workspace_ids(connection: Connection, owner: Owner) -> dict[str, frozenset[str]]:
-    """Return the service's ids of the workspaces that are recorded under each alias; mostly it is one."""
-    query = select(ENTITIES.c.address, ENTITIES.c.workspace_id).where(*sealed.of(ENTITIES, owner))
-    found: dict[str, frozenset[str]] = {}
+def known(connection: Connection, owner: Owner) -> Iterator[tuple[str, Address]]:
+    """Yield every record's workspace id and address, under no alias of it; a damaged one is left out."""
+    query = select(ENTITIES.c.workspace_id, ENTITIES.c.address).where(*sealed.of(ENTITIES, owner))
     for row in connection.execute(query):
-        address = addresses.parse(row.address) if isinstance(row.address, str) else None
+        address = addresses.parse(_placed(row.address, _ANY)) if isinstance(row.address, str) else None
         if address is not None:
-            found[address.workspace] = found.get(address.workspace, frozenset()) | {str(row.workspace_id)}
-    return found
+            yield str(row.workspace_id), address
+
+
+def owned(connection: Connection, owner: Owner) -> dict[str, int]:
+    """Return how many records there are in each workspace, by its id."""
+    query = select(ENTITIES.c.workspace_id, func.count()).where(*sealed.of(ENTITIES, owner))
+    return {str(one): number for one, number in connection.execute(query.group_by(ENTITIES.c.workspace_id))}
+
+
+def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> tuple[ElsewhereRecords, ...]:
+    """Return what was recorded for the same stack at other addresses, in the workspaces of `ids`."""
+    of, aliases = ENTITIES.c, {workspace_id: alias for alias, workspace_id in ids.items()}
+    query = select(of.origin, of.workspace_id, of.address, of.remote_id)
+    query = query.where(of.stack == owner.stack, of.origin != owner.origin, of.workspace_id.in_([*aliases]))
+    found: dict[str, dict[Address, str]] = {}
+    for row in connection.execute(query):
+        address = addresses.parse(_placed(str(row.address), aliases[row.workspace_id]))
+        if address is not None:
+            found.setdefault(str(row.origin), {})[address] = str(row.remote_id)
+    return tuple(ElsewhereRecords(origin, known) for origin, known in sorted(found.items()))
 
 
 def last_writes(
@@ -121,7 +133,10 @@ def last_writes(
     """Return the run that last wrote the record of each address, and when; of what is recorded alone."""
     found = {}
     for address in wanted:
-        of_one = (ENTITIES.c.address == str(address), ENTITIES.c.workspace_id == ids.get(address.workspace))
+        of_one = (
+            ENTITIES.c.address == address.without_workspace,
+            ENTITIES.c.workspace_id == ids.get(address.workspace),
+        )
         query = select(ENTITIES.c.run, ENTITIES.c.updated_at).where(*sealed.of(ENTITIES, owner), *of_one)
         row = connection.execute(query).one_or_none()
         if row is not None and isinstance(row.run, str) and isinstance(row.updated_at, str):
@@ -161,22 +176,22 @@ def _replace(
 def _where(ids: Mapping[str, str], entities: Iterable[Address]) -> list[sealed.Where]:
     workspaces: dict[str, list[str]] = {}
     for address in entities:
-        workspaces.setdefault(ids[address.workspace], []).append(str(address))
+        workspaces.setdefault(ids[address.workspace], []).append(address.without_workspace)
     return [{"workspace_id": workspace, "address": some} for workspace, some in workspaces.items()]
 
 
 def _rename(seals: Seals, ids: Mapping[str, str], old: Address, new: Address) -> None:
-    if old == new:
+    if old.without_workspace == new.without_workspace and ids[old.workspace] == ids[new.workspace]:
         return  # what was there is what takes its place
     seals.replace(ENTITIES, gone=_where(ids, [new]))
     for where in _where(ids, [old]):
-        seals.change(ENTITIES, where, {"address": str(new)})
+        seals.change(ENTITIES, where, {"address": new.without_workspace})
 
 
 def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
     return {
         "workspace_id": ids[entity.address.workspace],
-        "address": str(entity.address),
+        "address": entity.address.without_workspace,
         "remote_id": entity.remote_id,
         "parent_id": entity.parent_id,
         "sent": encode(entity.sent).decode(),
@@ -188,9 +203,9 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
+def _entity(row: Row[*tuple[object, ...]], alias: str) -> RecordedEntity:
     named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier = _values_of(row)
-    address = address_in(named)
+    address = address_in(_placed(named, alias) if isinstance(named, str) else named)
     if not (isinstance(remote_id, str) and remote_id):
         corrupt(address, "its remote id is missing")
     fields = _fields(address, sent)
@@ -205,6 +220,15 @@ def _entity(row: Row[*tuple[object, ...]]) -> RecordedEntity:
         adopted=_text(address, adopted),
         earlier=_ids(address, earlier),
     )
+
+
+_ANY = "default"  # an alias, where which one it is says nothing
+
+
+def _placed(text: str, alias: str) -> str:
+    """Return the address of what a row names without an alias, in the workspace with this one."""
+    kind, slash, rest = text.partition("/")
+    return f"{kind}{slash}{alias}/{rest}" if slash else text
 
 
 def address_in(text: object, *, what: str = "it is not an address") -> Address:

@@ -30,6 +30,7 @@ from reconciler.store.database import Store
 from reconciler.work.ending import end
 from reconciler.work.held import Observer
 from reconciler.work.planning import Planned, check_safe, moment_of
+from reconciler.work.rehoming import take_over
 
 KeepUndo = Callable[[Plan], None]
 # Of one transaction: some 0.3 s, where a store that is silent for 12 s is given up.
@@ -118,6 +119,8 @@ async def _begin(context: RunContext, task: Task) -> tuple[Context, str]:
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
     await context.ask(lambda store: store.begin(context.run, task.command, task.plan, task.consent, about))
     await context.ask(lambda store: _close_all(store, task.unfinished))
+    if planned.plan.options.same_service is True:
+        await take_over(context, planned.plan.target)
     await context.ask(lambda store: _keep_names(store, planned))
     found = refreshed(planned.plan, planned.desired, planned.live, planned.recorded)
     while await context.ask(lambda store: keep_some(store, found, planned.plan.target.workspaces)):

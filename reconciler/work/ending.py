@@ -6,14 +6,14 @@ Not here: how one change ended (applying/endings.py), the exit code (applying/ex
 from contextlib import suppress
 from functools import partial
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from reconciler.applying.context import RunContext
 from reconciler.applying.exits import with_notices
 from reconciler.core.comparing.proofs import needed, proofs
 from reconciler.core.planning.duplicates import ambiguous, seen
 from reconciler.errors import StoreError
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plan.plans import Options, Plan, Workspace
 from reconciler.model.run.audit import Head
 from reconciler.model.run.outcomes import ROWS_OF, Run
 from reconciler.store.database import Store
@@ -26,7 +26,7 @@ async def end(context: RunContext, planned: Planned, run: Run) -> Run:
     run = structs.replace(run, records=plan.to_keep, seen=seen(plan, desired) | _rows(plan))
     run = with_notices(run, plan.notices, ambiguous(plan, desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
-        head = await context.ask(partial(_ended, run))
+        head = await context.ask(partial(_ended, run, _whole(plan)))
         run = structs.replace(run, audit_head=str(head or ""))
         await _prove(context, planned)
     return run
@@ -37,13 +37,23 @@ def _rows(plan: Plan) -> dict[str, int]:
 
     Of a whole plan alone: what a selection leaves out is not applied.
     """
-    if structs.replace(plan.options, reactivate=()) != Options():
+    if not _is_whole(plan):
         return {}
     return {f"{ROWS_OF}{one.name}": one.rows for one in plan.answers}
 
 
-def _ended(run: Run, store: Store) -> Head | None:
-    store.end(run)
+def _is_whole(plan: Plan) -> bool:
+    """Whether a plan is of everything, and not of a selection, of adoptions alone, or an undo."""
+    return structs.replace(plan.options, reactivate=(), same_service=UNSET) == Options()
+
+
+def _whole(plan: Plan) -> tuple[Workspace, ...]:
+    """Return the workspaces that a run has applied, which a selection applies in part."""
+    return plan.target.workspaces if _is_whole(plan) else ()
+
+
+def _ended(run: Run, whole: tuple[Workspace, ...], store: Store) -> Head | None:
+    store.end(run, whole)
     return store.head()
 
 

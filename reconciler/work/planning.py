@@ -35,6 +35,7 @@ from reconciler.model.run.running import Running
 from reconciler.model.snapshots import Desired, Live, Recorded
 from reconciler.spans import span
 from reconciler.store.database import Store
+from reconciler.work.rehoming import with_taken_over
 from reconciler.work.remembering import lists_of
 from reconciler.work.standstill import Standstill
 from reconciler.work.targets import target_of
@@ -100,7 +101,7 @@ async def plan_afresh(
     """
     desired, outside = with_forgotten(context.desired, options), context.outside
     target = standstill.target if standstill else await target_of(context, desired)
-    recorded = await _recorded(context, desired, target)
+    recorded = await _recorded(context, desired, target, options)
     lists = standstill.lists if standstill else await lists_of(context)
     wanted, remembered = _focused(options, desired, recorded)
     async with _stretching(desired, recorded, outside, asked=wanted):
@@ -122,10 +123,12 @@ async def plan_afresh(
     return Planned(plan, verdict, desired, live, recorded, calls, whom=who)
 
 
-async def _recorded(context: ReadContext, desired: Desired, target: Target) -> Recorded:
+async def _recorded(context: ReadContext, desired: Desired, target: Target, options: Options) -> Recorded:
     """Return what the store knows of these workspaces, and of the directories that are taken from."""
     with span("records") as notes:
         recorded = await context.ask(lambda store: store.recorded(target.workspaces))
+        if options.same_service is True:
+            recorded = await with_taken_over(context, target, recorded)
         notes["entities"] = len(recorded.entities)
     steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
     return structs.replace(recorded, answered=await _answered(context)) if desired.answers else recorded

@@ -5,7 +5,7 @@ written.
 """
 
 from reconciler.applying.context import ReadContext
-from reconciler.core.workspaces import meant
+from reconciler.core.workspaces import check_one_alias, meant
 from reconciler.model.plan.plans import Target, Workspace
 from reconciler.model.snapshots import Desired
 from reconciler.service.http.urls import origin
@@ -21,4 +21,5 @@ async def target_of(context: ReadContext, desired: Desired) -> Target:
     live = await context.client.workspaces.list() if named else ()
     found = [Workspace("default", "")] if "default" in aliases else []
     found += [meant(alias, settings.workspaces[alias], live) for alias in named]
+    check_one_alias(found, settings.workspaces)
     return Target(origin(settings.service.base_url), settings.stack, tuple(sorted(found)))

@@ -61,7 +61,7 @@ def test_what_the_store_still_knows_is_shown_by_its_address(applied: Project, se
     """A hash does not show which entity was changed."""
     shown = applied.run(service, "history").stdout
     as_json = told(applied.run(service, "history", "--format", "json"))
-    assert rewrite(applied, "DELETE FROM entities WHERE address = ?", JANE) == 1
+    assert rewrite(applied, "DELETE FROM entities WHERE address = ?", "contact/jane-doe") == 1
     forgotten = applied.run(service, "history").stdout
     left = told(applied.run(service, "history", "--format", "json"))
 

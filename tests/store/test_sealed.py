@@ -119,7 +119,7 @@ def test_writers_at_the_same_time_keep_the_seals_true(store_url: str) -> None:
 def test_conditions_of_many_values_are_asked_for_in_parts(store: Store, count: int) -> None:
     """A database takes only so many values in one statement; the seal has to hold for all parts."""
     people = [contact("ops", f"person-{number}") for number in range(count)]
-    where: sealed.Where = {"address": list(map(str, people))}
+    where: sealed.Where = {"address": [one.without_workspace for one in people]}
     store.remember(map(record, people), WORKSPACES)
 
     with store._database.writing() as connection:

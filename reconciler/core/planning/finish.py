@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import UNSET, UnsetType, structs
 
 from reconciler.core.planning.adopting import only_adoptions, postponed
+from reconciler.core.planning.baseline import alias_notices, elsewhere, elsewhere_notices, unapplied
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
 from reconciler.core.planning.order import ordered
 from reconciler.core.planning.parts import Counts, ScopePlan
@@ -32,9 +33,11 @@ def finished(
 ) -> Plan:
     """Return the plan that these parts are, in any order (laws 3 and 10). Raises ManifestError (M4)."""
     _check_declared_once(total, desired)
-    left = postponed(total) if across.options.adopt else {}
+    postpones = postponed(total) if across.options.adopt else {}
     total = only_adoptions(total) if across.options.adopt else total
     changes = ordered(total.changes)
+    left = elsewhere(recorded, live, total)
+    notices = (*total.notices, *alias_notices(recorded), *elsewhere_notices(left, target))
     plan = Plan(
         target=target,
         options=across.options,
@@ -45,16 +48,18 @@ def finished(
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
         gone=tuple(sorted(total.gone)),
         records=tuple(sorted(total.records, key=structs.astuple)),
-        postponed=left,
+        postponed=postpones,
         renames=dict(sorted(total.renames)),
         unchanged=dict(sorted(total.unchanged.items())),
         outside=dict(sorted(total.outside.items())),
         unmanaged=dict(sorted(total.unmanaged.items())),
         owned=_owned(total.owned, recorded),
         contents=dict(_contents(changes, desired)),
-        notices=tuple(sorted(_selected(across, total.notices, desired), key=structs.astuple)),
+        notices=tuple(sorted(_selected(across, notices, desired), key=structs.astuple)),
         reads=tuple(sorted(live.reads, key=structs.astuple)),
         directories=_directories(desired, recorded),
+        unapplied=unapplied(across, desired, recorded),
+        elsewhere=left,
         created_at=moment.now,
         expires_at=moment.expires,
     )

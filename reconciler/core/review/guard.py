@@ -38,12 +38,13 @@ def guard(
     missing: Missing = frozenset(),
     placeholders: AbstractSet[Address] = frozenset(),
 ) -> Verdict:
-    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G7.
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G7, X8.
 
     `missing` are the kinds and actions that this deployment does not offer; `placeholders` the addresses
     whose declared content stands for one that nobody has provided yet.
     """
     reasons = [*_not_offered(plan, missing), *_unprovided(plan, placeholders), *_incomplete(plan)]
+    reasons += _recorded_elsewhere(plan)
     if plan.count("delete") > consent.deletes:
         reasons += _deletes(plan, limits)
     if sum(1 for change in plan.changes if _recreates(change)) > consent.creates:
@@ -89,6 +90,19 @@ def _unprovided(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[Reas
             what = f"the plan would upload the placeholder of an export as content: {_named(addresses)}."
             step = "put the real content into its file, or leave these out with --except"
             yield Reason("C2", str(scope), len(addresses), 0, what, step)
+
+
+def _recorded_elsewhere(plan: Plan) -> Iterator[Reason]:
+    """Refuse to adopt or make again what is recorded at another address of the same service (rule X8)."""
+    for one in plan.elsewhere or ():
+        if one.alike and one.claimed:
+            what = (
+                f"{one.claimed} of the {one.records} entities that are recorded as ours at {one.origin} "
+                "would be adopted or made again, and ids of them are live here: it is the same service under "
+                "another address."
+            )
+            step = "plan again with --same-service: the records come with it, and who left is deleted"
+            yield Reason("X8", one.origin, one.claimed, 0, what, step)
 
 
 def _incomplete(plan: Plan) -> Iterator[Reason]:

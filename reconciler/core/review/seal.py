@@ -11,7 +11,7 @@ file can seal it again. Against that stand the fresh plan (`why_stale` of stale.
 import hashlib
 from collections.abc import Iterator
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from reconciler.model.documents import unnumbered
 from reconciler.model.encoding import encode, encode_pieces
@@ -55,7 +55,9 @@ def kept(plan: Plan) -> Plan:
     """Return the plan without what is shown when it is made and not kept."""
     # Both move by themselves: a stranger more, or a list that took another way, must not make a plan stale.
     reads = {Read(read.scope, "", 0, 0, -1, read.complete) for read in plan.reads}
-    return structs.replace(plan, unmanaged={}, reads=tuple(sorted(reads, key=structs.astuple)))
+    return structs.replace(
+        plan, unmanaged={}, unapplied=UNSET, reads=tuple(sorted(reads, key=structs.astuple))
+    )
 
 
 def shown_by(plan: Plan) -> bytes:

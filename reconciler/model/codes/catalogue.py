@@ -1291,6 +1291,14 @@ RULES: tuple[Code, ...] = (
             "The entity was to be forgotten, and our mark cannot be taken off without losing something else."
         ),
     ),
+    Code(
+        code="X8",
+        title="Recorded at another address of the same service",
+        means=(
+            "`service.base_url` is spelt anew, and what the plan would adopt is recorded under the old one. "
+            "`--same-service` takes those records over; without them nobody who leaves would be deleted."
+        ),
+    ),
 )
 
 # By code, in the order of letters and numbers.

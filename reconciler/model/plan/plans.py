@@ -36,10 +36,11 @@ class Target(Struct, frozen=True):
 class Options(Struct, frozen=True):
     """What the caller asked for that changes which plan is made; part of the fingerprint.
 
-    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. With
-    `adopt` the plan holds adoptions and nothing else. `undo_of` is the
-    run whose inverse a plan is, else "". `undo_proof` says, in a digest keyed by the store, that this store's
-    run made it: no manifest says what such a plan should be (core/runs/undo.py).
+    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. With `adopt`
+    the plan holds adoptions and nothing else. With `same_service` what was recorded at another
+    address of the service is ours here. `undo_of` is the run whose inverse a plan is, else "". `undo_proof`
+    says, in a digest keyed by the store, that this store's run made it: no manifest says what such a plan
+    should be (core/runs/undo.py).
     """
 
     only: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ class Options(Struct, frozen=True):
     adopt: bool = False
     undo_of: str = ""
     undo_proof: str = ""
+    same_service: bool | UnsetType = UNSET  # no key of JSON where nobody asked for it, as in older plans
 
     @property
     def verb(self) -> Literal["apply", "adopt", "forget"]:
@@ -103,6 +105,19 @@ class Skip(Struct, frozen=True):
     next: str = ""
 
 
+class Elsewhere(Struct, frozen=True):
+    """What was recorded for this stack at another address, and is not recorded here.
+
+    `records` is how many, `alike` how many ids of those recorded there are live here: then it is the same
+    service under another address. `claimed` is how many of them the plan would adopt or make again.
+    """
+
+    origin: str
+    records: int
+    alike: int
+    claimed: int
+
+
 class Plan(Struct, frozen=True):
     """Everything that must change so that live equals desired, and nothing else.
 
@@ -135,6 +150,9 @@ class Plan(Struct, frozen=True):
     reads: tuple[Read, ...] = ()
     # What directories answered that rosters took from; no key of JSON where none did, as in older plans.
     directories: tuple[DirectoryAnswer, ...] | UnsetType = UNSET
+    # Workspaces with declared entities of which the store knows no apply and no record; not kept in a file.
+    unapplied: tuple[str, ...] | UnsetType = UNSET
+    elsewhere: tuple[Elsewhere, ...] | UnsetType = UNSET  # records that were left at another address
     created_at: str = ""
     expires_at: str = ""
     fingerprint: str = ""

@@ -17,6 +17,8 @@ Event = Literal[
     "settled",  # what an earlier run left in doubt is known now
     "ended",  # the run is over
     "unlocked",  # somebody took the lock away by force
+    "renamed",  # a workspace has another alias than before; its records go with it
+    "moved",  # records of another address of the service became those of this one, or the other way round
 ]
 
 
@@ -24,7 +26,8 @@ class AuditEntry(Struct, frozen=True, omit_defaults=True):
     """Who did what, when, from which commit, and how it ended. `at` is ISO 8601 in UTC.
 
     `entity` is a keyed hash of the address (`Store.entity_hash`), `counts` says how many changes ended in
-    which way. `number` counts from 1 within one origin and stack, without a gap.
+    which way. `before` is the former alias of a workspace, or the address that records came from or went to.
+    `number` counts from 1 within one origin and stack, without a gap.
     """
 
     number: int
@@ -40,6 +43,7 @@ class AuditEntry(Struct, frozen=True, omit_defaults=True):
     entity: str = ""
     kind: str = ""
     workspace: str = ""
+    before: str = ""
     action: str = ""
     outcome: str = ""
     counts: Mapping[str, int] = {}

@@ -3,6 +3,7 @@
 Values only. Writing them is store/journal.py, deciding what they mean is core/runs/recover.py.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -31,12 +32,25 @@ class Intent(Struct, frozen=True):
     parent_id: str = ""
 
 
+UNKNOWN_ID = "unknown"  # no id of the service is spelt so
+
+
 class JournalEntry(Struct, frozen=True):
-    """An intent of a run, and how it ended."""
+    """An intent of a run, and how it ended.
+
+    The address has the alias that the run knew. `workspace_id` is the service's id of its workspace,
+    UNKNOWN_ID where nobody wrote it down.
+    """
 
     run: str
     intent: Intent
     ending: Ending = ""
+    workspace_id: str = UNKNOWN_ID
+
+    def address_now(self, aliases: Mapping[str, str]) -> Address:
+        """Return the address under the alias of its workspace in `aliases` (by id), where it has one."""
+        alias = aliases.get(self.workspace_id)
+        return self.intent.address if alias is None else self.intent.address.in_workspace(alias)
 
     @property
     def open(self) -> bool:

@@ -6,7 +6,7 @@ that the caller gives: after a kill at any moment the store is of the one versio
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
     insert,
     literal,
     select,
@@ -293,7 +294,126 @@ def _to_4(connection: Connection) -> None:
     metadata.create_all(connection)
 
 
-STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4}
+def _to_5(connection: Connection) -> None:
+    """Records and intents are kept by the id of their workspace; its aliases are written down beside."""
+    _add_workspaces(connection)
+    _tell_workspaces_of_intents(connection)
+    _take_aliases_off(connection)
+    for name in ("entities", "journal"):
+        table = Table(name, MetaData(), autoload_with=connection)
+        seals = Table("seals", MetaData(), autoload_with=connection)
+        for owner in connection.execute(
+            select(seals.c.origin, seals.c.stack).where(seals.c.name == name)
+        ).all():
+            sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
+
+
+def _add_workspaces(connection: Connection) -> None:
+    workspaces = Table(
+        "workspaces",
+        MetaData(),
+        *_key("origin", "stack", "workspace_id", "alias"),
+        Column("number", Integer, nullable=False),
+        *_texts("applied"),
+    )
+    workspaces.create(connection)
+    entities = Table(
+        "entities", MetaData(), *_texts("origin", "stack", "workspace_id", "address", "updated_at")
+    )
+    last: dict[tuple[str, str, str, str], str] = {}
+    for row in connection.execute(select(entities)):
+        key = (row.origin, row.stack, row.workspace_id, _alias(row.address))
+        last[key] = max(last.get(key, ""), row.updated_at)
+    # What a run of each was about to do may be in a workspace that nothing is recorded in yet.
+    for owner, _, plan in _plans(connection):
+        for alias, workspace_id in plan.items():
+            last.setdefault((*owner, workspace_id, alias), "")
+    # The alias that was written to last is the present one.
+    names = ("origin", "stack", "workspace_id", "alias")
+    ordered = sorted(last, key=lambda key: (last[key], key))
+    rows = [
+        {**dict(zip(names, key, strict=True)), "number": number, "applied": ""}
+        for number, key in enumerate(ordered, 1)
+        if key[3]
+    ]
+    if rows:
+        connection.execute(insert(workspaces), rows)
+
+
+def _alias(address: object) -> str:
+    """Return the alias in an address; "" where the text is none."""
+    parts = str(address).split("/", 2)
+    return parts[1] if len(parts) == 3 else ""  # noqa: PLR2004 - kind, alias, rest
+
+
+def _plans(connection: Connection) -> Iterator[tuple[tuple[str, str], str, dict[str, str]]]:
+    """Yield the owner and the id of each run whose plan is kept, and the workspaces of it: alias -> id."""
+    runs = Table("runs", MetaData(), *_texts("origin", "stack", "run", "plan"))
+    for row in connection.execute(select(runs).where(runs.c.plan != "")).all():
+        try:
+            known = json.loads(row.plan)["target"]["workspaces"]
+            yield (row.origin, row.stack), row.run, {str(one["alias"]): str(one["id"]) for one in known}
+        except (ValueError, KeyError, TypeError):
+            continue  # a plan of another form names none
+
+
+def _tell_workspaces_of_intents(connection: Connection) -> None:
+    table = Table(
+        "journal",
+        MetaData(),
+        *_key("origin", "stack", "run", "address"),
+        *_texts("workspace_id", "action", "remote_id", "parent_id", "at", "until", "ending"),
+        Column("counter", Integer, nullable=False),
+    )
+    _rebuild(connection, table, {"workspace_id": literal("unknown")})
+    planned = {(*owner, run): known for owner, run, known in _plans(connection)}
+    entities = Table("entities", MetaData(), *_texts("origin", "stack", "workspace_id", "address"))
+    recorded: dict[tuple[str, str, str], set[str]] = {}
+    for row in connection.execute(select(entities)):
+        recorded.setdefault((row.origin, row.stack, _alias(row.address)), set()).add(row.workspace_id)
+    for row in connection.execute(select(table)).all():
+        alias = _alias(row.address)
+        found = planned.get((row.origin, row.stack, row.run), {}).get(alias)
+        ids = recorded.get((row.origin, row.stack, alias), set())
+        workspace_id = found if found is not None else "".join(ids) if len(ids) == 1 else None
+        if workspace_id is not None:
+            mine = [table.c[name] == getattr(row, name) for name in ("origin", "stack", "run", "address")]
+            connection.execute(table.update().where(*mine).values(workspace_id=workspace_id))
+
+
+def _take_aliases_off(connection: Connection) -> None:
+    """Let addresses name no alias. Of two records with one name in a workspace the one written last stays.
+
+    Such a workspace was given another alias before: who was adopted anew under it is recorded twice.
+    """
+    entities = Table("entities", MetaData(), *_key(*_ENTITY_KEY), *_texts("updated_at"))
+    newest: dict[tuple[str, ...], str] = {}
+    query = select(entities).order_by(entities.c.updated_at, entities.c.address)
+    rows = connection.execute(query).all()
+    for row in rows:
+        kind, _, rest = str(row.address).split("/", 2) if _alias(row.address) else ("", "", "")
+        if kind:
+            newest[(row.origin, row.stack, row.workspace_id, f"{kind}/{rest}")] = row.address
+    kept = {(*key[:3], address): key[3] for key, address in newest.items()}
+    gone, named = [], []
+    for row in rows:
+        key = (row.origin, row.stack, row.workspace_id, row.address)
+        if key in kept:
+            named.append({**_found_by(key), "now": kept[key]})
+        elif _alias(row.address):  # what is no address is damage, and the store says so when it reads the row
+            gone.append(_found_by(key))
+    conditions = [entities.c[name] == bindparam(f"old_{name}") for name in _ENTITY_KEY]
+    if gone:
+        connection.execute(entities.delete().where(*conditions), gone)
+    if named:
+        connection.execute(entities.update().where(*conditions).values(address=bindparam("now")), named)
+
+
+def _found_by(key: tuple[str, ...]) -> dict[str, str]:
+    return {f"old_{name}": value for name, value in zip(_ENTITY_KEY, key, strict=True)}
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
 
 
 def _rebuild(connection: Connection, table: Table, added: Mapping[str, ColumnElement[object]]) -> None:

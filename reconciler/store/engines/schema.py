@@ -1,7 +1,9 @@
 """The tables of the store, and the version of their shape. Definitions only: no engine, no statements.
 
     meta        version, salt
-    entities    what we own: one row an address, in the workspace (the service's id) it was written to
+    entities    what we own: one row an address without its alias, in the workspace (the service's id) it
+                was written to
+    workspaces  under which aliases each workspace was known here, and when it was last applied as a whole
     locks       one writer for each origin and stack; the row of a free lock stays, its counter only rises
     runs        who applied what, when, and how it ended; the plan too, as long as it is not finished
     journal     intent before each call, ending after it; rows go when their run is finished
@@ -30,15 +32,15 @@ META = Table(
     Column("value", String, nullable=False),
 )
 
-# The workspace's id is part of the key: an alias that is pointed at another workspace, and later
-# back again, finds what it owned there.
+# The workspace's id is part of the key and its alias is not: an alias that is pointed at another workspace,
+# and later back again, finds what it owned there; one that is spelt anew finds what the old one owned.
 ENTITIES = Table(
     "entities",
     METADATA,
     Column("origin", String, primary_key=True),
     Column("stack", String, primary_key=True),
     Column("workspace_id", String, primary_key=True),
-    Column("address", String, primary_key=True),
+    Column("address", String, primary_key=True),  # without the alias: contact/jane-doe
     Column("remote_id", String, nullable=False),
     Column("parent_id", String, nullable=False),
     Column("sent", Text, nullable=False),
@@ -49,6 +51,18 @@ ENTITIES = Table(
     Column("earlier", Text, nullable=False),  # ids of what we made before under this address, a JSON list
     Column("updated_at", String, nullable=False),
     Column("run", String, nullable=False),
+)
+
+# Not sealed: what a row says is told to people, and decides no write.
+WORKSPACES = Table(
+    "workspaces",
+    METADATA,
+    Column("origin", String, primary_key=True),
+    Column("stack", String, primary_key=True),
+    Column("workspace_id", String, primary_key=True),
+    Column("alias", String, primary_key=True),
+    Column("number", Integer, nullable=False),  # rises with every change of an alias: the highest is the last
+    Column("applied", String, nullable=False),  # when a whole apply of it ended last; empty: never
 )
 
 LOCKS = Table(
@@ -93,7 +107,8 @@ JOURNAL = Table(
     Column("origin", String, primary_key=True),
     Column("stack", String, primary_key=True),
     Column("run", String, primary_key=True),
-    Column("address", String, primary_key=True),
+    Column("address", String, primary_key=True),  # with the alias that the run knew
+    Column("workspace_id", String, nullable=False),  # `unknown` where an older version wrote the row
     Column("action", String, nullable=False),
     Column("remote_id", String, nullable=False),
     Column("parent_id", String, nullable=False),
