@@ -17,6 +17,7 @@ from msgspec import Struct, structs
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.review.drifts import Drift, drifts, not_applied_yet
 from reconciler.core.review.exit import exit_code
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing, Unfinished
@@ -85,6 +86,21 @@ class Proposal(Struct, frozen=True):
     def empty(self) -> bool:
         """Whether an apply would change nothing, neither at the service nor in the store."""
         return self.plan.empty
+
+    @property
+    def drifts(self) -> tuple[Drift, ...]:
+        """What others changed since the last apply, as `reconciler drift` tells it, by address."""
+        return drifts(self.plan)
+
+    @property
+    def unapplied(self) -> tuple[str, ...]:
+        """The workspaces that `drifts` says nothing of: no record and no finished apply is in this store."""
+        return self.plan.unapplied or ()
+
+    @property
+    def not_applied_yet(self) -> int:
+        """How many declared entities have no record: they were declared since the last apply."""
+        return not_applied_yet(self.plan)
 
     def json(self) -> str:
         """Return what `reconciler plan --format json --detailed-exitcode` prints: schema plan-report."""

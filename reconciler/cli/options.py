@@ -133,6 +133,12 @@ settings_options = together(
     ),
     log_options,
 )
+same_service_option = click.option(
+    "--same-service",
+    is_flag=True,
+    help="service.base_url is spelt anew and is still the same service: what was recorded under its former "
+    "address is ours here.",
+)
 workspace_option = click.option(
     "--workspace",
     default="default",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET, structs
 
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drifts import drifts, exit_code, not_applied_yet
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import Problem
 from reconciler.model.notices import Notice
@@ -20,23 +20,24 @@ from reconciler.report.plan.hints import lookalike_values
 from reconciler.report.runs.unfinished import standing_json
 
 OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/review/seal.py: not kept
-NOT_SHOWN = frozenset({"salt"})  # of a plan: with it the masks of secrets could be tried out
+# Of a plan: with its salt the masks of secrets could be tried out; what `drift` lacks is no part of a plan.
+NOT_SHOWN = frozenset({"salt", "unapplied"})
 
 
 def plan_json(
     plan: Plan,
     verdict: Verdict,
-    exit_code: int,
+    code: int,
     standing: Standing | None = None,
 ) -> str:
     """Return the plan, its counts, the guard's verdict, and what looks like a rename."""
-    return "".join(plan_pieces(plan, verdict, exit_code, standing))
+    return "".join(plan_pieces(plan, verdict, code, standing))
 
 
 def plan_pieces(
     plan: Plan,
     verdict: Verdict,
-    exit_code: int,
+    code: int,
     standing: Standing | None = None,
 ) -> Iterator[str]:
     """Yield the same.
@@ -56,7 +57,7 @@ def plan_pieces(
         "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
         **(standing_json(standing) if standing else {}),
     }
-    return report_pieces(about, exit_code)
+    return report_pieces(about, code)
 
 
 def counts(plan: Plan) -> dict[str, int]:
@@ -89,7 +90,7 @@ def run_pieces(run: Run) -> Iterator[str]:
 
 
 def drift_json(plan: Plan) -> str:
-    """Return what others changed. The exit code is 2 where there is drift, else 0."""
+    """Return what others changed. The exit code is 1 where nothing was compared, 2 for drift, else 0."""
     return "".join(drift_pieces(plan))
 
 
@@ -102,11 +103,13 @@ def drift_pieces(plan: Plan) -> Iterator[str]:
         "drifts": found,
         "notices": plan.notices,
         "outside": plan.outside,
+        "unapplied": plan.unapplied or (),
+        "not_applied_yet": not_applied_yet(plan),
     }
-    return report_pieces(about, 2 if found else 0)
+    return report_pieces(about, exit_code(plan))
 
 
-def problems_json(problems: Sequence[Problem], exit_code: int = 3, *, notices: Sequence[Notice] = ()) -> str:
+def problems_json(problems: Sequence[Problem], code: int = 3, *, notices: Sequence[Notice] = ()) -> str:
     """Return every problem of the input with its place, and the notices; exit code 0 without problems."""
     about = {"problems": tuple(problems), "notices": tuple(notices)}
-    return report_json(about, exit_code if problems else 0)
+    return report_json(about, code if problems else 0)

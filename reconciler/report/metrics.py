@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, get_args
 
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drifts import drifts, not_applied_yet
 from reconciler.model.plan.changes import ACTIONS, action
 from reconciler.model.plan.plans import SkipReason
 from reconciler.model.run.outcomes import Result
@@ -62,6 +62,16 @@ def _drifted(review: Review) -> Iterator[Series]:
         yield {}, len(drifts(review.plan))
 
 
+def _unapplied(review: Review) -> Iterator[Series]:
+    if review.command == "drift":
+        yield {}, len(review.plan.unapplied or ())
+
+
+def _not_applied_yet(review: Review) -> Iterator[Series]:
+    if review.command == "drift":
+        yield {}, not_applied_yet(review.plan)
+
+
 def _left_alone(review: Review) -> Iterator[Series]:
     counted = Counter(one.reason for one in review.plan.skips)
     yield from (({"reason": reason}, counted[reason]) for reason in get_args(SkipReason))
@@ -108,6 +118,8 @@ METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
         lambda review: [({}, len(review.verdict.reasons))],
     ),
     "drifted": ("Entities that somebody else changed since the last apply.", _drifted),
+    "unapplied": ("Workspaces in which drift compared nothing: no record, no finished apply.", _unapplied),
+    "not_applied_yet": ("Declared entities that have no record.", _not_applied_yet),
     "outcomes": ("Changes of the run, by how they ended.", _outcomes),
     "calls": ("Requests of the run to the service.", _calls),
     "run_seconds": ("How long the run took.", _took),

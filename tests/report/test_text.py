@@ -220,7 +220,7 @@ def test_drift_leaves_out_what_git_wants() -> None:
     assert "old-hand" not in text
     assert (
         plain(drift_lines(structs.replace(cases.LONG, gone=())))
-        == "No drift: everything is as the last apply left it.\n"
+        == "No drift: everything is as the last apply left it. 21 not yet applied.\n"
     )
 
 

@@ -107,10 +107,15 @@ DOCUMENTS: Mapping[str, Printed] = {
                 "created_at": (str, "When, ISO 8601 in UTC."),
                 "drifts": (tuple[Drift, ...], "What others changed, by address."),
                 "outside": (Mapping[str, int], "By scope, recorded entities of which no manifest speaks."),
+                "unapplied": (
+                    tuple[str, ...],
+                    "Workspaces in which nothing was compared: no record, no finished apply.",
+                ),
+                "not_applied_yet": (int, "Declared entities that have no record."),
                 **_NOTICES,
             },
         ),
-        (0, 2),
+        (0, 1, 2),
     ),
     "output/export": Printed(
         "What was exported",

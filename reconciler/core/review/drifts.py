@@ -7,9 +7,10 @@ D2), nor how it is shown (report/plan/drift.py).
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.model.address import Address, parse
+from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
 from reconciler.model.plan.plans import Plan
 
@@ -37,6 +38,57 @@ def drifts(plan: Plan) -> tuple[Drift, ...]:
     for drift in _drifts(plan):
         found.setdefault((drift.address, drift.cause), drift)
     return tuple(sorted(found.values(), key=lambda drift: (drift.address, drift.cause)))
+
+
+def exit_code(plan: Plan) -> int:
+    """Return 1 where a workspace has nothing to compare with, 2 for drift, else 0."""
+    if plan.unapplied:
+        return 1
+    return 2 if drifts(plan) else 0
+
+
+def not_applied_yet(plan: Plan) -> int:
+    """Return how many declared entities have no record: they were declared since the last apply."""
+    made = sum(1 for one in plan.changes if isinstance(one, Create) and one.cause == "declared")
+    adopted = sum(1 for one in plan.changes if isinstance(one, Update) and one.adopts)
+    return made + adopted + len(plan.adoptions)
+
+
+def summarize_drift(plan: Plan) -> str:
+    """Return the sentence that matters first: what was not compared, changed by others, not applied."""
+    entities = len({drift.address for drift in drifts(plan)})
+    parts = []
+    if plan.unapplied:
+        where = ", ".join(plan.unapplied)
+        parts.append(
+            f"Nothing was compared in {where}: no record and no finished apply is known in this store."
+        )
+    if entities:
+        changed = "1 entity" if entities == 1 else f"{entities:,} entities"
+        parts.append(f"{changed} changed since the last apply.")
+    elif not plan.unapplied:
+        parts.append("No drift: everything is as the last apply left it.")
+    if number := not_applied_yet(plan):
+        parts.append(f"{number:,} not yet applied.")
+    return " ".join(parts)
+
+
+def with_missing_baseline(plan: Plan) -> Plan:
+    """Return the plan with a notice for each workspace that has nothing to compare with; for `drift` alone.
+
+    Whoever plans or applies for the first time has to hear nothing of it.
+    """
+    found = tuple(_nothing_to_compare(alias) for alias in plan.unapplied or ())
+    return structs.replace(plan, notices=(*found, *plan.notices)) if found else plan
+
+
+def _nothing_to_compare(alias: str) -> Notice:
+    what = "nothing is recorded there and no finished apply is known in this store, so nothing was compared."
+    step = (
+        "look which store was used (reconciler config) and restore it, or reconciler plan and apply: that "
+        "recognizes and records what is live"
+    )
+    return Notice("unapplied", alias, what, step)
 
 
 def _drifts(plan: Plan) -> Iterator[Drift]:

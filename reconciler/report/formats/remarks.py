@@ -40,6 +40,7 @@ RULES: Mapping[str, tuple[Level, str]] = {
     "failed": ("error", "A change was not made, or not as it was sent."),
     "conflict": ("error", "A live entity is not as planned; nothing was written."),
     "stopped": ("error", "The run ended early."),
+    "not-compared": ("error", "Nothing is recorded of a workspace, so drift compared nothing there."),
     "ambiguous": ("error", "It is not certain which live entity is meant; none is acted on."),
     "delete": ("warning", "An entity is deleted."),
     "reactivate": ("warning", "What the service disabled is enabled again, and charged."),
@@ -190,7 +191,8 @@ def _of_drift(review: Review) -> Iterator[Remark]:
 def _of_notices(notices: Sequence[Notice], *, values: bool) -> Iterator[Remark]:
     for one in notices:
         what, step = notice_said(one, values=values)
-        yield Remark("notice", one.subject, what, step, *at(one.place))
+        rule = "not-compared" if one.kind == "unapplied" else "notice"
+        yield Remark(rule, one.subject, what, step, *at(one.place))
 
 
 def _places(plan: Plan) -> Mapping[Address, str]:

@@ -7,7 +7,8 @@ unless values are wanted. Not here: how a format escapes what it shows.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from reconciler.core.review.drifts import Drift, drifts
+from reconciler.core.review import drifts
+from reconciler.core.review.drifts import Drift
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, Update
@@ -32,7 +33,7 @@ def headline(review: Review) -> str:
     if review.run is not None:
         return _of_run(review.run)
     if review.command == "drift":
-        return _of_drift(drifts(review.plan))
+        return drifts.summarize_drift(review.plan)
     if not review.verdict.safe:
         return f"Refused, and nothing is carried out: {_joined(_parts(review.plan, 'would be'))}."
     if review.command == "resume":  # without a run nothing was compared either
@@ -87,13 +88,6 @@ def by_kind(changes: Iterable[Change | Outcome | Drift]) -> str:
 
 def _joined(parts: Iterable[str]) -> str:
     return "; ".join(parts) or "it changes nothing"
-
-
-def _of_drift(found: tuple[Drift, ...]) -> str:
-    if not found:
-        return "No drift: everything is as the last apply left it."
-    number = len({drift.address for drift in found})
-    return f"{count(number, 'entity', 'entities')} changed since the last apply."
 
 
 def _of_run(run: Run) -> str:

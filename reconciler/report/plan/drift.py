@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from reconciler.core.review.drifts import Drift, drifts
+from reconciler.core.review.drifts import Drift, drifts, summarize_drift
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.model.notices import Notice
 from reconciler.model.plan.plans import Plan
@@ -16,7 +16,7 @@ from reconciler.report.inert import inert
 from reconciler.report.lines import (
     BLANK,
     Line,
-    count,
+    Style,
     cut,
     fold,
     line,
@@ -44,14 +44,18 @@ def drift_lines(plan: Plan, *, full: bool = False, whom: Whom = nobody) -> tuple
     found = drifts(plan)
     told = [*notice_lines(_besides(plan, found), full=full), *outside_lines(plan.outside)]
     others_told = [BLANK, *told] if told else []
+    style: Style = "warn" if plan.unapplied else "bold"
     if not found:
-        return line(("No drift: everything is as the last apply left it.", "bold")), *others_told
+        return line((summarize_drift(plan), style)), *others_told
     listed, rest = fold(found, full=full)
     tables = [_rows(drift, full=full) for drift in listed]
     shared = columns([row for table in tables for row in table], full=full)
     at = min(max(width(drift.address) for drift in listed), _address_max)
     who = called(whom, full=full)
-    lines: list[Line] = [_counts(found), BLANK]
+    lines: list[Line] = [
+        line((summarize_drift(plan).removesuffix("."), style), "   applied → live now"),
+        BLANK,
+    ]
     for drift, table in zip(listed, tables, strict=True):
         about = ", ".join(filter(None, [who(drift.address), drift.cause]))
         lines.append(line(("! ", "warn"), (pad(drift.address, at), "warn"), "   ", (about, "dim")))
@@ -72,11 +76,3 @@ def _rows(drift: Drift, *, full: bool) -> list[ShownField]:
     if drift.cause != "both":
         return table
     return [structs.replace(row, before=Shown("(not known)", placeholder=True)) for row in table]
-
-
-def _counts(found: tuple[Drift, ...]) -> Line:
-    entities = len({drift.address for drift in found})
-    return line(
-        (count(entities, "entity", "entities") + " changed since the last apply", "bold"),
-        "   applied → live now",
-    )

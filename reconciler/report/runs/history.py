@@ -141,6 +141,14 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
         case "settled":
             about = f"  {_entity(entry, addresses)}" if entry.entity else ""
             return line("  ", (f"? settled at {_moment(entry.at)}", "warn"), about, f"   {entry.outcome}")
+        case "renamed":
+            now = f"workspace {entry.before} is called {entry.workspace} now"
+            records = f"   {count(entry.counts.get('records', 0), 'record')} went with it"
+            return line("  ", (f"= {now}", "warn"), records)
+        case "moved":
+            number = entry.counts.get("records", 0)
+            way = "came from" if number >= 0 else "went to"
+            return line("  ", (f"= {count(abs(number), 'record')} {way} {entry.before}", "warn"))
         case "unlocked":
             return line(
                 "  ",

@@ -10,6 +10,7 @@ from reconciler.cli.dispatch import runs
 @options.settings_options
 @options.cache_option
 @options.selection_options
+@options.same_service_option
 @options.refresh_option
 @options.report_options
 @options.full_option
@@ -19,12 +20,14 @@ def command() -> None:
     """Show what others changed on the service since the last apply.
 
     Changes in the manifests are not drift; `reconciler plan` shows them. A second live entity for a
-    declared or recorded one is drift, whoever created it.
+    declared or recorded one is drift, whoever created it. What was declared since the last apply is
+    counted as not yet applied.
 
     Reads settings, manifests, the store and the service; writes nothing, but FILE of --report,
     and what it keeps of large manifests and of lists below .reconciler/cache.
 
-    Exit codes: 0 no drift, 1 failed, 2 drift found, 3 input invalid.
+    Exit codes: 0 no drift, 1 failed, or nothing to compare with in a workspace, 2 drift found, 3 input
+    invalid.
 
     \b
     Examples:

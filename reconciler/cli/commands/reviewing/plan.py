@@ -15,6 +15,7 @@ from reconciler.cli.dispatch import runs
     "--output", "-o", "file", metavar="FILE", help="Write the plan to FILE, which only you can read."
 )
 @options.recipients_options
+@options.same_service_option
 @options.refresh_option
 @options.detailed_option
 @options.report_options

@@ -25,6 +25,7 @@ from reconciler.cli.dispatch import Completes, runs
     is_flag=True,
     help="In CI: apply even if tracked files differ from the commit that is recorded.",
 )
+@options.same_service_option
 @options.refresh_option
 @options.lock_option
 @options.recipients_options

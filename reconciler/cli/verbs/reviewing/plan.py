@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import UNSET
 
 from reconciler import pipeline
 from reconciler.cli.console import output
@@ -15,8 +16,9 @@ from reconciler.cli.files.reports import with_reports
 from reconciler.cli.running import finish, outside, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.review import drifts
 from reconciler.core.review import exit as plan_exit
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drifts import with_missing_baseline
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing
 from reconciler.files.encryption import check_recipients, read_recipients
@@ -72,7 +74,8 @@ def drift(*, full: bool, as_json: bool, **given: Any) -> int:
     """Show what somebody else changed since the last apply."""
     reviews = Reviews("drift", given)
     planned = planned_for(given)
-    found, code = planned.plan, 2 if drifts(planned.plan) else 0
+    found = with_missing_baseline(planned.plan)
+    code = drifts.exit_code(found)
     whole = reviews.write(found, planned.verdict, code, whom=planned.whom)
     if as_json:
         output.json_pieces(drift_pieces(found))
@@ -88,12 +91,18 @@ _REPEATED = {
     "only": "--only",
     "excluded": "--except",
     "reactivate": "--reactivate",
+    "same_service": "--same-service",
     "allow_deletes": "--allow-deletes",
     "allow_creates": "--allow-creates",
     "allow_updates": "--allow-updates",
     "allow_fewer_rows": "--allow-fewer-rows",
 }
-_IN_THE_FILE = {"only", "excluded", "reactivate"}  # a plan file holds these, and apply refuses them beside it
+_IN_THE_FILE = {
+    "only",
+    "excluded",
+    "reactivate",
+    "same_service",
+}  # a plan file holds these, and apply refuses them beside it
 
 
 def next_step(file: str | None, given: Mapping[str, Any]) -> str:
@@ -101,6 +110,9 @@ def next_step(file: str | None, given: Mapping[str, Any]) -> str:
     words = ["reconciler", "apply", *([file] if file else [])]
     for name, flag in _REPEATED.items():
         value = given.get(name)
+        if isinstance(value, bool):
+            words += [flag] if value and not (file and name in _IN_THE_FILE) else []
+            continue
         values = value if isinstance(value, tuple) else () if value is None else (value,)
         if not (file and name in _IN_THE_FILE):
             words += [word for each in values for word in (flag, str(each))]
@@ -146,7 +158,8 @@ def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """Return what the options of a command line say about which plan is made."""
-    return Options(given["only"], given["excluded"], given.get("reactivate", ()))
+    same = True if given.get("same_service") else UNSET
+    return Options(given["only"], given["excluded"], given.get("reactivate", ()), same_service=same)
 
 
 def consent_of(given: Mapping[str, Any]) -> Consent:

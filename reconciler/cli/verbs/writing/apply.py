@@ -43,9 +43,10 @@ def apply(
     **given: Any,
 ) -> int:
     """Carry out the plan of `file`, or a new one where somebody agrees to it; return the exit code."""
-    if file is not None and (given["only"] or given["excluded"] or given["reactivate"]):
+    of_plan = ("only", "excluded", "reactivate", "same_service")
+    if file is not None and any(given[name] for name in of_plan):
         raise click.UsageError(
-            "--only, --except and --reactivate belong to the plan; FILE holds them already."
+            "--only, --except, --reactivate and --same-service belong to the plan; FILE holds them already."
         )
     told, ask = events_of(events, as_json=as_json), file is None and not yes
     if ask and (as_json or told.on_stdout or not output.can_ask()):

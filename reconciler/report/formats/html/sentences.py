@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drifts import drifts, not_applied_yet, summarize_drift
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
 from reconciler.model.plan.plans import Plan
@@ -102,11 +102,12 @@ def _beside(plan: Plan) -> list[str]:
 
 def _of_drift(plan: Plan) -> Sentences:
     found = {drift.address: drift for drift in drifts(plan)}
-    if not found:
-        return Sentences((Clause("No drift: everything is as the last apply left it"),))
+    if plan.unapplied or not found:
+        return Sentences((Clause(summarize_drift(plan).removesuffix("."), "warn" if plan.unapplied else ""),))
+    number = not_applied_yet(plan)
     return Sentences(
         (Clause(f"{by_kind(found.values())} changed since the last apply", "warn"),),
-        more=("Nothing was written.",),
+        more=("Nothing was written.", *([f"{number:,} not yet applied."] if number else [])),
     )
 
 
