@@ -49,6 +49,11 @@ def test_a_project_of_before_has_nobody_to_adopt_to_make_or_to_delete(world: Wor
     assert plan.owned["devices in ops"] == 2
 
 
+def test_a_store_of_before_knows_no_ticket_and_nobody_deleted(world: World) -> None:
+    """Its tables for both come with its next version, and are empty."""
+    assert in_store(world, lambda store: store.ticket_runs()) == frozenset()
+
+
 def test_a_project_of_before_is_applied_and_its_doubt_is_settled(world: World) -> None:
     """What never landed is made once, the edit is sent, and the plan after it is empty."""
     _, run = world.apply()

@@ -265,23 +265,6 @@ READING = (
 )
 
 
-@pytest.mark.parametrize("create", [True, False])
-def test_a_store_of_version_3_goes_on_with_all_that_it_knows(store_url: str, *, create: bool) -> None:
-    """Its tables are those of today but for two: nobody is adopted anew, made twice, or forgotten."""
-    with store_at(store_url) as store:
-        store.remember([RecordedEntity(JANE, "00AB", sent={"firstName": "Jane"})], WORKSPACES)
-        salt, known = store.salt, store.recorded(WORKSPACES)
-    with connected(store_url) as opened:
-        for name in ("tickets", "deleted"):
-            opened.execute(text(f"DROP TABLE {name}"))
-        opened.execute(text("UPDATE meta SET value = '3' WHERE key = 'version'"))
-
-    with store_at(store_url, create=create) as store:
-        assert (store.salt, store.recorded(WORKSPACES)) == (salt, known)
-        assert store.ticket_runs() == frozenset()
-    assert everything(store_url)["tickets"] == everything(store_url)["deleted"] == []
-
-
 def test_what_version_2_learnt_from_writes_without_effect_is_forgotten(old: str) -> None:
     """It kept the plan quiet with the old number live. Without a record the next plan compares anew."""
     sent = {

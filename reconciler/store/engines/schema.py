@@ -21,7 +21,7 @@ Text and integers only, and JSON as text, so that the same tables serve every da
 from sqlalchemy import Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
 # Raised with every change of the tables; a store with a higher one was written by a newer program.
-VERSION = 4
+VERSION = 5
 
 METADATA = MetaData()
 
