@@ -22,6 +22,7 @@ from reconciler.core.review.exit import exit_code
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import InputError, Refused, plainly
+from reconciler.manifest.kept.keys import state_folder
 from reconciler.manifest.kept.loading import Declaration
 from reconciler.model.plan.changes import Change
 from reconciler.model.plan.plans import Options, Plan, Verdict
@@ -247,7 +248,7 @@ def _read(project: Project) -> tuple[Settings, Declaration, Outside]:
     """Return the settings, what is declared, and the real clock, chance and network. Nobody can be asked."""
     settings = project.settings()
     context = partial(read_context, project.variables, Path(settings.root), random=secrets.token_hex)
-    outside = Outside.real(context, unattended=True)
+    outside = Outside.real(context, unattended=True, state=state_folder(project.variables))
     return settings, pipeline.declared(settings, project.variables), outside
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from reconciler.applying.stop import StopFlag
@@ -37,7 +38,8 @@ class Outside:
 
     `now` tells UTC; `token` gives fresh random text, `run_id` a UUID; `context` says where we are;
     `offload` runs what waits for the store's disk, beside the event loop or in place; `connections`
-    replaces the network (tests); `unattended` says that nobody can be asked here.
+    replaces the network (tests); `unattended` says that nobody can be asked here; `state` is the folder of
+    this account for what programs keep.
     """
 
     now: Callable[[], datetime]
@@ -48,9 +50,12 @@ class Outside:
     connections: Connections | None = None
     offload: Offload = aside
     unattended: bool = False
+    state: Path | None = None
 
     @classmethod
-    def real(cls, context: Callable[[], Context], *, unattended: bool) -> "Outside":
+    def real(
+        cls, context: Callable[[], Context], *, unattended: bool, state: Path | None = None
+    ) -> "Outside":
         """Return the real clock, the real chance and the real network."""
         return cls(
             now=lambda: datetime.now(UTC),
@@ -59,6 +64,7 @@ class Outside:
             timing=Timing.real(),
             context=context,
             unattended=unattended,
+            state=state,
         )
 
 

@@ -22,6 +22,7 @@ from reconciler.cli.options import CACHES
 from reconciler.errors import Interrupted, plainly
 from reconciler.extras import is_installed
 from reconciler.logbook import steps
+from reconciler.manifest.kept.keys import state_folder
 from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
@@ -111,7 +112,11 @@ def context_of(settings: Settings) -> Context:
 
 def outside(settings: Settings, context: Context | None = None) -> Outside:
     """Return the real clock, the real chance, the real network, and where we are, where that is known yet."""
-    return Outside.real(lambda: context or context_of(settings), unattended=not output.can_ask())
+    return Outside.real(
+        lambda: context or context_of(settings),
+        unattended=not output.can_ask(),
+        state=state_folder(os.environ),
+    )
 
 
 def patient(settings: Settings, lock_timeout_s: float | None) -> Settings:

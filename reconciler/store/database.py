@@ -124,6 +124,10 @@ class Store:
         """Why what was written to this store may be missing from it, or ""."""
         return self._database.doubtful
 
+    def doubt(self, why: str) -> None:
+        """Say why what was written to the store that was here may be missing from this one."""
+        self._database.doubtful = self._database.doubtful or why
+
     def accept(self) -> None:
         """Go on with a store that is doubtful: whatever is missing from it can land no more."""
         self._database.accept()

@@ -6,6 +6,7 @@ with them (carrying.py), how the locks work (store/lock.py, applying/service_loc
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Protocol
 
 from reconciler.applying.context import Outside, ReadContext, RunContext
@@ -22,6 +23,7 @@ from reconciler.model.snapshots import Desired
 from reconciler.service.client import open_client, open_reader, paced
 from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
+from reconciler.work.known_stores import lost_store, remember_store
 from reconciler.work.planning import Planned
 
 
@@ -58,6 +60,7 @@ async def reading(settings: Settings, desired: Desired, outside: Outside) -> Asy
     """Hold the store, which nothing can write here, and a client that can only read."""
     timing, connections = outside.timing, outside.connections
     async with opened(settings, outside, create=False) as store:
+        store.doubt(await outside.offload(partial(lost_store, settings, outside, store)))
         pace = _shared_pace(settings, store)
         async with open_reader(settings.service, timing=timing, connections=connections, pace=pace) as reader:
             yield ReadContext(settings, desired, outside, store, reader)
@@ -81,6 +84,7 @@ async def writing(
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     async with AsyncExitStack() as held:
         store = await held.enter_async_context(opened(settings, outside, create=True))
+        store.doubt(await outside.offload(partial(lost_store, settings, outside, store)))
         lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=observer.waits)
         locked_at = timing.monotonic()
         steps.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
@@ -89,6 +93,7 @@ async def writing(
         client = await held.enter_async_context(
             open_client(settings.service, timing=timing, connections=connections, pace=pace)
         )
+        held.callback(lambda: remember_store(settings, outside, store, lock.now()))
         yield RunContext(
             settings,
             desired,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
-from simulation.virtualloop import in_no_time
+from simulation.virtualloop import in_no_time, pause
 
 from reconciler.applying.context import RunContext, ServiceLock
 from reconciler.errors import LockHeld
@@ -23,13 +23,13 @@ class Waiting(ServiceLock):
         self.another, self.held = another, held
 
     async def take(self) -> bool:
-        await asyncio.sleep(10)
+        await pause(10)
         self.may_read.set()
-        await asyncio.sleep(6)
+        await pause(6)
         if self.another:
             self.may_read.clear()
             self.readings += 1
-            await asyncio.sleep(10)
+            await pause(10)
         if self.held:
             raise LockHeld("another run holds it.", next="wait")
         self.taken = True
@@ -61,7 +61,7 @@ class Reading:
 
     async def __call__(self) -> float:
         self.began.append(asyncio.get_running_loop().time())
-        await asyncio.sleep(self.seconds)
+        await pause(self.seconds)
         self.ended += 1
         return self.began[-1]
 
@@ -75,7 +75,7 @@ def timed(lock: ServiceLock, work: Work, told: Told | None = None) -> tuple[obje
     async def main() -> tuple[object, float]:
         loop = asyncio.get_running_loop()
         began = loop.time()
-        run = Run(lock, Timing(loop.time, asyncio.sleep, lambda: 0.5))
+        run = Run(lock, Timing(loop.time, pause, lambda: 0.5))
         async with locking(cast("RunContext", run), cast("Observer", told or Told([]))) as found:
             result = await work(found)
         return result, loop.time() - began
@@ -114,7 +114,7 @@ def test_settling_and_waiting_go_on_side_by_side() -> None:
 
     async def work(lock: Locking) -> None:
         lock.start()
-        await asyncio.sleep(12)  # what an earlier run left in doubt
+        await pause(12)  # what an earlier run left in doubt
         await lock.read(reading)
 
     assert timed(Waiting(), work)[1] == 16
@@ -143,6 +143,6 @@ def test_a_lock_that_nobody_needs_any_more_is_given_up_at_once() -> None:
 
     async def work(lock: Locking) -> None:
         lock.start()
-        await asyncio.sleep(1)
+        await pause(1)
 
     assert timed(Waiting(), work)[1] == 1

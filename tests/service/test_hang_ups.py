@@ -58,7 +58,7 @@ def ended_after_each_answer(end: Callable[[Peer], Awaitable[None]], after_s: flo
         # Not `drain`: what ends the connection is to follow in the same moment.
         peer.writer.write(ANSWERS[line.split()[0].decode()])
         if after_s:
-            await asyncio.sleep(after_s)
+            await wait_s(after_s)
         await end(peer)
 
     return Server([play])

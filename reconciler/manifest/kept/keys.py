@@ -20,7 +20,7 @@ def key_of(
     environ: Mapping[str, str], *, make: bool, chance: Callable[[int], bytes] = secrets.token_bytes
 ) -> bytes | None:
     """Return the key of this account, made where `make` says so; None where there is none."""
-    state = _state(environ)
+    state = state_folder(environ)
     if state is None:
         return None
     folder = Folder(state, (_FOLDER,))
@@ -35,7 +35,7 @@ def key_of(
     return found if found is not None and len(found) == _BYTES else None
 
 
-def _state(environ: Mapping[str, str]) -> Path | None:
+def state_folder(environ: Mapping[str, str]) -> Path | None:
     """Return the folder for what programs keep between runs, by the XDG base directory specification."""
     for name, below in (("XDG_STATE_HOME", ()), ("HOME", (".local", "state"))):
         path = Path(environ.get(name, ""))
