@@ -1,6 +1,9 @@
 """How a scope was read, in words: by which way, in how many calls, and how old its last complete read is."""
 
+from collections.abc import Iterable
+
 from reconciler.core.feed import seconds
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Read
 from reconciler.report.lines import count
 
@@ -15,6 +18,30 @@ def read_words(read: Read, at: str) -> str:
     if read.completed:
         return f"{told}; complete {ago(read.completed, at)}"
     return f"{told}; not a feed: {read.why}" if read.why else told
+
+
+def as_far_as_read(reads: Iterable[Read]) -> str:
+    """Return what was read of lists that were followed, and as of when the rest is known; "" where all was.
+
+    A change that moves no time of change is not seen before the next complete read: whoever says that
+    nothing is to be done has to say that, too.
+    """
+    followed = [read for read in reads if read.completed]
+    if not followed:
+        return ""
+    scopes = sorted({f"{KINDS[read.scope.kind].plural} in {read.scope.workspace}" for read in followed})
+    first = min(read.completed for read in followed)
+    when = f"{first[:10]} {first[11:16]} UTC"
+    pages = count(sum(read.calls for read in followed), "page")
+    return (
+        f"Of {', '.join(scopes)} {pages} of what changed last were read; the rest is as of the complete read "
+        f"on {when}. A change that moves no time of change shows at the next one (--refresh full)."
+    )
+
+
+def limited(sentence: str, reads: Iterable[Read]) -> str:
+    """Return a sentence about all that is live, without its full stop, limited to what was read."""
+    return f"{sentence}, as far as was read" if as_far_as_read(reads) else sentence
 
 
 def ago(moment: str, at: str) -> str:

@@ -67,7 +67,9 @@ def summarize_drift(plan: Plan) -> str:
         changed = "1 entity" if entities == 1 else f"{entities:,} entities"
         parts.append(f"{changed} changed since the last apply.")
     elif not plan.unapplied:
-        parts.append("No drift: everything is as the last apply left it.")
+        # A list that was followed hides an edit that moves no time of change, until the next complete read.
+        limit = ", as far as was read" if any(read.completed for read in plan.reads) else ""
+        parts.append(f"No drift: everything is as the last apply left it{limit}.")
     if number := not_applied_yet(plan):
         parts.append(f"{number:,} not yet applied.")
     return " ".join(parts)

@@ -14,8 +14,10 @@ from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, Update
 from reconciler.model.plan.plans import Plan, Skip, SkipReason
 from reconciler.model.run.outcomes import Outcome, Result, Run
+from reconciler.model.snapshots import Read
 from reconciler.report.lines import count
 from reconciler.report.plan.review import Review
+from reconciler.report.reads import as_far_as_read, limited
 
 # What is said of these quotes a value: the mark of another owner, or what a manifest declares.
 _MARKED: Mapping[SkipReason, str] = {"foreign mark": "carries the mark of another owner; left alone."}
@@ -33,7 +35,8 @@ def headline(review: Review) -> str:
     if review.run is not None:
         return _of_run(review.run)
     if review.command == "drift":
-        return drifts.summarize_drift(review.plan)
+        limits = "" if drifts.drifts(review.plan) else as_far_as_read(review.plan.reads)
+        return " ".join(filter(None, [drifts.summarize_drift(review.plan), limits]))
     if not review.verdict.safe:
         return f"Refused, and nothing is carried out: {_joined(_parts(review.plan, 'would be'))}."
     if review.command == "resume":  # without a run nothing was compared either
@@ -48,7 +51,7 @@ def _of_plan(plan: Plan) -> str:
         said.append(f"{count(plan.to_keep, 'record')} to keep")
     if said:
         return f"{_joined(said)}."
-    return "Nothing to undo." if plan.options.undo_of else "Nothing to do: the service matches the manifests."
+    return "Nothing to undo." if plan.options.undo_of else _all(_MATCHES, plan.reads)
 
 
 def _parts(plan: Plan, verb: str) -> list[str]:
@@ -88,6 +91,15 @@ def by_kind(changes: Iterable[Change | Outcome | Drift]) -> str:
 
 def _joined(parts: Iterable[str]) -> str:
     return "; ".join(parts) or "it changes nothing"
+
+
+_MATCHES = "Nothing to do: the service matches the manifests"
+
+
+def _all(sentence: str, reads: Iterable[Read]) -> str:
+    """Return a sentence about all that is live, and what of it was read."""
+    told = tuple(reads)
+    return " ".join(filter(None, [f"{limited(sentence, told)}.", as_far_as_read(told)]))
 
 
 def _of_run(run: Run) -> str:

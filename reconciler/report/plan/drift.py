@@ -27,6 +27,7 @@ from reconciler.report.lines import (
     width,
 )
 from reconciler.report.plan.fields import ShownField, columns, row_lines, rows
+from reconciler.report.reads import as_far_as_read
 from reconciler.report.values import Shown
 
 _address_max = 64  # columns
@@ -46,7 +47,9 @@ def drift_lines(plan: Plan, *, full: bool = False, whom: Whom = nobody) -> tuple
     others_told = [BLANK, *told] if told else []
     style: Style = "warn" if plan.unapplied else "bold"
     if not found:
-        return line((summarize_drift(plan), style)), *others_told
+        limits = as_far_as_read(plan.reads)
+        more = [line((limits, "dim"))] if limits else []
+        return line((summarize_drift(plan), style)), *more, *others_told
     listed, rest = fold(found, full=full)
     tables = [_rows(drift, full=full) for drift in listed]
     shared = columns([row for table in tables for row in table], full=full)

@@ -45,7 +45,7 @@ from reconciler.report.plan.fields import (
     rows,
 )
 from reconciler.report.plan.hints import hint_lines
-from reconciler.report.reads import read_words
+from reconciler.report.reads import as_far_as_read, limited, read_words
 from reconciler.report.runs.runs import run_lines
 from reconciler.report.values import short_fingerprint
 
@@ -94,6 +94,8 @@ def plan_lines(
     body += [] if full else _cut_values(body)
     if len(body) > _screen_lines:
         body += [*counts, BLANK]
+    if not plan.changes and (limits := as_far_as_read(plan.reads)):
+        body += [line((limits, "dim")), BLANK]
     return *body, _last(plan, verdict, next_step)
 
 
@@ -312,7 +314,7 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
         said = (
             "Nothing to undo."
             if plan.options.undo_of
-            else "Nothing to do: the service matches the manifests."
+            else f"{limited('Nothing to do: the service matches the manifests', plan.reads)}."
         )
     code = short_fingerprint(plan.fingerprint)
     return line((said, "bold"), ("   fingerprint " + code if code else "", "dim"))

@@ -18,6 +18,7 @@ from reconciler.report.answers import answer_words
 from reconciler.report.formats.said import below, by_kind, is_revived
 from reconciler.report.lines import count
 from reconciler.report.plan.review import Review
+from reconciler.report.reads import as_far_as_read, limited
 
 Tone = Literal["delete", "warn", ""]
 
@@ -77,7 +78,9 @@ def _nothing(plan: Plan) -> str:
         return f"Nothing can be written: {count(ambiguous, 'entity is', 'entities are')} ambiguous"
     if plan.to_keep:
         return f"{count(plan.to_keep, 'record')} to keep; nothing changes at the service"
-    return "Nothing to undo" if plan.options.undo_of else "Nothing to do: the service matches the manifests"
+    if plan.options.undo_of:
+        return "Nothing to undo"
+    return limited("Nothing to do: the service matches the manifests", plan.reads)
 
 
 def _beside(plan: Plan) -> list[str]:
@@ -97,13 +100,17 @@ def _beside(plan: Plan) -> list[str]:
     lists = count(unread, "list was", "lists were")
     answers = [f"{answer_words(one).capitalize()}." for one in plan.answers]
     unread_too = [f"{lists} not read completely."] if unread else []
-    return ([f"{listed(told)}."] if told else []) + unread_too + answers
+    limits = as_far_as_read(plan.reads)
+    known = [limits] if limits and not plan.changes else []
+    return ([f"{listed(told)}."] if told else []) + unread_too + known + answers
 
 
 def _of_drift(plan: Plan) -> Sentences:
     found = {drift.address: drift for drift in drifts(plan)}
     if plan.unapplied or not found:
-        return Sentences((Clause(summarize_drift(plan).removesuffix("."), "warn" if plan.unapplied else ""),))
+        said, limits = summarize_drift(plan).removesuffix("."), as_far_as_read(plan.reads)
+        more = (limits,) if limits and not plan.unapplied else ()
+        return Sentences((Clause(said, "warn" if plan.unapplied else ""),), more=more)
     number = not_applied_yet(plan)
     return Sentences(
         (Clause(f"{by_kind(found.values())} changed since the last apply", "warn"),),

@@ -1,0 +1,63 @@
+"""What a plan says of lists of which only the changes were read."""
+
+import pytest
+from core.build import RULES, desired, live, planned
+from msgspec import structs
+
+from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.snapshots import Read, Scope
+from reconciler.report.formats.html.sentences import headline as html_headline
+from reconciler.report.formats.html.sentences import sentences
+from reconciler.report.formats.said import headline
+from reconciler.report.plan.drift import drift_lines
+from reconciler.report.plan.review import Review
+from reconciler.report.plan.text import plan_lines
+from reconciler.report.reads import as_far_as_read
+
+OPS = Scope("contact", "ops")
+FOLLOWED = Read(OPS, "feed", 3, 400, 8_000, complete=True, completed="2026-11-25T14:02:09+00:00")
+SCANNED = Read(OPS, "scan", 403, 0, 8_000, complete=True)
+AGAIN = structs.replace(FOLLOWED, how="again", calls=1)
+COMMANDS = ("plan", "drift")
+
+
+def nothing(*reads: Read) -> Plan:
+    return structs.replace(planned(desired(), live(), rules=RULES), reads=reads)
+
+
+def said(command: str, plan: Plan) -> dict[str, str]:
+    """What every form says, by its name."""
+    verdict = Verdict(())
+    review = Review(command, plan, verdict, 0)
+    found = sentences(review)
+    lines = plan_lines(plan, verdict) if command == "plan" else drift_lines(plan)
+    return {
+        "text": "\n".join("".join(span.text for span in one) for one in lines),
+        "markdown": headline(review),
+        "html": " ".join((html_headline(found), *found.more)),
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("read", [FOLLOWED, AGAIN], ids=["followed", "found again"])
+def test_whoever_says_that_all_is_as_it_should_be_says_what_was_read(read: Read, command: str) -> None:
+    """An edit that moves no time of change hides until the next complete read."""
+    for form, text in said(command, nothing(read)).items():
+        assert "as far as was read" in text, form
+        assert "complete read on 2026-11-25 14:02 UTC" in text, form
+        assert "contacts in ops" in text, form
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_after_a_complete_read_nothing_is_limited(command: str) -> None:
+    for form, text in said(command, nothing(SCANNED)).items():
+        assert "as far as was read" not in text, form
+
+
+def test_of_several_lists_the_oldest_complete_read_counts() -> None:
+    other = structs.replace(FOLLOWED, scope=Scope("contact", "eu"), completed="2026-11-24T09:00:00+00:00")
+
+    told = as_far_as_read([FOLLOWED, SCANNED, other])
+
+    assert "contacts in eu, contacts in ops 6 pages" in told
+    assert "2026-11-24 09:00 UTC" in told
