@@ -30,7 +30,7 @@ from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import MovedAlias, Proofs, Recorded, RecordedEntity
-from reconciler.store import audit, journal, names, proofs, recorded, rehoming, runs, tickets
+from reconciler.store import audit, deleted, journal, names, proofs, recorded, rehoming, runs, tickets
 from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS
@@ -187,6 +187,11 @@ class Store:
         known |= recorded.owned(connection, self._owner).keys()
         return frozenset(alias for alias, workspace_id in ids.items() if workspace_id not in known)
 
+    def deleted(self, workspaces: Workspaces) -> tuple[deleted.DeletedEntity, ...]:
+        """Return what runs of this store deleted in these workspaces within 90 days, oldest first."""
+        ids, now = _ids(workspaces), self._now()
+        return self._read(lambda connection: deleted.load(connection, self._owner, ids, now=now), ())
+
     def state(self) -> str:
         """Return what changes with everything that is recorded here; "" where nothing is, or it is doubtful.
 
@@ -219,6 +224,8 @@ class Store:
         recorded.write(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
         journal.write(seals, run, batches, ids=ids, counter=counter)
         settled = journal.settle(seals, run, batches, ids=ids)
+        ended = [outcome for batch in batches for outcome in batch.ended]
+        deleted.note(seals.connection, self._owner, ended, ids, run=run, now=self._now())
         lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
         lines += [self._author.left(at, address) for batch in batches for address in batch.left]
         audit.append(seals, lines + [self._author.settled(at, entry) for entry in settled])
