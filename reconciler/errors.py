@@ -158,10 +158,13 @@ class ServiceError(ReconcilerError):
     """The service, or the way to it, did not do what was asked.
 
     `method` and `path` name the call without its query, which may carry a key;
-    `status` is 0 when no answer arrived; `code` is the service's own error code, if any.
+    `status` is 0 when no answer arrived; `code` is the service's own error code, if any. `elsewhere`: asked
+    for one entity by its id, the service shows another one, redirects, or says that it is gone for good. That
+    is a conflict of that entity, as where two were merged, and not by itself a wrong address.
     """
 
     error_code = "E020"
+    elsewhere: bool = False
 
     def __init__(
         self,

@@ -245,7 +245,7 @@ async def apply(
         sure = saved is not None and bool(saved.changes)
         if sure or unfinished:
             lock.start()
-        await settle(context, unfinished, observer)
+        settled = await settle(context, unfinished, observer, released=options.released)
         planning = partial(plan_afresh, context, options, consent)
         if sure:
             planned = await lock.read(partial(planning, salt=saved.salt if saved else ""))
@@ -259,7 +259,11 @@ async def apply(
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
-        task = Task(options.verb, planned, consent, unfinished, saved=saved, keep_undo=keep_undo)
+        # What was found is recorded by now; what is in doubt still is no success of this run either.
+        open_still = tuple(one for one in settled if one.result == "in doubt")
+        task = Task(
+            options.verb, planned, consent, unfinished, saved=saved, settled=open_still, keep_undo=keep_undo
+        )
         return await carry_out(context, task, observer)
 
 

@@ -30,6 +30,8 @@ class Attempt:
     began: float = 0.0  # the same on the monotonic clock
     remote_id: str = ""
     unsure: str = ""
+    named: str = ""  # the id that the answer to a create named
+    unseen: bool = False  # a look after a delete did not find it, and its list did not say the same
     before: Found | None = None  # what an update changes, as the look right before showed it
     ending: Outcome | None = None  # on its way into the store, together with what it did
 

@@ -58,6 +58,8 @@ def failed(run: Session, attempt: Attempt, error: ReconcilerError) -> Outcome:
         return _doubted(run, attempt, attempt.unsure)
     if attempt.stage == "answered":
         return _doubted(run, attempt, str(error))
+    if isinstance(error, ServiceError) and error.elsewhere:
+        return noted(run, attempt.outcome("conflict", f"{error} Nothing was sent.", PLAN_AGAIN))
     return noted(run, attempt.outcome("failed", str(error), error.next))
 
 

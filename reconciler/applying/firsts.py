@@ -15,6 +15,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from msgspec import structs
+
 from reconciler.applying import look
 from reconciler.applying.look import ContactGone
 from reconciler.applying.session import NotDone, Session
@@ -31,6 +33,11 @@ wait_first_s = 0.25  # seconds before the second look; doubled before each furth
 _NEXT = (
     "check `identity` in the settings, the workspace, and what the service's search answers; "
     "then plan again. What was created is recorded, and is not created again."
+)
+
+_NEXT_OF_ANOTHER = (
+    "look at the service what it has made of it; write its identity in the manifest as the service does, "
+    "then apply again. Nothing is sent twice."
 )
 
 
@@ -66,8 +73,13 @@ class Firsts:
         """Look for what was made. A create that made nothing, or nothing certain, says nothing."""
         made = self._run.outcomes[change.address]
         if made.result != "applied":
-            return  # the next create is the first; what is in doubt is looked for at the end of the run
-        entity = self._run.desired.entities[change.address]
+            # The next create is the first; what is in doubt is looked for at the end of the run. But where
+            # the service says that it made another one than was sent, it may do so with everybody.
+            if made.result == "in doubt" and self._run.is_named(change.address):
+                what = f"{change.address} was created, and what the service shows of it is another one."
+                self._run.halt(Halt("unconfirmed", what, _NEXT_OF_ANOTHER))
+            return
+        entity = self._as_shown(self._run.desired.entities[change.address])
         try:
             why = await self._missing(entity, made.remote_id, self._run.parent_id(change))
         except ContactGone:
@@ -77,6 +89,13 @@ class Firsts:
             return
         what = f"{change.address} was created (id {made.remote_id}), and {why}: no lookup can be trusted."
         self._run.halt(Halt("unconfirmed", what, _NEXT))
+
+    def _as_shown(self, entity: Entity) -> Entity:
+        """Return the entity with its identity as the service writes it: by that a lookup finds it."""
+        row = self._run.shown.get(entity.address)
+        paths = {path for key in self._run.rules.keys(entity.address.kind) for path in key}
+        shown = {path: row.fields[path] for path in paths if row and row.fields.get(path)}
+        return structs.replace(entity, fields={**entity.fields, **shown})
 
     async def _missing(self, entity: Entity, remote_id: str, parent_id: str) -> str:
         """Why the lookup does not find just this one, or "": asked again until the settle window is over."""

@@ -10,11 +10,12 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.applying.session import NotDone, Session
+from reconciler.core.comparing.evidence import ListSays, Verdict, judge_absence
 from reconciler.core.comparing.match import same_identity
 from reconciler.core.comparing.normalize import live, masked
 from reconciler.core.rules import Key
 from reconciler.core.text.blanks import trim_edges
-from reconciler.errors import NotFound
+from reconciler.errors import NotFound, ServiceError, Unauthorized
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
@@ -130,6 +131,64 @@ async def get(run: Session, address: Address, one: str, parent_id: str) -> Found
     return await run.collection(address).get(one, workspace=run.workspace(address), parent=parent_id)
 
 
+async def absence(
+    run: Session, address: Address, one: str, parent_id: str, seen: Fields, *, twice: bool = False
+) -> Verdict:
+    """Return whether an entity that a look at its id did not find is gone, by what its list says (M8).
+
+    `seen` is what was last known of it: the list is searched by every identity of it, and read as a whole
+    where there is none. `twice`: it was not found a settle window ago either. Raises Unauthorized.
+    """
+    return judge_absence("absent", await _listed(run, address, one, parent_id, seen), twice=twice)
+
+
+async def _listed(run: Session, address: Address, one: str, parent_id: str, seen: Fields) -> ListSays:
+    """Return what the list says of an id: of a device, the document of its contact."""
+    collection, kind = run.collection(address), KINDS[address.kind]
+    workspace = run.workspace(address)
+    try:
+        if kind.parent:
+            rows = [await collection.list(workspace=workspace, parent=parent_id)]
+        else:
+            filters = _identities(run, address, seen) or [{}]
+            rows = [await collection.search(Query(each), workspace=workspace) for each in filters]
+    except Unauthorized:
+        raise
+    except NotFound:
+        # Without its contact there is no device; whether that one is gone is asked in the same way.
+        return await _listed_parent(run, address, parent_id) if kind.parent else "absent"
+    except ServiceError:
+        return "unread"
+    if any(found.remote_id == one for each in rows for found in each):
+        return "shows"
+    return "lacks" if all(each.complete for each in rows) else "unread"
+
+
+async def _listed_parent(run: Session, address: Address, parent_id: str) -> ListSays:
+    above = address.above
+    if above is None:
+        return "unread"
+    record = run.records.get(above)
+    seen = {**record.sent, **record.shown} if record else {}
+    said = await _listed(run, above, parent_id, "", seen)
+    # The contact is there, and its document was not: that says nothing of what belongs to it.
+    return "absent" if said == "shows" else said
+
+
+def _identities(run: Session, address: Address, seen: Fields) -> list[dict[str, str]]:
+    """Return a filter for every identity of an entity, as it was recorded and as it was seen."""
+    record = run.records.get(address)
+    looks = [seen, *((record.shown, record.sent) if record else ())]
+    keys = run.rules.identity.of(address.kind)
+    found = [
+        {path: str(look[path]).strip() for path in key}
+        for look in looks
+        for key in keys
+        if all(look.get(path) for path in key)
+    ]
+    return [one for at, one in enumerate(found) if one not in found[:at]]
+
+
 def shown(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
     """Return a body in the form that the plan's values have."""
     return masked(kind, live(kind, body), run.plan.salt)
@@ -150,13 +209,14 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
     for key in keys:
         # The search is the service's and may be loose: every hit is compared again, exactly.
         filters = {path: trim_edges(str(entity.fields[path])) for path in key}
-        for found in await _search(run, entity.address, filters):
+        for found in await search(run, entity.address, filters):
             if found.remote_id not in hits:
                 hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, found)}
     return tuple(hits.values())
 
 
-async def _search(run: Session, address: Address, filters: Mapping[str, str]) -> tuple[Found, ...]:
+async def search(run: Session, address: Address, filters: Mapping[str, str]) -> tuple[Found, ...]:
+    """Return all rows whose fields contain these texts. Raises NotDone where some may have been missed."""
     # A row that does not show what it was found by would have to be looked at whole.
     plain = tuple(path for path in filters if "." not in path) if KINDS[address.kind].brief else ()
     query = Query(filters, plain)
@@ -177,7 +237,11 @@ async def _confirmed(run: Session, entity: Entity, row: Found) -> tuple[Hit, ...
         try:
             row = await get(run, entity.address, row.remote_id, "")
         except NotFound:
-            return ()
+            # Made anew because one answer does not find her, she would be there twice.
+            what = (
+                f"whether it exists cannot be told: the list shows {row.remote_id}, and a look at it does not"
+            )
+            raise NotDone("conflict", f"{what}; nothing was sent.", PLAN_AGAIN) from None
         by = same_identity(entity.fields, live(entity.address.kind, row.body), keys)
     return (Hit(row, by),) if by else ()
 
@@ -191,7 +255,10 @@ async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit
         )
     except NotFound:
         what = "its contact is not there any more; nothing was sent."
-        raise ContactGone("conflict", what, PLAN_AGAIN) from None
+        if entity.address.above and await _listed_parent(run, entity.address, parent_id) == "lacks":
+            raise ContactGone("conflict", what, PLAN_AGAIN) from None
+        what = "a look at its contact finds nothing, and its list does not say the same; nothing was sent."
+        raise NotDone("conflict", what, PLAN_AGAIN) from None
     keys = run.rules.keys(kind)
     hits = ((row, same_identity(entity.fields, live(kind, row.body), keys)) for row in rows)
     return tuple(Hit(row, by) for row, by in hits if by)

@@ -17,11 +17,14 @@ from reconciler.applying import look
 from reconciler.applying.attempt import Attempt
 from reconciler.applying.session import Session
 from reconciler.core.comparing import taken
+from reconciler.core.comparing.created import MadeAs, is_older, judge_created
+from reconciler.core.comparing.match import same_identity
 from reconciler.core.comparing.normalize import instant, live, trusted
 from reconciler.core.comparing.observe import observed
 from reconciler.core.comparing.taken import Reading
 from reconciler.core.planning.records import proven, record_of
-from reconciler.errors import InDoubt, ServiceError
+from reconciler.errors import InDoubt, NotFound, ServiceError
+from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
@@ -31,6 +34,8 @@ from reconciler.model.snapshots import LiveEntity, RecordedEntity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 
+# Seconds that a clock may have been set by since a create was sent.
+clock_margin_s = 3600.0
 SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
 
 
@@ -130,16 +135,20 @@ def sent_fields(change: Update, entity: Entity) -> Fields:
 async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> LiveEntity:
     """Return the entity that a create has made, seen to be the one that was sent.
 
-    The answer is enough where it shows its own id, every identity and every field. Else it is read.
+    The answer is enough where it shows its own id, every identity and every field. Else it is read. It may
+    show its identity in another way, and nothing else (core/comparing/created.py).
     Raises InDoubt where the service names or shows another one.
     """
     if why := run.id_conflict(entity.address, made.remote_id):
         raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
+    # From now on no run sends it again without a person's word, unless nothing is there under this id.
+    attempt.named = made.remote_id
     row = row_of_change(attempt.change, made, attempt.parent_id)
     keys = run.rules.keys(row.kind)
     named = remote_id(made.body, KINDS[row.kind].segment) == made.remote_id
     found = taken.identity(row.kind, entity.fields, row.fields, keys)
-    if found == "other":
+    passed_s = run.context.timing.monotonic() - attempt.began
+    if found == "other" and made_as(run, entity, row, within_s=passed_s) == "other":
         # Not even read: what it shows is somebody else's answer, whichever id it names.
         raise InDoubt(f"the answer to the create shows another entity (id {made.remote_id}).")
     # One call less for each create of a service that answers with what it made.
@@ -150,22 +159,67 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
     except ServiceError as error:
         raise InDoubt(f"created, as the service says, but not read back: {error}", next=error.next) from None
     row = row_of_change(attempt.change, read, attempt.parent_id)
-    if not _is(entity, row, run):
+    passed_s = run.context.timing.monotonic() - attempt.began
+    if made_as(run, entity, row, within_s=passed_s) == "other":
         raise InDoubt(f"the answer to the create names another entity (id {made.remote_id}).")
     return row
 
 
-def _is(entity: Entity, row: LiveEntity, run: Session) -> bool:
-    """Whether what was read is what was sent. Where it shows no identity, everything else has to be equal."""
-    found = taken.identity(row.kind, entity.fields, row.fields, run.rules.keys(row.kind))
-    if found != "hidden":
-        return found == "same"
-    reading = of_create(run, entity, row).reading
-    return (
-        not reading.rewritten
-        and all(field.shown is None for field in reading.refused)
-        and bool(reading.taken)
+def made_as(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -> MadeAs:
+    """Return what a live entity is to a create that was sent at most `within_s` seconds ago."""
+    return judge_created(
+        row.kind,
+        entity.fields,
+        of_create(run, entity, row).reading,
+        row.fields,
+        keys=run.rules.keys(row.kind),
+        of_another=run.is_of_another(entity.address, row.fields),
+        old=is_older(row.modified, row.seen, within_s=within_s),
     )
+
+
+def is_declared_now(run: Session, row: LiveEntity, address: Address) -> bool:
+    """Whether somebody has written the identity that is shown into the manifest since a create was sent."""
+    now = run.context.desired.entities.get(address)
+    return now is not None and bool(same_identity(now.fields, row.fields, run.rules.keys(row.kind)))
+
+
+async def lookalikes(run: Session, entity: Entity, parent_id: str, *, within_s: float) -> tuple[str, ...]:
+    """Return the ids of what a create may have made, that long ago: nobody's, as sent but for its identity.
+
+    Not whom the manifest declares by now: she is adopted. Only where the kind's lists tell what two of the
+    same share, as the names of a contact. Read with a margin of an hour, because clocks are set.
+    """
+    kind = KINDS[entity.address.kind]
+    if not kind.listing.alike or any(not entity.fields.get(path) for path in kind.listing.alike):
+        return ()
+    filters = {path: str(entity.fields[path]).strip() for path in kind.listing.alike}
+    held = {record.remote_id for record in run.records.values()}
+    found = []
+    for row in await look.search(run, entity.address, filters):
+        told = live(kind.name, row.body)
+        alike = same_identity(entity.fields, told, (kind.listing.alike,))
+        strange = run.id_conflict(entity.address, row.remote_id)
+        if not alike or strange or row.remote_id in held:
+            continue
+        try:
+            whole = await look.get(run, entity.address, row.remote_id, parent_id)
+        except NotFound:
+            found.append(row.remote_id)  # the list shows it: that is enough to ask a person
+            continue
+        seen = observed(
+            kind.name,
+            entity.address.workspace,
+            row.remote_id,
+            whole.body,
+            seen=whole.date,
+            parent_id=parent_id,
+        )
+        if is_declared_now(run, seen, entity.address):
+            continue
+        if made_as(run, entity, seen, within_s=within_s + clock_margin_s) == "rewritten":
+            found.append(row.remote_id)
+    return tuple(sorted(found))
 
 
 def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:

@@ -8,7 +8,8 @@ An intent is open when its run was killed, or ended without an answer to it. Whi
 decided in core/runs/recover.py; going on with what was never sent is the pipeline's.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import chain
 
 from msgspec import structs
@@ -17,6 +18,7 @@ from reconciler.applying import settle
 from reconciler.applying.context import RunContext
 from reconciler.applying.look import ContactGone, Several
 from reconciler.applying.session import RESUME, NotDone, Session
+from reconciler.applying.settle import Sent
 from reconciler.applying.workers import queues, together
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished, recover, wait_s
@@ -41,11 +43,16 @@ _Doubt = tuple[Intent, Change | None]
 
 
 async def settle_unfinished(
-    unfinished: Sequence[Unfinished], context: RunContext, target: Target
+    unfinished: Sequence[Unfinished],
+    context: RunContext,
+    target: Target,
+    *,
+    released: Collection[str] = (),
 ) -> tuple[Outcome, ...]:
     """Return what became of everything that these runs left in doubt: applied, or in doubt still.
 
-    `target` is where planning now would go: it stands in for a plan that cannot be read.
+    `target` is where planning now would go: it stands in for a plan that cannot be read. `released` are the
+    addresses whose creates may be sent again by a person's word, whoever looks like them.
     What was not carried out has no outcome here: it may be planned again. Oldest run first. Waits
     until none of it can land any more, nor what a doubtful store may have forgotten; asked to stop, it
     leaves the rest as it is. Everything it returns is durable. Raises LockHeld, StoreError, Unauthorized.
@@ -60,7 +67,7 @@ async def settle_unfinished(
     outcomes: list[Outcome] = []
     # Oldest first, each in full: what a later run did to the same entity is recorded over it.
     for name, run in runs.items():
-        outcomes += await _settled(run, name, doubts[name])
+        outcomes += await _settled(run, name, doubts[name], frozenset(released))
     return tuple(outcomes)
 
 
@@ -74,14 +81,17 @@ async def _waited_out(run: Session, intents: Iterable[Intent]) -> bool:
     return await settle.waited(run, left_s)
 
 
-async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[Outcome]:
+async def _settled(
+    run: Session, name: str, intents: Iterable[Intent], released: frozenset[str]
+) -> list[Outcome]:
     changes = {change.address: change for change in run.plan.changes}
     doubts = [(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
     outcomes: dict[Address, Outcome | None] = {}
 
     async def look_at(queue: Iterator[_Doubt]) -> None:
         for intent, change in queue:
-            outcomes[intent.address] = await _looked_at(run, name, intent, change)
+            free = str(intent.address) in released
+            outcomes[intent.address] = await _looked_at(run, name, intent, change, released=free)
 
     try:
         await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
@@ -91,14 +101,18 @@ async def _settled(run: Session, name: str, intents: Iterable[Intent]) -> list[O
     return [outcome for outcome in seen if outcome is not None]
 
 
-async def _looked_at(run: Session, name: str, intent: Intent, change: Change | None) -> Outcome | None:
+async def _looked_at(
+    run: Session, name: str, intent: Intent, change: Change | None, *, released: bool
+) -> Outcome | None:
     """Return what became of one intent, durably; None where it was not carried out."""
     if intent.address.workspace not in run.ids:
         return _open(intent, name, "its workspace is in no manifest any more.")
     if change is None and intent.action == "create":
         return _open(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
     try:
-        landed = await settle.landed(run, change, intent.parent_id) if change else None
+        named = intent.remote_id if intent.action == "create" else ""
+        sent = Sent(_passed_s(run, intent), named, released=released)
+        landed = await settle.landed(run, change, intent.parent_id, sent) if change else None
     except ContactGone:
         landed = None  # without its contact there is no device
     except Several as told:
@@ -120,6 +134,11 @@ async def _looked_at(run: Session, name: str, intent: Intent, change: Change | N
     await run.ledger.after_call(structs.replace(landed.batch, found=(intent.address,), left_by=name))
     what = f"sent by run {name}, and not recorded then; {landed.what}"
     return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
+
+
+def _passed_s(run: Session, intent: Intent) -> float:
+    """Return how many seconds ago an intent was written down, by the clock of the store."""
+    return max(0.0, (run.context.now() - datetime.fromisoformat(intent.at)).total_seconds())
 
 
 _DECLARE = f"declare it again, then {RESUME}: by its manifest it can be looked for"

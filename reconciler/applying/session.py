@@ -16,17 +16,19 @@ from reconciler.applying.attempt import Attempt
 from reconciler.applying.context import RunContext, utc_text
 from reconciler.applying.ledger import Ledger
 from reconciler.applying.stop import Halt
+from reconciler.core.comparing.match import Index
 from reconciler.core.comparing.proofs import texts
 from reconciler.core.hashing.stretch import stretched
 from reconciler.core.planning.leaving import unmarking
 from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
+from reconciler.model.documents import Fields
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome, Result
-from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity
+from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
 from reconciler.service.client import Collection
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
@@ -60,6 +62,17 @@ class Doubt(Struct, frozen=True):
     answered: bool = False
 
 
+class _Owned(Struct, frozen=True):
+    """Fields by which somebody of ours is known."""
+
+    fields: Fields
+    address: Address
+
+
+def _seen(record: RecordedEntity) -> tuple[Fields, Fields]:
+    return record.sent, record.shown
+
+
 @dataclass(slots=True)
 class Session:
     """One plan on its way, and what is known so far. `records` have the addresses of the plan."""
@@ -81,6 +94,7 @@ class Session:
     devices: dict[Address, tuple[Address, ...]] = field(init=False)  # contacts -> their recorded devices
     adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
     leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
+    _owners: dict[Scope, Index[_Owned]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         context, workspaces = self.context, self.plan.target.workspaces
@@ -118,6 +132,23 @@ class Session:
         if owner == address:
             return ""
         return f"is {owner}" if owner else "was there before"
+
+    def is_named(self, address: Address) -> bool:
+        """Whether a create in doubt was answered with the id of what it has made."""
+        return any(one.attempt.change.address == address and one.attempt.named for one in self.doubts)
+
+    def is_of_another(self, address: Address, fields: Fields) -> bool:
+        """Whether an identity in these fields is that of another entity, declared or recorded."""
+        scope = Scope.of(address)
+        if scope not in self._owners:
+            looks = [_Owned(one.fields, one.address) for one in self.desired.entities.values()]
+            looks += [_Owned(fields, one.address) for one in self.records.values() for fields in _seen(one)]
+            keys = self.rules.identity.of(scope.kind)
+            here = (look for look in looks if Scope.of(look.address) == scope)
+            self._owners[scope] = Index(here, keys)
+        others = self._owners[scope].sharing(fields)
+        # A device is its contact's: another contact's may have the same name.
+        return any(one.address != address and one.address.above == address.above for one in others)
 
     def claim(self, address: Address, remote_id: str) -> None:
         """From now on the id belongs to this address: what was made is seen to be it."""
@@ -172,9 +203,9 @@ class Session:
         return self.halted
 
     def may_look(self) -> bool:
-        """Whether what is in doubt may be looked for: --fail-fast ends nothing of that."""
+        """Whether what is in doubt may be looked for: what only keeps back new writes does not end that."""
         halt = self.over()
-        return halt is None or halt.reason == "fail-fast"
+        return halt is None or halt.reason in {"fail-fast", "unconfirmed"}
 
     async def stretch(self, address: Address) -> None:
         """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
@@ -213,7 +244,7 @@ class Session:
     def intent(self, attempt: Attempt, seconds: float) -> Intent:
         """Return the line of the journal that stands for a write which may be under way for so long."""
         change = attempt.change
-        known = "" if isinstance(change, Create) else change.remote_id
+        known = attempt.named if isinstance(change, Create) else change.remote_id
         now = self.context.now()
         # Whole seconds, rounded up: a time in the journal that is too early would be taken for the end.
         until = now + timedelta(seconds=seconds, microseconds=999_999)

@@ -31,6 +31,14 @@ from reconciler.store.recorded import Batch
 slice_s = 60.0
 
 
+def again(address: Address) -> str:
+    """Return what a person can do about a create that nobody else can tell has been done or not."""
+    return (
+        f"if it is the one, write its identity in the manifest as the service does and apply; if it is not, "
+        f"apply with --create-again {address}"
+    )
+
+
 class Landed(Struct, frozen=True):
     """A write that was carried out after all: the id, what to record, and how it was told.
 
@@ -74,20 +82,43 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
     return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 
 
-async def landed(run: Session, change: Change, parent_id: str, before: Found | None = None) -> Landed | None:
+class Sent(Struct, frozen=True):
+    """What is known of a write that was sent: when, as seconds that have passed; and of its answer.
+
+    `named` is the id that the answer to a create named. `unseen`: a look a settle window ago did not find
+    what was to be deleted. `released`: a create may be sent again, by a person's word or
+    because a limit refused it.
+    """
+
+    passed_s: float
+    named: str = ""
+    unseen: bool = False
+    released: bool = False
+
+
+async def landed(
+    run: Session, change: Change, parent_id: str, sent: Sent, before: Found | None = None
+) -> Landed | None:
     """Return what a write has done, or None where nothing shows that it was carried out.
 
     `before` is what the look before it showed. Raises NotDone where that cannot be told.
     """
     match change:
         case Create():
-            return await _created(run, change, parent_id)
+            return await _created(run, change, parent_id) or await _rewritten(run, change, parent_id, sent)
         case Update():
             return await _updated(run, change, parent_id, before)
         case Delete():
             found = await look.fresh(run, change, parent_id)
-            gone = Landed(change.remote_id, Batch(forget=taken_along(run, change)), "it is gone.")
-            return gone if found is None else None
+            if found is not None:
+                return None
+            said = await look.absence(
+                run, change.address, change.remote_id, parent_id, change.before, twice=sent.unseen
+            )
+            if said != "gone":
+                what = "a look at its id finds nothing, and its list does not say the same."
+                raise NotDone("in doubt", what)
+            return Landed(change.remote_id, Batch(forget=taken_along(run, change)), "it is gone.")
         case never:
             assert_never(never)
 
@@ -121,7 +152,9 @@ async def waited(run: Session, left_s: float) -> bool:
 async def _settled(run: Session, doubt: Doubt) -> Outcome:
     attempt, outcome = doubt.attempt, None
     try:
-        found = await landed(run, attempt.change, attempt.parent_id, attempt.before)
+        passed_s = run.context.timing.monotonic() - attempt.began
+        sent = Sent(passed_s, attempt.named, unseen=attempt.unseen)
+        found = await landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
         if found is None and doubt.answered:
             found = await _not_taken(run, doubt)
         if found is not None:
@@ -179,7 +212,9 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
     try:
         found = await look.get(run, change.address, hits[0].found.remote_id, parent_id)
     except NotFound:
-        return None
+        # Closed as absent it would be sent again, beside the one that the list shows.
+        what = f"the list shows {hits[0].found.remote_id}, and a look at it does not."
+        raise NotDone("in doubt", what) from None
     _not_of_another(run, change.address, found.remote_id)
     row = row_of_change(change, found, parent_id)
     missing = tuple(
@@ -187,6 +222,39 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
     )
     what = f"it is there, recognized by {hits[0].by}."
     return Landed(found.remote_id, _recorded(run, change, row), what, missing)
+
+
+async def _rewritten(run: Session, change: Create, parent_id: str, sent: Sent) -> Landed | None:
+    """Return what a create has made that shows its identity in another way, by the id that its answer named.
+
+    None where nothing is there that could be it, or a person has decided. Raises NotDone where somebody is of
+    whom only a person can tell: sent again, she may be there twice (A12).
+    """
+    if sent.released:
+        return None
+    entity, address = run.desired.entities[change.address], change.address
+    if sent.named and not run.id_conflict(address, sent.named):
+        try:
+            found = await look.get(run, address, sent.named, parent_id)
+        except NotFound:
+            if await look.absence(run, address, sent.named, parent_id, entity.fields, twice=True) != "gone":
+                what = f"its answer named {sent.named}, which a look does not find and the list shows."
+                raise NotDone("in doubt", what, again(address)) from None
+        else:
+            row = row_of_change(change, found, parent_id)
+            if readback.is_declared_now(run, row, address):
+                return None  # the next plan adopts it
+            if readback.made_as(run, entity, row, within_s=sent.passed_s) == "other":
+                what = f"its answer named {sent.named}, which shows another entity."
+                raise NotDone("in doubt", what, again(address))
+            proof = readback.of_create(run, entity, row)
+            missing = tuple(one for one in proof.reading.refused if one.shown is None)
+            what = joined(f"it is there, by the id {sent.named} of its answer.", proof.said())
+            return Landed(sent.named, run.keep(proof.record, row), what, missing)
+    if ids := await readback.lookalikes(run, entity, parent_id, within_s=sent.passed_s):
+        what = f"what may be it is there with another identity (id {', '.join(ids)})."
+        raise NotDone("in doubt", what, again(address))
+    return None
 
 
 def _not_of_another(run: Session, address: Address, remote_id: str) -> None:

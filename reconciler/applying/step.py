@@ -21,6 +21,7 @@ from reconciler.applying.endings import answered, cut_off, failed, mistaken, not
 from reconciler.applying.readback import SHOWN_AGAIN, Proof
 from reconciler.applying.session import NotDone, Session
 from reconciler.core.calls.retry import tries_max, wait_s
+from reconciler.core.comparing.evidence import Verdict
 from reconciler.core.comparing.merge import create_body, update_body
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
 from reconciler.logbook import steps
@@ -30,6 +31,7 @@ from reconciler.service.client import LookAgain
 from reconciler.store.recorded import Batch
 
 looks_max = 8  # of one write whose looks were too old; then nothing is sent
+UNSEEN = "a look at its id finds nothing, and its list does not say the same"
 SLOWER = "run it again with a lower service.limits.concurrency, or on a machine that is less busy"
 
 
@@ -73,7 +75,9 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
         if run.over():
             raise put_off
         # A 503 may hide a create that was done: sent again unseen, it makes somebody twice (rule A8).
-        landed = await settle.landed(run, attempt.change, attempt.parent_id, attempt.before)
+        passed_s = run.context.timing.monotonic() - attempt.began
+        sent = settle.Sent(passed_s, released=_turned_away(put_off))
+        landed = await settle.landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
         if landed:
             attempt.done(landed.remote_id)
             return await _kept(run, attempt, landed.batch, landed.outcome(attempt.change))
@@ -115,9 +119,13 @@ def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> f
     nothing says that nothing was made only when the settle window is over (rule A9).
     """
     asked_s = wait_s(tries, run.context.timing.random(), error.wait_s)
-    turned_away = error.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN)
-    at_once = turned_away or not isinstance(change, Create)
+    at_once = _turned_away(error) or not isinstance(change, Create)
     return asked_s if at_once else max(asked_s, run.context.limits.settle_s)
+
+
+def _turned_away(error: Throttled) -> bool:
+    """Whether a limit before the service has refused a write: nothing was done."""
+    return error.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN)
 
 
 async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
@@ -168,7 +176,9 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
         await run.before_call(attempt)
         await look.untouched(run, change, attempt.parent_id)
     except NotFound:
-        return await _kept(run, attempt, forget, _gone_already(attempt))
+        if await _gone(run, attempt, change) == "gone":
+            return await _kept(run, attempt, forget, _gone_already(attempt))
+        raise look.conflict(f"{UNSEEN}; nothing was sent, and it stays ours.") from None
     said_done, was_there = True, True
     _send(run, attempt)
     try:
@@ -184,6 +194,9 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
     try:
         await look.get(run, change.address, change.remote_id, attempt.parent_id)
     except NotFound:
+        if await _gone(run, attempt, change) != "gone":
+            attempt.unseen = True
+            return answered(run, attempt, f"{UNSEEN}.", done=said_done)
         attempt.done(change.remote_id)
         ended = attempt.outcome("applied") if was_there else _gone_already(attempt)
         return await _kept(run, attempt, forget, ended)
@@ -192,6 +205,11 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
             run, attempt, f"whether it is gone cannot be told: {error}", done=said_done, error=error
         )
     return answered(run, attempt, "it is still there.", done=said_done)
+
+
+async def _gone(run: Session, attempt: Attempt, change: Delete) -> Verdict:
+    """Return whether the entity of a delete is gone, which a look at its id did not find (M8)."""
+    return await look.absence(run, change.address, change.remote_id, attempt.parent_id, change.before)
 
 
 def _gone_already(attempt: Attempt) -> Outcome:

@@ -188,7 +188,7 @@ selection_options = together(
     ),
 )
 # `allow_deletes`, `allow_creates`, `allow_updates`, `allow_fewer_rows`: a number, or None;
-# `reactivate`: addresses.
+# `reactivate`, `create_again`, `confirm_same`: addresses.
 consent_options = together(
     _consent("deletes", "deletes"),
     _consent("creates", "creates of entities that disappeared"),
@@ -200,6 +200,22 @@ consent_options = together(
         metavar="ADDRESS",
         shell_complete=Completes("addresses"),
         help="Re-enable this device, which the service disabled. Pushes to it are charged again. Repeatable.",
+    ),
+    click.option(
+        "--create-again",
+        multiple=True,
+        metavar="ADDRESS",
+        shell_complete=Completes("addresses"),
+        help="Create this entity once more, though an earlier create of it is in doubt: it is nobody who is "
+        "there. Repeatable.",
+    ),
+    click.option(
+        "--confirm-same",
+        multiple=True,
+        metavar="ADDRESS",
+        shell_complete=Completes("addresses"),
+        help="This entity is still the recorded one, though its identity and most else of it have changed. "
+        "Repeatable.",
     ),
 )
 # `encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some.

@@ -46,11 +46,16 @@ async def read_live(
         tasks = [group.create_task(ScopeReader(reader, one, concurrency, lists).read()) for one in wanted]
     results = [task.result() for task in tasks]
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
-    for one, (rows, _, _) in zip(wanted, results, strict=True):
+    for one, found in zip(wanted, results, strict=True):
         for kind in (one.scope.kind, *(child.name for child in children(one.scope.kind))):
-            entities[Scope(kind, one.scope.workspace)] = tuple(row for row in rows if row.kind == kind)
-    others = {one.scope: tuple(rest) for one, (_, rest, _) in zip(wanted, results, strict=True) if rest}
-    return Live(entities, tuple(result for _, _, result in results), others)
+            entities[Scope(kind, one.scope.workspace)] = tuple(row for row in found.rows if row.kind == kind)
+    each = {one.scope: found for one, found in zip(wanted, results, strict=True)}
+    return Live(
+        entities,
+        tuple(found.read for found in results),
+        {scope: tuple(found.others) for scope, found in each.items() if found.others},
+        {scope: found.contradictions for scope, found in each.items() if found.contradictions},
+    )
 
 
 def _wanted(

@@ -6,17 +6,20 @@ together (reading.py).
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
+from http import HTTPStatus
 
 from msgspec import Struct, structs
 
 from reconciler.core.comparing import normalize
+from reconciler.core.comparing.evidence import MissedLook, is_wrong_service, judge_absence
 from reconciler.core.comparing.match import Index
 from reconciler.core.comparing.observe import observed
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
 from reconciler.core.text.blanks import trim_edges
-from reconciler.errors import NotFound
+from reconciler.errors import NotFound, ServiceError
 from reconciler.live.following import Asked, Following, Lists
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
 from reconciler.live.told import reached
@@ -26,7 +29,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import LiveEntity, Read, RecordedEntity
+from reconciler.model.snapshots import Contradiction, LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
@@ -37,6 +40,15 @@ class _Look(Struct, frozen=True):
     """What somebody of ours looks like."""
 
     fields: Fields
+
+
+class ScopeRead(Struct, frozen=True):
+    """What one scope shows: the rows that matter, the others, the ids that are in doubt, how it was read."""
+
+    rows: Sequence[LiveEntity]
+    others: Sequence[LiveEntity]
+    contradictions: tuple[Contradiction, ...]
+    read: Read
 
 
 class ScopeReader:
@@ -51,6 +63,11 @@ class ScopeReader:
         self.complete = True
         self.seen = -1  # rows of a scan
         self.listed: dict[str, Found] = {}  # the rows of the whole list, where it was read
+        self.hits: dict[
+            str, Found
+        ] = {}  # the rows that searches showed, and the first page where it is not all
+        self.missed: dict[str, ServiceError] = {}  # ids that a look did not show, and what it said
+        self.looked_at = 0  # ids that a look did show
         self.tickets = 0  # rows of a scan that belong to the lock in the service, and are nobody's
         self.owners = {record.remote_id: address for address, record in wanted.records.items()}
         self.keys = wanted.rules.keys(self.kind.name)
@@ -82,10 +99,10 @@ class ScopeReader:
     def _namesakes(self) -> Index[_Look]:
         return Index(self._sought, (self.kind.listing.alike,) if self.kind.listing.alike else ())
 
-    async def read(self) -> tuple[list[LiveEntity], list[LiveEntity], Read]:
+    async def read(self) -> ScopeRead:
         """Return the rows that matter, what belongs to them included; the others; how they were read.
 
-        The others only where everyone is wanted.
+        The others only where everyone is wanted. Raises ServiceError where every look shows another entity.
         """
         scope = self.wanted.scope
         with span("list", kind=scope.kind, workspace=scope.workspace) as notes:
@@ -102,12 +119,15 @@ class ScopeReader:
             rows = await self._recognized(first) if direct else await self._scan(first)
             shown = {row.remote_id for row in rows}
             hidden = await self._get([one for one in self.owners if one not in shown])
-            if hidden and not direct:
+            if not direct and any(row.remote_id not in self.listed for row in hidden if not row.parent_id):
                 self.complete = False  # the list did not show what is there: it was not all of it
                 await self.following.forget()
             rows += hidden
             if direct or self._told(first.rows) == self.least:
                 rows += await self._searched(rows, marks=direct)
+            if direct:
+                self.hits |= {row.remote_id: row for row in first.rows}
+            contradictions = await self._contradictions({row.remote_id for row in rows}, direct=direct)
             others = await self._others(first, rows) if self.wanted.everyone else []
             if how == "scan":
                 await self.following.keep(self.listed, first, complete=self.complete)
@@ -115,7 +135,40 @@ class ScopeReader:
             steps.info(what, scope, how, listed, len(rows), self.calls, took())
             read = self._read(first, how)
             notes.update(way=how, rows=read.total)
-        return rows, others, read
+        return ScopeRead(rows, others, contradictions, read)
+
+    async def _contradictions(self, shown: AbstractSet[str], *, direct: bool) -> tuple[Contradiction, ...]:
+        """Return the ids that a list shows and a look does not, and those that are another entity to a look.
+
+        Of the others that were not shown the list says the same, so they are gone (docs/planning.md, M8).
+        """
+        wrong = [error for error in self.missed.values() if error.elsewhere]
+        if wrong and is_wrong_service(right=self.looked_at, wrong=len(wrong)):
+            raise wrong[0]
+        if direct:
+            await self._search_missed()
+        found = []
+        for remote_id, error in sorted(self.missed.items()):
+            row = self.listed.get(remote_id) or self.hits.get(remote_id)
+            says: MissedLook = "elsewhere" if error.elsewhere else "absent"
+            if remote_id in shown or judge_absence(says, "shows" if row else "lacks") != "in doubt":
+                continue
+            fields = self._entity(row).fields if row else {}
+            found.append(Contradiction(remote_id, says, _why_contradicted(error), fields))
+        if found:
+            await self.following.forget()  # what is remembered of the list may be what is wrong
+        return tuple(found)
+
+    async def _search_missed(self) -> None:
+        """Search for whoever is recorded and was not found by her id, by what was last seen of her.
+
+        What is declared of her may have another address than she has there.
+        """
+        lost = [self.wanted.records[self.owners[one]] for one in self.missed if one in self.owners]
+        keys = self.wanted.rules.identity.of(self.kind.name)
+        looks = [filters for record in lost for filters in _filters(keys, {**record.sent, **record.shown})]
+        for page in await together(looks, self._first_page, self.concurrency):
+            self.hits |= {row.remote_id: row for row in page.rows}
 
     def _read(self, first: Page, how: str) -> Read:
         """Return what is told of this read. Calls are avoided by comparison with a look at each row."""
@@ -222,6 +275,7 @@ class ScopeReader:
         searches = [search for address in self.wanted.records for search in self._lookups(address)]
         for page in await together(searches, self._first_page, self.concurrency):
             hits |= {row.remote_id: row for row in page.rows}
+        self.hits |= hits
         wanted = {one: row for one, row in hits.items() if one in self.owners or self._shares(row)}
         return await self._known(wanted.values(), self._told(first.rows), strangers=True)
 
@@ -254,6 +308,7 @@ class ScopeReader:
             searches.append({self.mark: f"{self.wanted.rules.stack}/"})
         hits: dict[str, Found] = {}
         for rows_found in await together(searches, self._search, self.concurrency):
+            self.hits |= {one.remote_id: one for one in rows_found}
             hits |= {one.remote_id: one for one in rows_found if one.remote_id not in known}
         return await self._known(hits.values(), self._told(tuple(hits.values())), strangers=True)
 
@@ -286,7 +341,7 @@ class ScopeReader:
         return [row async for page in self._pages(filters) for row in page.rows]
 
     async def _get(self, remote_ids: Iterable[str]) -> list[LiveEntity]:
-        """Return whole entities by id; what is not there is left out."""
+        """Return whole entities by id; what is not shown is left out, and stands in `missed`."""
         rows: list[LiveEntity] = []
         for found in await together(list(remote_ids), self._one, self.concurrency):
             rows += self._entities(found) if found else []
@@ -295,9 +350,14 @@ class ScopeReader:
     async def _one(self, remote_id: str) -> Found | None:
         self.calls += 1
         try:
-            return await self.collection.get(remote_id, workspace=self.wanted.workspace)
-        except NotFound:
+            found = await self.collection.get(remote_id, workspace=self.wanted.workspace)
+        except ServiceError as error:
+            if not (error.elsewhere or isinstance(error, NotFound)):
+                raise
+            self.missed[remote_id] = error
             return None
+        self.looked_at += 1
+        return found
 
     # What a row tells.
 
@@ -368,6 +428,14 @@ class ScopeReader:
                 for kind, one in inside(self.kind, found)
             ),
         ]
+
+
+def _why_contradicted(error: ServiceError) -> str:
+    """Return what a look said that did not show an entity, without its path."""
+    if not error.elsewhere:
+        return "a look at its id finds nothing, and the list shows it"
+    moved = f" ({error.status})" if error.status != HTTPStatus.OK else ""
+    return f"a look at its id shows another entity, or sends us elsewhere{moved}"
 
 
 def _filters(keys: Iterable[Key], fields: Fields) -> list[dict[str, str]]:

@@ -1,7 +1,7 @@
 """Desired, Live, Recorded: what should be, what is, what earlier runs left. The plan's three inputs."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Literal, Self
 
 from msgspec import Struct
 
@@ -65,6 +65,19 @@ class LiveEntity(Struct, frozen=True, gc=False):
     devices_known: bool = False
 
 
+class Contradiction(Struct, frozen=True, gc=False):
+    """An id of which the service says two things in one read: nothing is certain of the entity behind it.
+
+    `says` is what a look at it said: `absent` (404, and a list shows it) or `elsewhere` (another entity, a
+    redirect, 410). `fields` are what a list shows of it, if any does. `why` says it in words.
+    """
+
+    remote_id: str
+    says: Literal["absent", "elsewhere"]
+    why: str
+    fields: Fields = {}
+
+
 class Read(Struct, frozen=True):
     """How a scope was read: by `feed`, `scan`, `search` or `get`, in how many calls, and how many it saved.
 
@@ -88,12 +101,14 @@ class Live(Struct, frozen=True):
     """What is: live entities by scope, in the service's order, and how they were read.
 
     `entities` are what a plan may have to know. `others` are the rest of each list, as brief as its rows are:
-    read only where somebody asked for it, and never planned.
+    read only where somebody asked for it, and never planned. `contradictions` are the ids of which the
+    service says two things; none of them is in `entities`.
     """
 
     entities: Mapping[Scope, tuple[LiveEntity, ...]]
     reads: tuple[Read, ...] = ()
     others: Mapping[Scope, tuple[LiveEntity, ...]] = {}
+    contradictions: Mapping[Scope, tuple[Contradiction, ...]] = {}
 
 
 UNKNOWN = "unknown"  # instead of a time: it is not recorded whether we made it

@@ -43,6 +43,10 @@ class BadBody(ValueError):
         self.next = next
 
 
+class AnotherEntity(BadBody):
+    """A good body of another entity than the one that was asked for by its id."""
+
+
 class TemplatedPath(str):  # noqa: SLOT000 - it has one more attribute
     """A path that knows its template, until a Call takes both: so a log can show it without ids."""
 

@@ -120,7 +120,10 @@ class ReadCollection:
         """The whole entity, with its custom fields. Raises NotFound."""
         path = self._path(workspace, parent, remote_id)
         call = Call("GET", path, self.kind.media, with_custom(self.kind), "offset")
-        found = await self._transport.call(call, lambda answer: shapes.entity(answer, self.kind, remote_id))
+        with refusals.of_one_entity():
+            found = await self._transport.call(
+                call, lambda answer: shapes.entity(answer, self.kind, remote_id)
+            )
         return self._ours(found)
 
     async def _inside(self, workspace: str, parent: str) -> Page:
@@ -129,7 +132,8 @@ class ReadCollection:
         template = shapes.template(above, named=bool(workspace), one=True)
         path = urls.path(template, {"wid": workspace, "id": parent})
         call = Call("GET", path, above.media, with_custom(above), "offset")
-        return await self._transport.call(call, lambda answer: shapes.inside(answer, self.kind, parent))
+        with refusals.of_one_entity():
+            return await self._transport.call(call, lambda answer: shapes.inside(answer, self.kind, parent))
 
     def _path(self, workspace: str, parent: str = "", remote_id: str | None = None) -> str:
         template = shapes.template(self.kind, named=bool(workspace), one=remote_id is not None)

@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.model.kind.kinds import KINDS, Kind
 from reconciler.model.profile import Profile
 from reconciler.service import paging
-from reconciler.service.answers import ITS_ERROR, Answer, BadBody
+from reconciler.service.answers import ITS_ERROR, AnotherEntity, Answer, BadBody
 from reconciler.service.found import Done, Found, Page, cut_queries, iso_date, remote_id
 from reconciler.service.http import media, urls
 
@@ -50,7 +50,7 @@ def single(
     # Somebody else's fields would be written back to the one that was asked for.
     given = document.get("id")
     if str(asked if given is None else given) != asked or remote_id(document, collection) not in ("", asked):
-        raise BadBody(f"it is another {name}")
+        raise AnotherEntity(f"it is another {name}")
     return Found(asked, document, _date(answer))
 
 

@@ -44,7 +44,9 @@ def _rows(plan: Plan) -> dict[str, int]:
 
 def _is_whole(plan: Plan) -> bool:
     """Whether a plan is of everything, and not of a selection, of adoptions alone, or an undo."""
-    return structs.replace(plan.options, reactivate=(), same_service=UNSET) == Options()
+    return (
+        structs.replace(plan.options, reactivate=(), same_service=UNSET, same=UNSET, again=UNSET) == Options()
+    )
 
 
 def _whole(plan: Plan) -> tuple[Workspace, ...]:

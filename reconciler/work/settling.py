@@ -3,6 +3,8 @@
 Not here: waiting and looking (applying/recovery.py), what is left of their plans (core/runs/recover.py).
 """
 
+from collections.abc import Collection
+
 from reconciler.applying.context import RunContext
 from reconciler.applying.recovery import settle_unfinished
 from reconciler.core.runs.recover import Unfinished
@@ -16,11 +18,16 @@ from reconciler.work.targets import target_of
 
 
 async def settle(
-    context: RunContext, unfinished: tuple[Unfinished, ...], observer: Observer
+    context: RunContext,
+    unfinished: tuple[Unfinished, ...],
+    observer: Observer,
+    *,
+    released: Collection[str] = (),
 ) -> tuple[Outcome, ...]:
     """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
 
-    A store that may lack such runs is waited for in the same way, and accepted as it is afterwards.
+    `released` are addresses whose creates in doubt a person wants to be sent again. A store that may lack
+    such runs is waited for in the same way, and accepted as it is afterwards.
     """
     doubtful = context.store.doubtful
     if not unfinished and not doubtful:
@@ -33,7 +40,7 @@ async def settle(
     unread = any(one.plan is None for one in unfinished)
     target = await target_of(context, context.desired if unread else Desired({}, frozenset()))
     with span("settle") as notes:
-        outcomes = await settle_unfinished(unfinished, context, target)
+        outcomes = await settle_unfinished(unfinished, context, target, released=released)
         notes["in_doubt"] = len(outcomes)
     if context.stop.asked:
         raise Interrupted("stopped before anything was written.", next="reconciler resume")

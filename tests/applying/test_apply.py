@@ -58,15 +58,15 @@ def test_an_update_takes_three_calls(tmp_path: Path) -> None:
     assert bench.wire.count() == {"GET": 50, "PUT": 25}
 
 
-def test_a_delete_takes_three_calls_and_its_devices_along(tmp_path: Path) -> None:
-    """A look, a DELETE, and a look that has to find nothing."""
+def test_a_delete_takes_four_calls_and_its_devices_along(tmp_path: Path) -> None:
+    """A look, a DELETE, a look that has to find nothing, and the list that has to say the same (M8)."""
     bench = Bench(tmp_path)
     bench.apply(person(), phone(), phone(name="tablet"), person(SAM))
 
     run = bench.apply(person(SAM))
 
     assert results(run) == {str(JANE): "applied"}
-    assert bench.wire.count() == {"GET": 2, "DELETE": 1}
+    assert bench.wire.count() == {"GET": 3, "DELETE": 1}
     assert set(bench.recorded().entities) == {SAM}
     assert [body["firstName"] for body in bench.live()] == ["Sam"]
 

@@ -234,7 +234,9 @@ def test_a_throttled_create_is_sent_again_after_a_look(tmp_path: Path, status: i
     run = bench.apply(person(), rules=[Rule("POST", answered(status, {"Retry-After": "1"}), nth=1)])
 
     assert only(run).result == "applied"
-    assert [method for method, _ in bench.wire.sent] == ["GET", "POST", "GET", "GET", "POST", "GET"]
+    # Of a 503 nobody knows whether it was done: so who is alike but for the identity is looked for too (A12).
+    looks = ["GET", "GET"] if status == 503 else ["GET"]
+    assert [method for method, _ in bench.wire.sent] == ["GET", "POST", *looks, "GET", "POST", "GET"]
     assert len(bench.live()) == 1
 
 
@@ -393,7 +395,7 @@ def test_a_device_in_doubt_whose_contact_is_gone_stays_in_doubt(tmp_path: Path) 
     run = bench.apply(person(), phone(), rules=[Rule("POST", lost_before), later])
 
     assert only(run).result == "in doubt"
-    assert "its contact is not there any more" in only(run).what
+    assert "a look at its contact finds nothing" in only(run).what
 
 
 def test_an_update_in_doubt_of_what_is_gone_stays_in_doubt(tmp_path: Path) -> None:

@@ -343,7 +343,7 @@ def test_an_answer_with_another_identity_is_not_even_asked_for(tmp_path: Path) -
     bench = Bench(tmp_path)
 
     def other(body: dict[str, Any]) -> None:
-        body["workEmailAddress1"] = "somebody@example.com"
+        body |= {"workEmailAddress1": "somebody@example.com", "firstName": "Somebody"}
 
     run = bench.apply(person(), rules=[Rule("POST", with_location(other))])
 

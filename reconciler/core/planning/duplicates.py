@@ -22,7 +22,7 @@ from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import children
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import UNCERTAIN, Plan
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
 
 
@@ -75,11 +75,14 @@ def duplicates(across: Shared, at: Matched) -> Iterator[ScopePlan]:
 
 
 def ambiguous(plan: Plan, desired: Desired) -> tuple[Notice, ...]:
-    """Say of each declared entity that several live ones could be it; nothing is done for it (M3)."""
+    """Say of each entity for which nothing is done because it is not certain who it is (M3, M8, M9).
+
+    Several live ones for what is declared no longer are no more than shown in the plan.
+    """
     return tuple(
         Notice("ambiguous", str(skip.address), skip.what, skip.next)
         for skip in plan.skips
-        if skip.reason == "ambiguous" and skip.address in desired.entities
+        if skip.reason in UNCERTAIN and (skip.reason != "ambiguous" or skip.address in desired.entities)
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from reconciler.core.planning.parts import NOTHING, ScopePlan
 from reconciler.core.planning.scopes import Matched, Shared
+from reconciler.core.planning.uncertain import contradicted_record
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
@@ -45,6 +46,8 @@ def leave(
     path = across.rules.mark_of(address.kind)
     ours = [row for row in candidates if path and _marked(across, row, path)]
     if not ours:
+        if path and (found := contradicted_record(at.group, address)) and found.says == "absent":
+            return _still_marked(address, f"leaves, and {found.why}.")
         unseen = path and not candidates and across.unsure(at.group.scope)
         return NOTHING if unseen else ScopePlan(records=forgotten(records))
     if len(ours) > 1 or ours[0].remote_id in uncertain:

@@ -11,6 +11,7 @@ from reconciler.core.comparing.normalize import masked
 from reconciler.core.planning.leaving import leave
 from reconciler.core.planning.parts import NOTHING, ScopePlan
 from reconciler.core.planning.scopes import Group, Matched, Shared
+from reconciler.core.planning.uncertain import contradicted_record, reused, skip_of
 from reconciler.model.address import Address
 from reconciler.model.plan.changes import Delete
 from reconciler.model.plan.plans import Skip
@@ -32,6 +33,8 @@ def orphans(across: Shared, at: Matched) -> Iterator[ScopePlan]:
         if address in across.removed:
             live = [row for row in candidates if row.remote_id not in taken]
             yield leave(across, at, address, live, _records(group, address, carried), uncertain=uncertain)
+        elif not candidates and (found := contradicted_record(group, address)):
+            yield ScopePlan(skips=(skip_of(address, found),))
         elif not candidates or candidates[0].remote_id in taken:
             yield _gone(across, at, address)
         elif len(candidates) > 1 or candidates[0].remote_id in uncertain:
@@ -92,6 +95,10 @@ def _orphan(
         what = f"is no longer declared, and carries the mark of another owner ({mark}); left alone."
         step = "leave it to its owner, or remove it by hand"
         return ScopePlan(skips=(Skip(address, "foreign mark", what, step),))
+    record = records.get(address)
+    of_record = record is not None and record.remote_id == row.remote_id
+    if record and of_record and (why := reused(across, address, record, row, None)):
+        return ScopePlan(skips=(why,))
     if protected := sorted(one for one, record in records.items() if record.protected):
         holds = f" (its device {protected[0]} is protected)" if address not in protected else ""
         what = f"is no longer declared, and protected{holds}; left alone."

@@ -31,6 +31,7 @@ from reconciler.core.planning.scopes import (
     shared,
     split,
 )
+from reconciler.core.planning.uncertain import contradicted, reused
 from reconciler.core.rules import Rules
 from reconciler.errors import Malformed
 from reconciler.model.address import Address
@@ -111,7 +112,7 @@ def _as_recorded(across: Shared, at: Matched, entity: Entity) -> bool:
         return False
     if entity.devices_in_scope or address in group.below.records or not across.selects(entity):
         return False
-    if _why_not(across, at, address, hit):
+    if _why_not(across, at, entity, hit):
         return False
     reactivate = str(address) in across.options.reactivate
     return as_recorded(entity, hit.live, record, reactivate=reactivate)
@@ -120,7 +121,7 @@ def _as_recorded(across: Shared, at: Matched, entity: Entity) -> bool:
 def _declared(across: Shared, at: Matched, entity: Entity) -> Iterator[ScopePlan]:
     """Plan one declared entity, and the devices of a contact."""
     hit, selected = at.matches.found.get(entity.address), across.selects(entity)
-    why_not = _why_not(across, at, entity.address, hit)
+    why_not = _why_not(across, at, entity, hit)
     if selected and why_not:
         yield ScopePlan(skips=(why_not,))
     elif selected:
@@ -130,15 +131,19 @@ def _declared(across: Shared, at: Matched, entity: Entity) -> Iterator[ScopePlan
         yield from _devices(across, at, entity, hit, known=known)
 
 
-def _why_not(across: Shared, at: Matched, address: Address, hit: Recognized | None) -> Skip | None:
-    """Return why an entity is not acted on, or None (rules M3, M5, X5, A9)."""
-    if why := _ambiguous(at, address):
+def _why_not(across: Shared, at: Matched, entity: Entity, hit: Recognized | None) -> Skip | None:
+    """Return why an entity is not acted on, or None (rules M3, M5, M8, M9, X5, A9)."""
+    address = entity.address
+    if why := contradicted(across, at, entity, hit) or _ambiguous(at, address):
         return why
     if hit is None:
         return _in_doubt(across, address)
     if mark := across.foreign_mark(hit.live):
         what = f"carries the mark of another owner ({mark}); never written."
         return Skip(address, "foreign mark", what, "remove it here, or its mark there")
+    record = at.group.records.get(hit.record) if hit.record and hit.by == "record" else None
+    if record and (why := reused(across, address, record, hit.live, entity)):
+        return why
     if hit.record is None and not across.rules.adopt:
         # Neither is another one created: two of one would be worse (M5).
         what = f"exists already (id {hit.live.remote_id}) and the settings say `adopt: never`."
@@ -160,7 +165,7 @@ def _ambiguous(at: Matched, address: Address) -> Skip | None:
 
 def _in_doubt(across: Shared, address: Address) -> Skip | None:
     """Return why nothing is created yet: an earlier create of it may still land (rule A9)."""
-    if address not in across.doubts:
+    if address not in across.doubts or str(address) in across.options.released:
         return None
     if address in across.under_way:
         what = "is being created by a run that is still writing."
@@ -277,4 +282,5 @@ def _counts(across: Shared, at: Matched, *, duplicates: int) -> ScopePlan:
         return ScopePlan(owned=owned)  # only what was selected was read: who the others are is not known
     # The list may be longer than what was read of it: the service tells its length.
     ours = sum(1 for row in rows if row.remote_id in at.held) + marked + duplicates
+    ours += sum(1 for one in at.group.contradicted if one in at.held)
     return ScopePlan(owned=owned, unmanaged={name: max(0, at.group.total - ours)})

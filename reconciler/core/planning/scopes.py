@@ -22,7 +22,15 @@ from reconciler.model.documents import Place
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.plan.plans import Options
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import (
+    Contradiction,
+    Desired,
+    Live,
+    LiveEntity,
+    Recorded,
+    RecordedEntity,
+    Scope,
+)
 
 V = TypeVar("V")
 
@@ -81,6 +89,7 @@ class Group(Struct, frozen=True, gc=False):
 
     Maps are in the order of addresses. `total` is how many are live, as far as anybody knows. `moved` maps
     addresses of `records` to those they are recorded under, where the contact was renamed (rule M6).
+    `contradicted` are the ids of which the service says two things (M8).
     """
 
     scope: Scope
@@ -90,6 +99,7 @@ class Group(Struct, frozen=True, gc=False):
     total: int
     below: Below = Below()
     moved: Mapping[Address, Address] = {}
+    contradicted: Mapping[str, Contradiction] = {}
 
 
 class Matched(Struct, frozen=True, gc=False):
@@ -136,7 +146,9 @@ def split(desired: Desired, live: Live, recorded: Recorded) -> Iterator[Group]:
         known, there = records.get(scope, {}).get(None, {}), live.entities.get(scope, ())
         told = max((read.total for read in live.reads if read.scope == scope), default=0)
         total = max(told, len(there))
-        yield Group(scope, entities.get(scope, {}).get(None, {}), there, known, total, below)
+        doubtful = {one.remote_id: one for one in live.contradictions.get(scope, ())}
+        declared = entities.get(scope, {}).get(None, {})
+        yield Group(scope, declared, there, known, total, below, contradicted=doubtful)
 
 
 def devices_of(group: Group, address: Address, row: LiveEntity | None, old: Address | None) -> Group:

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from reconciler.model.address import Address, parse
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import UNCERTAIN, Plan
 
 DriftCause = Literal["drifted", "both", "gone", "taken over", "duplicate", "ambiguous"]
 
@@ -102,8 +102,10 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
     for address in plan.gone:
         yield Drift(address, "gone", what="no longer exists, and is no longer declared")
     for skip in plan.skips:
-        if skip.reason in {"taken over", "ambiguous"}:
+        if skip.reason == "taken over":
             yield Drift(skip.address, skip.reason, what=skip.what)
+        if skip.reason in UNCERTAIN:
+            yield Drift(skip.address, "ambiguous", what=skip.what)
 
 
 def _of_change(change: Change) -> Iterator[Drift]:

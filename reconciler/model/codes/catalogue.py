@@ -1270,6 +1270,24 @@ RULES: tuple[Code, ...] = (
         means="The entity is live and not ours, and `adopt: never` says to leave it alone.",
     ),
     Code(
+        code="M8",
+        title="Contradicted",
+        means=(
+            "The service says two things about an id in one read: a look finds nothing and the list shows "
+            "it, or a look shows another entity. Nothing is written or forgotten until the two agree, or a "
+            "person decides: `reconciler adopt ADDRESS`, `reconciler forget ADDRESS`."
+        ),
+    ),
+    Code(
+        code="M9",
+        title="Somebody else",
+        means=(
+            "The recorded id shows another identity, and most else of it has changed: the entity may have "
+            "been used anew for somebody else. `--confirm-same ADDRESS` says that it is the same; "
+            "`reconciler forget ADDRESS` lets it go."
+        ),
+    ),
+    Code(
         code="X2",
         title="Protected",
         means=(
@@ -1316,6 +1334,8 @@ SKIPS: Mapping[str, str] = {
     "disabled": "D4",
     "taken over": "D2",
     "not adopted": "M5",
+    "contradicted": "M8",
+    "somebody else": "M9",
     "still marked": "X7",
     "not restored": "A11",
 }

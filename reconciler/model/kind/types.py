@@ -42,7 +42,8 @@ class TypeRow(Struct, frozen=True, kw_only=True):
     """What a type of field means. No cell has a default: whoever adds a type has to think of each.
 
     `recognizes`: an export that finds nobody to recognize by the identity fields proposes a field of this
-    type. The others: the table above.
+    type. `distinguishes`: two entities seldom share a value, so that one which has changed speaks for
+    somebody else behind the same id (M9). The others: the table above.
     """
 
     shape: Shape
@@ -55,6 +56,7 @@ class TypeRow(Struct, frozen=True, kw_only=True):
     schema: SchemaPart
     sandbox: SandboxType
     recognizes: bool
+    distinguishes: bool
 
     @property
     def structured(self) -> bool:
@@ -89,6 +91,7 @@ _TEXT = TypeRow(
     schema="text",
     sandbox="text",
     recognizes=False,
+    distinguishes=True,
 )
 
 TYPES: Mapping[FieldType, TypeRow] = complete(
@@ -106,6 +109,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="flag",
             sandbox="flag",
             recognizes=False,
+            distinguishes=False,
         ),
         # Compared by its value, sent as a number.
         "number": TypeRow(
@@ -119,6 +123,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="number",
             sandbox="number",
             recognizes=False,
+            distinguishes=True,
         ),
         "email": TypeRow(
             shape="scalar",
@@ -131,6 +136,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="text",
             sandbox="text",
             recognizes=True,
+            distinguishes=True,
         ),
         "phone": TypeRow(
             shape="scalar",
@@ -143,6 +149,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="text",
             sandbox="text",
             recognizes=True,
+            distinguishes=True,
         ),
         # By its English name or its code; the phone numbers of an entity are read in it.
         "country": TypeRow(
@@ -156,6 +163,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="text",
             sandbox="text",
             recognizes=False,
+            distinguishes=False,
         ),
         # The name of a time zone; the service shows its offset.
         "zone": TypeRow(
@@ -169,6 +177,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="text",
             sandbox="text",
             recognizes=False,
+            distinguishes=False,
         ),
         # A payload: its digest is compared, its bytes are sent.
         "content": TypeRow(
@@ -182,6 +191,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="content",
             sandbox="none",
             recognizes=False,
+            distinguishes=False,
         ),
         # Texts by name, sent as a list of named values.
         "custom": TypeRow(
@@ -195,6 +205,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="custom",
             sandbox="none",
             recognizes=True,
+            distinguishes=True,
         ),
         # How somebody is reached, sent as a list of channels; `enabled` of each is a flag.
         "channels": TypeRow(
@@ -208,6 +219,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="messagingOptions",
             sandbox="none",
             recognizes=False,
+            distinguishes=False,
         ),
         # A mapping whose values are fields of their own: `auth.key`.
         "group": TypeRow(
@@ -221,6 +233,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             schema="group",
             sandbox="group",
             recognizes=False,
+            distinguishes=True,
         ),
     },
 )

@@ -36,11 +36,12 @@ class Target(Struct, frozen=True):
 class Options(Struct, frozen=True):
     """What the caller asked for that changes which plan is made; part of the fingerprint.
 
-    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. With `adopt`
-    the plan holds adoptions and nothing else. With `same_service` what was recorded at another
-    address of the service is ours here. `undo_of` is the run whose inverse a plan is, else "". `undo_proof`
-    says, in a digest keyed by the store, that this store's run made it: no manifest says what such a plan
-    should be (core/runs/undo.py).
+    `forget` are addresses that are treated as if they stood under `removed:` of a manifest. `same` are those
+    that a person has confirmed to be behind their recorded ids still (M9), `again` those whose create in
+    doubt may be sent once more (A12); both absent where none is. With `adopt` the plan holds adoptions and
+    nothing else. With `same_service` what was recorded at another address of the service is ours here.
+    `undo_of` is the run whose inverse a plan is, else "". `undo_proof` says, in a digest keyed by the store,
+    that this store's run made it: no manifest says what such a plan should be (core/runs/undo.py).
     """
 
     only: tuple[str, ...] = ()
@@ -50,7 +51,20 @@ class Options(Struct, frozen=True):
     adopt: bool = False
     undo_of: str = ""
     undo_proof: str = ""
-    same_service: bool | UnsetType = UNSET  # no key of JSON where nobody asked for it, as in older plans
+    # No key of JSON where nobody asked for it, as in older plans.
+    same_service: bool | UnsetType = UNSET
+    same: tuple[str, ...] | UnsetType = UNSET
+    again: tuple[str, ...] | UnsetType = UNSET
+
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The addresses whose create in doubt may be sent once more, by a person's word."""
+        return self.again or ()
+
+    @property
+    def confirmed(self) -> tuple[str, ...]:
+        """The addresses that a person has confirmed to be behind their recorded ids still."""
+        return self.same or ()
 
     @property
     def verb(self) -> Literal["apply", "adopt", "forget"]:
@@ -91,9 +105,15 @@ SkipReason = Literal[
     "disabled",
     "taken over",
     "not adopted",
+    "contradicted",  # the service says two things about it in one read (M8)
+    "somebody else",  # its recorded id shows another identity, and most else of it has changed (M9)
     "still marked",  # it was to be forgotten, and our mark cannot be taken off it
     "not restored",  # only in an undo: what it was is not known, or cannot be sent
 ]
+
+
+# Reasons for which it is not certain who a live entity is: a plan with one of them ends with 5.
+UNCERTAIN: frozenset[SkipReason] = frozenset({"ambiguous", "contradicted", "somebody else"})
 
 
 class Skip(Struct, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.core.review.drifts import Drift, drifts
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Skip
+from reconciler.model.plan.plans import UNCERTAIN, Skip
 from reconciler.model.run.outcomes import FieldResult, Outcome, Run
 from reconciler.report.answers import answer_words
 from reconciler.report.formats.commonmark import Section, code, fitted, names, prose, rows, some, text_max
@@ -85,7 +85,7 @@ def _plan(review: Review) -> Iterator[Section]:
     )
     refused = (f"- refused: {prose(one.what)}\n{_next(one.next)}" for one in reasons)
     yield Section("Refused", len(reasons), refused)
-    ambiguous = [skip for skip in plan.skips if skip.reason == "ambiguous"]
+    ambiguous = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
     yield Section("Ambiguous", len(ambiguous), (_skip(review, one) for one in ambiguous))
     updates = [one for one in plan.changes if isinstance(one, Update)]
     yield Section("Updates", len(updates), (_update(review, one) for one in updates))
@@ -100,7 +100,7 @@ def _beside(review: Review) -> Iterator[Section]:
     yield Section(
         "Only recorded", len(records), (f"- {code(address)}: {prose(what)}\n" for address, what in records)
     )
-    others = [skip for skip in plan.skips if skip.reason != "ambiguous"]
+    others = [skip for skip in plan.skips if skip.reason not in UNCERTAIN]
     yield Section("Left alone", len(others), (_skip(review, one) for one in others))
     about = [
         f"- {code(str(read.scope))} was not read completely\n" for read in plan.reads if not read.complete

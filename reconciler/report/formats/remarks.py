@@ -18,7 +18,7 @@ from reconciler.model.documents import Place, in_directory
 from reconciler.model.encoding import encode
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import UNCERTAIN, Plan
 from reconciler.model.run.outcomes import Result, Run
 from reconciler.report.formats.said import (
     drift_said,
@@ -165,7 +165,7 @@ def _of_plan(review: Review) -> Iterator[Remark]:
             what = "is enabled again, and its pushes are charged."
             yield Remark("reactivate", change.address, what, "", *at(change.place))
     for skip in plan.skips:
-        rule = "ambiguous" if skip.reason == "ambiguous" else "left-alone"
+        rule = "ambiguous" if skip.reason in UNCERTAIN else "left-alone"
         what = skip_said(skip, values=values)
         yield Remark(rule, skip.address, what, skip.next, *at(places.get(skip.address, "")))
 

@@ -12,7 +12,7 @@ from reconciler.core.review.drifts import Drift
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, Update
-from reconciler.model.plan.plans import Plan, Skip, SkipReason
+from reconciler.model.plan.plans import UNCERTAIN, Plan, Skip, SkipReason
 from reconciler.model.run.outcomes import Outcome, Result, Run
 from reconciler.model.snapshots import Read
 from reconciler.report.lines import count
@@ -45,7 +45,7 @@ def headline(review: Review) -> str:
 
 
 def _of_plan(plan: Plan) -> str:
-    ambiguous = sum(1 for skip in plan.skips if skip.reason == "ambiguous")
+    ambiguous = sum(1 for skip in plan.skips if skip.reason in UNCERTAIN)
     said = [*_parts(plan, "will be"), *([f"{ambiguous:,} ambiguous and left alone"] if ambiguous else [])]
     if plan.to_keep:
         said.append(f"{count(plan.to_keep, 'record')} to keep")

@@ -15,7 +15,7 @@ from reconciler.model.address import Address
 from reconciler.model.codes.catalogue import SKIPS
 from reconciler.model.kind.kinds import children
 from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.plan.plans import Adoption, Plan, RecordChange, Skip, Verdict
+from reconciler.model.plan.plans import UNCERTAIN, Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.answers import answer_words
 from reconciler.report.lines import (
@@ -75,8 +75,8 @@ def plan_lines(
     """
     counts, alike = _counts(plan), lookalikes(plan)
     who = called(whom, full=full)
-    ambiguous = [skip for skip in plan.skips if skip.reason == "ambiguous"]
-    others = [skip for skip in plan.skips if skip.reason != "ambiguous"]
+    ambiguous = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
+    others = [skip for skip in plan.skips if skip.reason not in UNCERTAIN]
     blocks = [
         _skips(ambiguous, who, full=full),
         _deletes(plan, alike, full=full),
@@ -306,7 +306,7 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
         said = "Nothing was written, and this plan will not be."
     elif plan.changes:
         said = f"Nothing was written.  next: {next_step}"
-    elif any(skip.reason == "ambiguous" for skip in plan.skips):
+    elif any(skip.reason in UNCERTAIN for skip in plan.skips):
         said = "Nothing was written: what is ambiguous has to be settled at the service first."
     elif plan.to_keep:
         said = f"{count(plan.to_keep, 'record')} to keep; apply needed.  next: {next_step}"

@@ -36,6 +36,7 @@ over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second
 
 _LATER = "run it again later; if it stays so, ask the people who run the service."
 _BASE = OTHER_SERVICE
+_ELSEWHERE = "reconciler plan names it, and the ways out; where every look ends so, check service.base_url."
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,22 @@ def cached(call: Call, answer: Answer, why: str) -> Seen:
 def malformed(call: Call, what: str, *, status: int = 200, hint: str = _BASE) -> Malformed:
     """The answer is not what the specification says: `what` is wrong with it, without its values."""
     return about(call, Malformed, f"the answer cannot be used: {what}.", hint, status=status)
+
+
+# A look at one entity that ends so says nothing of the others: the service may have merged two.
+_moved = frozenset({*range(300, 400), int(HTTPStatus.GONE)})
+
+
+@contextmanager
+def of_one_entity() -> Iterator[None]:
+    """Say of a redirect, a 410 and another body, which answer a look at one entity, that it is elsewhere."""
+    try:
+        yield
+    except (Rejected, Malformed) as error:
+        error.elsewhere = error.elsewhere or error.status in _moved
+        if error.elsewhere:
+            error.next = _ELSEWHERE
+        raise
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from reconciler.errors import Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.logbook import steps
 from reconciler.model.profile import ProfileLimits
 from reconciler.model.settings import Limits, Service
-from reconciler.service.answers import Answer, BadBody, Broken, Call
+from reconciler.service.answers import AnotherEntity, Answer, BadBody, Broken, Call
 from reconciler.service.http import caches, media, refusals
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.connections import Connections
@@ -316,6 +316,7 @@ class Transport:
             return _Done(read(replace(answer, form=self.form, media=call.media)))
         except BadBody as error:
             malformed = refusals.malformed(call, str(error), status=answer.status, hint=error.next)
+            malformed.elsewhere = isinstance(error, AnotherEntity)
             return refusals.Seen(retry.Failure.LOST, malformed)
 
     def _checked(self, pair: Pair) -> Callable[[], None]:

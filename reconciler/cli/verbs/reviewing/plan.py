@@ -92,6 +92,8 @@ _REPEATED = {
     "excluded": "--except",
     "reactivate": "--reactivate",
     "same_service": "--same-service",
+    "create_again": "--create-again",
+    "confirm_same": "--confirm-same",
     "allow_deletes": "--allow-deletes",
     "allow_creates": "--allow-creates",
     "allow_updates": "--allow-updates",
@@ -102,6 +104,8 @@ _IN_THE_FILE = {
     "excluded",
     "reactivate",
     "same_service",
+    "create_again",
+    "confirm_same",
 }  # a plan file holds these, and apply refuses them beside it
 
 
@@ -158,8 +162,14 @@ def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """Return what the options of a command line say about which plan is made."""
-    same = True if given.get("same_service") else UNSET
-    return Options(given["only"], given["excluded"], given.get("reactivate", ()), same_service=same)
+    return Options(
+        given["only"],
+        given["excluded"],
+        given.get("reactivate", ()),
+        same_service=True if given.get("same_service") else UNSET,
+        same=given.get("confirm_same") or UNSET,
+        again=given.get("create_again") or UNSET,
+    )
 
 
 def consent_of(given: Mapping[str, Any]) -> Consent:

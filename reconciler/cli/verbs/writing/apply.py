@@ -48,6 +48,10 @@ def apply(
         raise click.UsageError(
             "--only, --except, --reactivate and --same-service belong to the plan; FILE holds them already."
         )
+    if file is not None and (given["create_again"] or given["confirm_same"]):
+        raise click.UsageError(
+            "--create-again and --confirm-same belong to the plan; FILE holds them already."
+        )
     told, ask = events_of(events, as_json=as_json), file is None and not yes
     if ask and (as_json or told.on_stdout or not output.can_ask()):
         raise click.UsageError(

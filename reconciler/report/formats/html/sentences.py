@@ -12,7 +12,7 @@ from msgspec import Struct
 from reconciler.core.review.drifts import drifts, not_applied_yet, summarize_drift
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import UNCERTAIN, Plan
 from reconciler.model.run.outcomes import Result, Run
 from reconciler.report.answers import answer_words
 from reconciler.report.formats.said import below, by_kind, is_revived
@@ -73,7 +73,7 @@ def _of_plan(review: Review) -> Sentences:
 
 
 def _nothing(plan: Plan) -> str:
-    ambiguous = sum(1 for skip in plan.skips if skip.reason == "ambiguous")
+    ambiguous = sum(1 for skip in plan.skips if skip.reason in UNCERTAIN)
     if ambiguous:
         return f"Nothing can be written: {count(ambiguous, 'entity is', 'entities are')} ambiguous"
     if plan.to_keep:
