@@ -1,4 +1,4 @@
-"""A service, or a gateway before it, that says a write was done when that is not so.
+"""A service, or a gateway before it, that says a write was done, or somebody gone, when that is not so.
 
 Belongs here: what becomes of the write, and which answer is given. Not here: how often (faults.py), the way
 of the answer (network.py), and whether a run believed it (oracle.py).
@@ -66,6 +66,31 @@ def names_another(model: Model, request: Sent, chance: Random) -> Answer:
         model.delete(asked.kind, asked.workspace, made.write.id)
         made = replace(made, write=None)
     return replace(modelwire.made_answer(model, chance.choice(others), asked), write=made.write)
+
+
+def absent_though_there(model: Model, request: Sent, _chance: Random) -> Answer:
+    """A look at one entity that finds nothing, whoever is there; a list is told truly."""
+    try:
+        asked = modelwire.taken_apart(request.method, request.path, request.query)
+    except Refused:
+        asked = None
+    if asked is None or not asked.one:
+        return modelwire.answer(model, request.method, request.path, request.query, request.content)
+    return modelwire.refusal(model.switches, 404, "no such entity", model.now())
+
+
+def shows_another(model: Model, request: Sent, chance: Random) -> Answer:
+    """A look at one entity that shows another one of the same collection, as after a merge."""
+    try:
+        asked = modelwire.taken_apart(request.method, request.path, request.query)
+    except Refused:
+        asked = None
+    rows = model.of(asked.kind, asked.workspace) if asked is not None and asked.one else []
+    others = [row for row in rows if asked and row.parent == asked.parent and row.id != asked.one]
+    path = request.path
+    if others:
+        path = f"{path.rpartition('/')[0]}/{chance.choice(others).id}"
+    return modelwire.answer(model, request.method, path, request.query, request.content)
 
 
 def _plain(body: Body, key: str) -> bool:

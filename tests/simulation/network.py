@@ -44,13 +44,16 @@ READ_ONLY = ("repeated page", "foreign link", "foreign 404")
 WRITE_ONLY = ("late", "late beyond")
 # The service says that it was done, and it was not, or not all of it, or not yet, or it names another entity.
 LIES = {
+    "GET": ("absent though there", "shows another"),  # of a look at one entity; a list is told truly
     "POST": ("swapped answers", "names another"),
     "PUT": ("no effect", "field ignored", "done later"),
     "DELETE": ("no effect", "done later"),
 }
 GET_KINDS = (*NEVER_SENT, *LOST, *REFUSED, *STOPPED, *STRANGE, *READ_ONLY)
 WRITE_KINDS = (*NEVER_SENT, *LOST, *REFUSED, *STOPPED, *STRANGE, *WRITE_ONLY)
-KINDS = {"GET": GET_KINDS, **{method: (*WRITE_KINDS, *lies) for method, lies in LIES.items()}}
+KINDS: dict[str, tuple[str, ...]] = {
+    method: (*(GET_KINDS if method == "GET" else WRITE_KINDS), *lies) for method, lies in LIES.items()
+}
 RARE = {"401": 0.06, "403": 0.06, "quota": 0.06, "late beyond": 0.2, "twice": 0.1}
 # The worlds in which these may happen are more than those of other faults: few requests are a PUT, a DELETE
 # or one of several creates, and in as many worlds as others have a whole run met some twenty, now nine and
@@ -60,6 +63,8 @@ LYING = {
     "no effect": liar.no_effect,
     "field ignored": liar.field_ignored,
     "names another": liar.names_another,
+    "absent though there": liar.absent_though_there,
+    "shows another": liar.shows_another,
 }
 AFTER = frozenset({"reset after", "no answer after", "500 after", "502 after", "503 after", "twice"})
 RETRY_AFTER = ("", "1", "7", "100000", "-5", "soon", "date")
