@@ -32,18 +32,24 @@ async def read_live(
     concurrency: int = 8,
     everyone: bool = False,
     lists: Lists | None = None,
+    deleted: Mapping[Scope, frozenset[str]] | None = None,
 ) -> Live:
     """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
     `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
     by side. With `everyone` the rest of each list is read too (`others`); what a plan has to know is read
-    in the same way. `lists` are what earlier reads showed; None: every list is read.
+    in the same way. `deleted` are ids of what we deleted: `again` has those that a list shows. `lists` are
+    what earlier reads showed; None: every list is read.
     Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
     wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
-    wanted = [structs.replace(one, everyone=everyone) for one in wanted]
+    gone = deleted or {}
+    wanted = [
+        structs.replace(one, everyone=everyone, deleted=gone.get(one.scope, frozenset())) for one in wanted
+    ]
+    readers = [ScopeReader(reader, one, concurrency, lists) for one in wanted]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(ScopeReader(reader, one, concurrency, lists).read()) for one in wanted]
+        tasks = [group.create_task(one.read()) for one in readers]
     results = [task.result() for task in tasks]
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for one, found in zip(wanted, results, strict=True):
@@ -55,6 +61,7 @@ async def read_live(
         tuple(found.read for found in results),
         {scope: tuple(found.others) for scope, found in each.items() if found.others},
         {scope: found.contradictions for scope, found in each.items() if found.contradictions},
+        {one.wanted.scope: one.again for one in readers if one.again},
     )
 
 

@@ -78,6 +78,7 @@ class ScopeReader:
         self.fields = list_fields(self.kind, self.paths) if self.kind.brief else ()
         # A list of everybody shows other fields: it is read whole, and what is remembered stays for plans.
         asked = Asked(wanted.scope, wanted.workspace, self.fields)
+        self.again: frozenset[str] = frozenset()  # what we deleted, and the list shows
         self.following = Following(None if wanted.everyone else lists, self.collection, self.kind, asked)
 
     # Each of these holds every entity, and few reads need more than one of them.
@@ -128,6 +129,9 @@ class ScopeReader:
             if direct:
                 self.hits |= {row.remote_id: row for row in first.rows}
             contradictions = await self._contradictions({row.remote_id for row in rows}, direct=direct)
+            self.again = self.wanted.deleted.intersection(
+                self.listed or (row.remote_id for row in first.rows)
+            )
             others = await self._others(first, rows) if self.wanted.everyone else []
             if how == "scan":
                 await self.following.keep(self.listed, first, complete=self.complete)

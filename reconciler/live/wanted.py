@@ -27,6 +27,7 @@ class Wanted(Struct, frozen=True):
     records: Mapping[Address, RecordedEntity]
     rules: Rules
     everyone: bool = False
+    deleted: frozenset[str] = frozenset()  # ids of what we deleted: whether its list shows them is told
 
     @property
     def unrecorded(self) -> list[Entity]:

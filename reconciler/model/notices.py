@@ -13,6 +13,7 @@ NoticeKind = Literal[
     "workspace",  # its alias is another one than at the last apply; its records go with it
     "origin",  # records of this stack were left at another address of a service
     "unapplied",  # of drift: a workspace of which nothing is recorded, so that nothing was compared
+    "restored",  # we deleted it, and it is live again: a backup of the service was restored, perhaps
     "store",  # the store may lack what was sent and recorded lately
 ]
 

@@ -102,13 +102,24 @@ class Live(Struct, frozen=True):
 
     `entities` are what a plan may have to know. `others` are the rest of each list, as brief as its rows are:
     read only where somebody asked for it, and never planned. `contradictions` are the ids of which the
-    service says two things; none of them is in `entities`.
+    service says two things; none of them is in `entities`. `again` are ids of what we deleted, and that a
+    list shows all the same.
     """
 
     entities: Mapping[Scope, tuple[LiveEntity, ...]]
     reads: tuple[Read, ...] = ()
     others: Mapping[Scope, tuple[LiveEntity, ...]] = {}
     contradictions: Mapping[Scope, tuple[Contradiction, ...]] = {}
+    again: Mapping[Scope, frozenset[str]] = {}
+
+
+class DeletedEntity(Struct, frozen=True):
+    """What a run of ours deleted, which one, and when: ISO 8601 in UTC."""
+
+    address: Address
+    remote_id: str
+    run: str
+    deleted_at: str
 
 
 UNKNOWN = "unknown"  # instead of a time: it is not recorded whether we made it

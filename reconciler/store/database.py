@@ -29,7 +29,7 @@ from reconciler.model.run.audit import AuditEntry, Head
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run
 from reconciler.model.run.running import Running
-from reconciler.model.snapshots import MovedAlias, Proofs, Recorded, RecordedEntity
+from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, deleted, journal, names, proofs, recorded, rehoming, runs, tickets
 from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database, open_database
@@ -187,7 +187,7 @@ class Store:
         known |= recorded.owned(connection, self._owner).keys()
         return frozenset(alias for alias, workspace_id in ids.items() if workspace_id not in known)
 
-    def deleted(self, workspaces: Workspaces) -> tuple[deleted.DeletedEntity, ...]:
+    def deleted(self, workspaces: Workspaces) -> tuple[DeletedEntity, ...]:
         """Return what runs of this store deleted in these workspaces within 90 days, oldest first."""
         ids, now = _ids(workspaces), self._now()
         return self._read(lambda connection: deleted.load(connection, self._owner, ids, now=now), ())

@@ -6,26 +6,16 @@ Addresses and ids alone, as the record of it had them. Not here: what is said of
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from msgspec import Struct
 from sqlalchemy import Connection, select
 
 from reconciler.model import address as addresses
-from reconciler.model.address import Address
 from reconciler.model.run.outcomes import Outcome
+from reconciler.model.snapshots import DeletedEntity
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import DELETED
 from reconciler.store.owner import Owner
 
 kept_for = timedelta(days=90)
-
-
-class DeletedEntity(Struct, frozen=True):
-    """What was deleted, by which run, and when: ISO 8601 in UTC."""
-
-    address: Address
-    remote_id: str
-    run: str
-    deleted_at: str
 
 
 def note(

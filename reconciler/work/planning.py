@@ -20,6 +20,7 @@ from reconciler.core.declared.removed import with_forgotten
 from reconciler.core.declared.values.content import is_placeholder
 from reconciler.core.planning import select
 from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.restored import restored
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.planning.standstill import once_more
 from reconciler.core.review.guard import Consent, guard
@@ -32,7 +33,7 @@ from reconciler.model.plan.changes import ACTIONS
 from reconciler.model.plan.plans import Options, Plan, Target, Verdict
 from reconciler.model.run.outcomes import ROWS_OF, Outcome
 from reconciler.model.run.running import Running
-from reconciler.model.snapshots import Desired, Live, Recorded
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded, Scope
 from reconciler.spans import span
 from reconciler.store.database import Store
 from reconciler.work.rehoming import with_taken_over
@@ -104,6 +105,7 @@ async def plan_afresh(
     recorded = await _recorded(context, desired, target, options)
     lists = standstill.lists if standstill else await lists_of(context)
     wanted, remembered = _focused(options, desired, recorded)
+    gone = await context.ask(lambda store: store.deleted(target.workspaces))
     async with _stretching(desired, recorded, outside, asked=wanted):
         live = await read_live(
             context.client,
@@ -114,10 +116,12 @@ async def plan_afresh(
             concurrency=context.limits.concurrency,
             everyone=everyone,
             lists=lists,
+            deleted=_ids_by_scope(gone),
         )
     moment = moment_of(context, await context.ask(Store.now), salt or outside.token())
     planning = partial(make_plan, desired, live, recorded, rules=context.rules, moment=moment)
-    plan = await _made(context, partial(planning, target=target, options=options), standstill)
+    planning = partial(planning, target=target, options=options)
+    plan = await _made(context, partial(_with_restored, planning, gone, live, recorded), standstill)
     verdict, who = judged(context, plan, consent), whom(plan, desired, live, recorded, context.rules)
     calls = sum(context.client.calls.values())
     return Planned(plan, verdict, desired, live, recorded, calls, whom=who)
@@ -139,6 +143,23 @@ async def _answered(context: ReadContext) -> dict[str, int]:
     looked = await context.ask(lambda store: store.last_look(ROWS_OF))
     seen = looked.seen.items() if looked else ()
     return {word.removeprefix(ROWS_OF): number for word, number in seen if word.startswith(ROWS_OF)}
+
+
+def _ids_by_scope(gone: Iterable[DeletedEntity]) -> dict[Scope, frozenset[str]]:
+    found: dict[Scope, frozenset[str]] = {}
+    for one in gone:
+        scope = Scope.of(one.address)
+        found[scope] = found.get(scope, frozenset()) | {one.remote_id}
+    return found
+
+
+def _with_restored(
+    planning: Callable[[], Plan], gone: tuple[DeletedEntity, ...], live: Live, recorded: Recorded
+) -> Plan:
+    """Return what `planning` does, with a notice for each that we deleted and that is live again."""
+    plan = planning()
+    told = tuple(restored(plan, gone, live, recorded)) if live.again else ()
+    return structs.replace(plan, notices=(*plan.notices, *told)) if told else plan
 
 
 async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: Standstill | None) -> Plan:

@@ -1,0 +1,30 @@
+"""What we deleted and is live again: a backup of the service was restored, or somebody made it anew.
+
+It is nobody's: neither ours, for its record went with it, nor a stranger. It is never deleted for that.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from reconciler.model.notices import Notice
+from reconciler.model.plan.changes import Create
+from reconciler.model.plan.plans import Plan
+from reconciler.model.snapshots import DeletedEntity, Live, Recorded, Scope
+
+
+def restored(
+    plan: Plan, deleted: Iterable[DeletedEntity], live: Live, recorded: Recorded
+) -> Iterator[Notice]:
+    """Yield a notice for each that a list shows again, and that this plan neither has nor takes as ours."""
+    ours = {record.remote_id for record in recorded.entities.values()}
+    ours |= {one.remote_id for one in plan.adoptions}
+    ours |= {one.remote_id for one in plan.changes if not isinstance(one, Create)}
+    for one in deleted:
+        if one.remote_id in live.again.get(Scope.of(one.address), ()) and one.remote_id not in ours:
+            when, known = one.deleted_at[:10], f"id {one.remote_id}"
+            yield Notice(
+                "restored",
+                str(one.address),
+                f"deleted by run {one.run} on {when}, and there again ({known}): from a backup, perhaps.",
+                "declare it again and apply: it is adopted, and deleted when it leaves the manifest; or "
+                "delete it at the service",
+            )
