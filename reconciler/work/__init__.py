@@ -4,7 +4,7 @@
     remembering  what lists showed, from one run to the next
     targets      which service, and which of its workspaces
     standstill   a plan that said nothing, found again where nothing has changed
-    known_stores which store this project had, remembered outside of its folder
+    known_stores  which store this project had, remembered outside of its folder
     planning     a plan made afresh: read, compare, judge
     exporting    live scopes as entries of manifests
     held         what a run holds, let go of on every way out; who looks on
