@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reconciler.core.comparing import normalize
+from reconciler.core.text.casing import fold_case
 from reconciler.core.text.composed import normalized
 from reconciler.core.text.suggest import nearest
 from reconciler.errors import InputError, Problem
@@ -157,4 +158,8 @@ def fits(query: ContactQuery, found: Mapping[str, Scalar], told: frozenset[str] 
 def _contains(field: str, value: Scalar, text: str) -> bool:
     if field in CONTACT.folds:  # one letter, so "contains" would find `A` in `Disabled`
         return value == text
-    return normalized("NFC", text).casefold() in normalized("NFC", str(value)).casefold()
+    return _caseless(text) in _caseless(str(value))
+
+
+def _caseless(text: str) -> str:
+    return normalized("NFC", fold_case(normalized("NFC", text)))

@@ -18,6 +18,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconciler.core.text.casing import fold_case
 from reconciler.model.profile import Profile
 from reconciler.service.answers import ITS_ERROR, MISCOUNTED, OTHER_SERVICE, UNKNOWN_FORM
 from reconciler.service.found import Found, Page, Rows, links, remote_id
@@ -292,7 +293,7 @@ def _status(document: Mapping[str, Any]) -> tuple[str, int | None, int | None]:
         return "range", int(found[1]), int(found[3])
     if not text:
         return "nothing", None, None
-    return ("end" if text.casefold() in _END_WORDS else "other"), None, None
+    return ("end" if fold_case(text) in _END_WORDS else "other"), None, None
 
 
 def _rows(document: Mapping[str, Any], asked: List) -> tuple[Found, ...] | str:

@@ -8,6 +8,7 @@ Source: specification 4.2; docs/service.md, lists.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reconciler.core.text.casing import fold_case
 from reconciler.errors import SettingsError
 from reconciler.model.kind.kind import Kind
 from reconciler.model.profile import Profile
@@ -62,7 +63,7 @@ def parameters(query: Query, kind: Kind, profile: Profile) -> Parameters:
 
 def _filter(name: str, kind: Kind, profile: Profile) -> str:
     given = _asked(name)
-    if not given.isprintable() or not given or given.casefold() in _RESERVED:
+    if not given.isprintable() or not given or fold_case(given) in _RESERVED:
         raise SettingsError(
             f"{name[:40]!a} is no field that can be searched.",
             next="check identity in the settings: it names fields of an entity.",

@@ -52,6 +52,8 @@ from math import ceil
 
 from msgspec import Struct, structs
 
+from reconciler.core.text.casing import fold_case
+
 PREFIX = "reconciler-lock."
 
 # Seconds between a ticket's `made` and its creation. Date headers have whole seconds, so a second is lost at
@@ -96,14 +98,14 @@ class Ticket(Struct, frozen=True):
 
 def reserved(name: object) -> bool:
     """Whether a resource's name belongs to the lock: never declared, planned, adopted, pruned or counted."""
-    return isinstance(name, str) and name.strip().casefold().startswith(PREFIX)
+    return isinstance(name, str) and fold_case(name.strip()).startswith(PREFIX)
 
 
 def read(name: str) -> Ticket | None:
     """Return the ticket that a resource's name is, or None for any other name."""
     # A service may change the letter case of a file's name, or put spaces around it
     # (tests/core/test_ticket.py).
-    found = _NAME.fullmatch(name.strip().casefold())
+    found = _NAME.fullmatch(fold_case(name.strip()))
     if found is None:
         return None
     try:
@@ -121,8 +123,8 @@ def drawn(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: 
     """
     nonce = sha256(token.encode()).hexdigest()[:nonce_length]
     # The name of a machine becomes part of a file's name: nothing stays that a service might rewrite.
-    shown = re.sub(r"[^a-z0-9]+", "-", holder.casefold()).strip("-")[:_holder_length] or "somebody"
-    return Ticket(stack, told, told + ceil(lease_s), nonce, run.casefold(), shown)
+    shown = re.sub(r"[^a-z0-9]+", "-", fold_case(holder)).strip("-")[:_holder_length] or "somebody"
+    return Ticket(stack, told, told + ceil(lease_s), nonce, fold_case(run), shown)
 
 
 def renewed(ticket: Ticket, told: int, lease_s: float) -> Ticket:

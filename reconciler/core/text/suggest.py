@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+from reconciler.core.text.casing import fold_case
+
 _ALIKE = 0.6  # difflib's own idea of close
 _length_max = 100  # characters; comparing takes the product of two lengths, and no name is longer
 _known_max = 1000  # names that are compared; nobody mistypes one of more
@@ -13,8 +15,8 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     if len(wrong) > _length_max:
         return ""
     fitting = sorted(name for name in known if len(name) <= _length_max)
-    folded = {name.casefold(): name for name in fitting[:_known_max]}
-    near = difflib.get_close_matches(wrong.casefold(), folded, 1, _ALIKE)
+    folded = {fold_case(name): name for name in fitting[:_known_max]}
+    near = difflib.get_close_matches(fold_case(wrong), folded, 1, _ALIKE)
     return folded[near[0]] if near else ""
 
 

@@ -6,6 +6,7 @@ a callback is never shown. Not here: what is asked of the service, exit codes (c
 
 from collections.abc import Sequence
 
+from reconciler.core.text.casing import fold_case
 from reconciler.model.encoding import encode
 from reconciler.model.messaging.messages import (
     Callback,
@@ -202,7 +203,7 @@ def followed_lines(
     states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response], end: str
 ) -> tuple[Line, ...]:
     """Show the progress of a message when we stopped looking, and why we stopped."""
-    waiting = sum(one.recipients for one in counts if one.type.casefold() == "noresponse")
+    waiting = sum(one.recipients for one in counts if fold_case(one.type) == "noresponse")
     said = (
         "everybody answered."
         if end == "answered"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from reconciler.sandbox.casing import small
 from reconciler.sandbox.records import Body, Contact, Resource
 from reconciler.sandbox.refusals import invalid
 
@@ -97,7 +98,7 @@ def contact_bodies(asked: Import, resource: Resource) -> list[Body]:
 
 def known_as(body: Body) -> list[tuple[str, str]]:
     """By what somebody is found again: mail address, then mobile number; letter case does not count."""
-    return [(name, str(body[name]).casefold()) for name in _IDENTITIES if body.get(name)]
+    return [(name, small(str(body[name]))) for name in _IDENTITIES if body.get(name)]
 
 
 def directory(contacts: Iterable[Contact]) -> dict[tuple[str, str], Contact]:

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, get_args
 import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
+from reconciler.sandbox.casing import small
 from reconciler.sandbox.entities.wire import View
 from reconciler.sandbox.keeping.search import NO_FILTERS
 from reconciler.sandbox.paging import read_order
@@ -241,7 +242,7 @@ class Collection(Row[Record]):
 
     def found(self, call: Call) -> Sequence[Record]:
         """The records that contain every text that is asked for, in any letter case."""
-        wanted = {name: call.query.get(name, "").casefold() for name in self.filtered}
+        wanted = {name: small(call.query.get(name, "")) for name in self.filtered}
         found = [
             one
             for one in call.listed(self.records(call).values())
@@ -288,7 +289,7 @@ class Collection(Row[Record]):
 
 
 def _folded(record: Record, name: str) -> str:
-    return str(record.fields.get(name, "")).casefold()
+    return small(str(record.fields.get(name, "")))
 
 
 AnyRow = Row[Any]

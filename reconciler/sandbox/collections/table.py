@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
+from reconciler.sandbox.casing import small
 from reconciler.sandbox.collections.row import Collection, Row
 from reconciler.sandbox.entities import contacts, devices, resources
 from reconciler.sandbox.entities.wire import View
@@ -87,9 +88,9 @@ class Resources(Row[Resource]):
 
     def found(self, call: Call) -> Sequence[Resource]:
         """Of one scope, or whose name contains a text; those updated last come first."""
-        scope, name = call.query.get("scope", "").lower(), call.query.get("name", "").casefold()
+        scope, name = call.query.get("scope", "").lower(), small(call.query.get("name", ""))
         everything = reversed(call.listed(self.records(call).values()))
-        return [one for one in everything if scope in ("", one.scope) and name in one.name.casefold()]
+        return [one for one in everything if scope in ("", one.scope) and name in small(one.name)]
 
     def read(self, call: Call, before: Resource | None) -> Resource:
         """The supplied one, in the place of the one before."""

@@ -7,6 +7,7 @@ Source: specification 8, rule 3; docs/service.md, workspaces.
 import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
+from reconciler.sandbox.casing import small
 from reconciler.sandbox.paging import whole_document
 from reconciler.sandbox.reading import choice, present, require, text
 from reconciler.sandbox.records import Body, Workspace
@@ -17,7 +18,7 @@ STATUSES = ("A", "D")
 def list_workspaces(call: Call) -> Answer:
     """All named workspaces by name, in one answer without pages. The default one is not there (assumed)."""
     _ = call.page  # limit and offset choose nothing here, and are refused where they are wrong
-    everything = sorted(call.state.workspaces.values(), key=lambda one: (one.name.casefold(), one.id))
+    everything = sorted(call.state.workspaces.values(), key=lambda one: (small(one.name), one.id))
     rows = [call.writer.workspace_row(one) for one in everything]
     return Answer(200, whole_document("workspaces", rows))
 

@@ -8,6 +8,7 @@ Source: specification 4.2; docs/service.md, lists (contains, fields=, customFiel
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from reconciler.sandbox.casing import small
 from reconciler.sandbox.entities.fields import QUERY_NAMES, STRUCTURED
 from reconciler.sandbox.entities.wire import contact_value
 from reconciler.sandbox.paging import read_order
@@ -42,7 +43,7 @@ def read_question(query: Mapping[str, str]) -> Question:
     filters = []
     for name, value in query.items():
         if name.lower() not in NO_FILTERS:
-            filters.append((_column(name), value.casefold()))
+            filters.append((_column(name), small(value)))
     order = read_order(query)
     wanted = (name.strip() for name in query.get("sortFields", "").split(","))
     return Question(tuple(filters), tuple(_column(name) for name in wanted if name), order == "desc")
@@ -73,7 +74,7 @@ def column_text(contact: Contact, column: str) -> str:
         value = contact_value(contact, column)
     else:
         value = next((value for name, value in contact.fields.items() if name.lower() == column), "")
-    return "\n".join(_texts(value)).casefold()
+    return small("\n".join(_texts(value)))
 
 
 def _custom_names(item: Body) -> tuple[str, str]:

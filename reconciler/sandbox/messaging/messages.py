@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from reconciler.sandbox.casing import small
 from reconciler.sandbox.keeping.mail import Message, Recipient
 from reconciler.sandbox.reading import present, require, require_texts, text
 from reconciler.sandbox.records import Body, Contact
@@ -169,7 +170,7 @@ def _parameters(given: object) -> Parameters | None:
 def _key(address: str) -> str:
     """What two spellings of one address have in common: letter case, and how a number is written."""
     digits = re.sub(r"[\s().-]", "", address)
-    return digits.removeprefix("+") if _NUMBER.fullmatch(digits) else address.casefold()
+    return digits.removeprefix("+") if _NUMBER.fullmatch(digits) else small(address)
 
 
 def _keys(contact: Contact) -> Iterable[str]:
@@ -181,7 +182,7 @@ def _stranger(address: str, *, by_number: bool) -> Recipient:
     """Somebody who is no contact, and is told by the address alone, if it is one."""
     if by_number:
         return Recipient(address, "sms", address, address, mobile=address)
-    if re.fullmatch(r"[^@\s]+@[^@\s]+", address) and "@contact." not in address.casefold():
+    if re.fullmatch(r"[^@\s]+@[^@\s]+", address) and "@contact." not in small(address):
         return Recipient(address, "email", address, address, email=address)
     return Recipient(address, "", "", address)
 
@@ -191,7 +192,7 @@ def _recipient(address: str, contact: Contact | None) -> Recipient:
     if contact is None:
         return _stranger(address, by_number=by_number)
     mobile, mail = _first(contact, PHONE_FIELDS), _first(contact, MAIL_FIELDS)
-    by_mri = address.casefold() == contact.mri.casefold()
+    by_mri = small(address) == small(contact.mri)
     destination = (mobile or mail) if by_mri else address
     by_sms = bool(mobile) if by_mri else by_number
     return Recipient(

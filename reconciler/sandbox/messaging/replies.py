@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from reconciler.sandbox.casing import small
 from reconciler.sandbox.keeping.mail import Message, Recipient, Reply
 from reconciler.sandbox.reading import asked
 from reconciler.sandbox.refusals import invalid, malformed
@@ -147,4 +148,4 @@ def _with(message: Message, at: int, recipient: Recipient) -> Message:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[\s().+-]", "", text).casefold()
+    return small(re.sub(r"[\s().+-]", "", text))

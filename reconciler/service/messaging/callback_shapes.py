@@ -9,6 +9,7 @@ Every function that reads raises BadBody for a shape it does not know. Source: d
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
+from reconciler.core.text.casing import fold_case
 from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
 from reconciler.service import shapes
@@ -68,7 +69,7 @@ def _auth(auth: object) -> CallbackAuth | None:
         return None
     if not isinstance(auth, dict):
         raise BadBody("its auth is no object")
-    name, key = text(auth, "type").casefold(), text(auth, "key")
+    name, key = fold_case(text(auth, "type")), text(auth, "key")
     if not name and not key:
         return None
     # Read as none it would be written back as none, and our receiver would refuse every call.
@@ -84,8 +85,8 @@ def _switch(body: Mapping[str, Any], key: str, *, absent: bool) -> bool:
         return absent
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.casefold() in _SWITCHES:
-        return _SWITCHES[value.casefold()]
+    if isinstance(value, str) and fold_case(value) in _SWITCHES:
+        return _SWITCHES[fold_case(value)]
     # A guess would be written back by the next replace.
     raise BadBody(f"its {key} is neither yes nor no")
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from reconciler.core.text.casing import fold_case
 from reconciler.model.messaging.messages import (
     Delivery,
     MessageDetail,
@@ -206,7 +207,7 @@ def response(found: Found) -> Response:
     """One recipient's answer, or that there is none: then its parts are empty."""
     category = text(found.body, "responseCategory", needed=True)
     told = entry(found.body, "responseMessage")
-    unsaid = _NOTHING if category.casefold() == no_response else None
+    unsaid = _NOTHING if fold_case(category) == no_response else None
     said = {
         key: "" if (part := text(told, key)) == unsaid else part
         for key in ("content", "channel", "acknowledged")

@@ -17,6 +17,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Literal, overload
 
+from reconciler.core.text.casing import fold_case
 from reconciler.errors import InDoubt, InputError, NotFound, Rejected, ServiceError, Temporary
 from reconciler.model.messaging.messages import (
     Delivery,
@@ -60,7 +61,7 @@ class Progress:
     def complete(self) -> bool:
         """Whether everybody has answered; false while the service counts nobody at all."""
         waiting = sum(
-            each.recipients for each in self.counts if each.type.casefold() == message_shapes.no_response
+            each.recipients for each in self.counts if fold_case(each.type) == message_shapes.no_response
         )
         return not waiting and sum(each.recipients for each in self.counts) > 0
 
@@ -220,7 +221,7 @@ class ReadMessages:
         counts = await self.responses(message_id, workspace=workspace)
         # After the counts: whoever is counted as having answered is among the answers that follow.
         details = await self.response_details(message_id, workspace=workspace)
-        answered = tuple(each for each in details if each.category.casefold() != message_shapes.no_response)
+        answered = tuple(each for each in details if fold_case(each.category) != message_shapes.no_response)
         return Progress(statuses, counts, answered)
 
     async def _rows(self, asked: Call, key: str) -> "tuple[Found, ...]":

@@ -10,6 +10,7 @@ stands where a text belongs must be one; a payload that is something else is ref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reconciler.core.text.casing import fold_case
 from reconciler.errors import Malformed
 from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.service.answers import BadBody
@@ -55,7 +56,7 @@ def _document(body: bytes, content_type: str) -> Mapping[str, Any]:
 
 
 def _form(body: bytes, content_type: str) -> str:
-    kind = content_type.partition(";")[0].strip().casefold()
+    kind = fold_case(content_type.partition(";")[0].strip())
     if kind in _XML or kind.endswith("+xml"):
         return "xml"
     if kind in _JSON or kind.endswith("+json"):
@@ -89,7 +90,7 @@ def _reply(document: Mapping[str, Any]) -> Reply:
 def _one(document: Mapping[str, Any], *keys: str) -> Any:
     """The value under any spelling of `keys`, None where there is none; two that differ are refused."""
     # Public sources differ in case and spelling (facts 6); which of two values counts is not guessed.
-    found = [value for key, value in document.items() if key.casefold() in keys and value is not None]
+    found = [value for key, value in document.items() if fold_case(key) in keys and value is not None]
     if any(value != found[0] for value in found):
         raise BadBody(f"it has two different values of {keys[0]}")
     return found[0] if found else None

@@ -25,6 +25,7 @@ from itertools import pairwise
 from typing import Any
 
 from reconciler.core.comparing.normalize import instant
+from reconciler.core.text.casing import fold_case
 from reconciler.service.answers import OTHER_SERVICE, BadBody
 from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
 from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, LINK, Form, ListForm, Shape, form_for
@@ -45,7 +46,7 @@ def decode(body: bytes, kind: str) -> Document:
     """
     root = parse(body)
     form = form_for(kind)
-    if root.name.casefold() == "html":
+    if fold_case(root.name) == "html":
         raise BadBody("it is a page in HTML", OTHER_SERVICE)
     # A document of another service, whatever its root is called.
     if root.space not in OURS:
@@ -232,8 +233,8 @@ def _groups(element: Element) -> dict[str, list[Element]]:
 
 def _typed(text: str, key: str, shape: Shape) -> str | int | float | bool:
     """A truth or a number where the JSON form has one and the text says one; else the text as it stands."""
-    if key in shape.truths and text.strip().casefold() in ("true", "false"):
-        return text.strip().casefold() == "true"
+    if key in shape.truths and fold_case(text.strip()) in ("true", "false"):
+        return fold_case(text.strip()) == "true"
     found = _NUMBER.fullmatch(text) if key in shape.numbers | shape.moments else None
     if not found:
         return _milliseconds(text) if key in shape.moments else text

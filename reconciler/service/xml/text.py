@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NoReturn
 from xml.parsers import expat
 
+from reconciler.core.text.casing import fold_case
 from reconciler.service.answers import CUT, OVERSIZED, RECODED, BadBody
 
 bytes_max = 16 * 1024 * 1024  # as of every answer (http/exchange.py), for whoever else reads XML
@@ -130,7 +131,7 @@ class _Reader:
     def _declared(self, version: str, encoding: str | None, _standalone: int) -> None:
         if version != "1.0":
             raise BadBody("it is not XML 1.0")
-        if (encoding or "").casefold() not in _UTF8:
+        if fold_case(encoding or "") not in _UTF8:
             raise BadBody("it is not UTF-8", RECODED)
 
     def _doctype(self, *_: Any) -> NoReturn:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from reconciler.applying.stop import StopFlag
 from reconciler.cli.console import output, streams
+from reconciler.core.text.casing import fold_case
 from reconciler.errors import ServiceError
 from reconciler.model.messaging.messages import Response
 from reconciler.report.service.messages import heard_lines, progress_lines
@@ -65,8 +66,8 @@ def _ended(progress: Progress) -> End | None:
     """Return whether no more answers can come: whom the message did not reach cannot answer."""
     if progress.complete:
         return "answered"
-    waiting = sum(one.recipients for one in progress.counts if one.type.casefold() == "noresponse")
-    lost = sum(one.recipients for one in progress.statuses if one.name.casefold() == "undeliverable")
+    waiting = sum(one.recipients for one in progress.counts if fold_case(one.type) == "noresponse")
+    lost = sum(one.recipients for one in progress.statuses if fold_case(one.name) == "undeliverable")
     return "undelivered" if 0 < waiting <= lost else None
 
 
