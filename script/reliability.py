@@ -37,6 +37,10 @@ ROWS = {
         "damages of a store that ended in an error of ours, or changed nothing",
         "tests/hostile tests/cli/test_damaged_store.py",
     ),
+    "pairs of identities": (
+        "pairs of addresses and phone numbers that are one, or two, as a table says",
+        "tests/core/test_identity.py",
+    ),
     "fuzz executions": ("fuzz executions without an untyped error", "tests/hostile"),
     "canary runs": ("runs searched for secrets in eight spellings", "tests/hostile"),
     "hostile links": ("hostile links and redirects that got no credential", "tests/hostile"),

@@ -29,6 +29,7 @@ REQUIRED: dict[str, float] = {
     "bad inputs": 2_400,
     "feeds": 2_650,
     "damaged stores": 300,
+    "pairs of identities": 10_000,
     "sabotages caught": 1,
     "mutants caught": 240,
 }

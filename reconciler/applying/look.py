@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from reconciler.applying.session import NotDone, Session
 from reconciler.core.comparing.evidence import ListSays, Verdict, judge_absence
+from reconciler.core.comparing.identity import beside, may_be_same, search_texts
 from reconciler.core.comparing.match import same_identity
 from reconciler.core.comparing.normalize import live, masked
 from reconciler.core.rules import Key
@@ -208,17 +209,22 @@ async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
     hits: dict[str, Hit] = {}
     for key in keys:
         # The search is the service's and may be loose: every hit is compared again, exactly.
-        filters = {path: trim_edges(str(entity.fields[path])) for path in key}
-        for found in await search(run, entity.address, filters):
+        for found in await search(run, entity.address, search_texts(key, entity.fields), key):
             if found.remote_id not in hits:
-                hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, found)}
+                hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, key, found)}
     return tuple(hits.values())
 
 
-async def search(run: Session, address: Address, filters: Mapping[str, str]) -> tuple[Found, ...]:
-    """Return all rows whose fields contain these texts. Raises NotDone where some may have been missed."""
+async def search(
+    run: Session, address: Address, filters: Mapping[str, str], key: Key = ()
+) -> tuple[Found, ...]:
+    """Return all rows whose fields contain these texts, with the fields of the filters, or of `key`.
+
+    Raises NotDone where some may have been missed.
+    """
     # A row that does not show what it was found by would have to be looked at whole.
-    plain = tuple(path for path in filters if "." not in path) if KINDS[address.kind].brief else ()
+    paths = (*(key or filters), *beside(key)) if KINDS[address.kind].brief else ()
+    plain = tuple(dict.fromkeys(path for path in paths if "." not in path))
     query = Query(filters, plain)
     rows = await run.collection(address).search(query, workspace=run.workspace(address))
     if not rows.complete:
@@ -228,12 +234,12 @@ async def search(run: Session, address: Address, filters: Mapping[str, str]) -> 
     return rows
 
 
-async def _confirmed(run: Session, entity: Entity, row: Found) -> tuple[Hit, ...]:
-    """Return the row as a hit if it is the entity: a row that does not tell is looked at whole."""
+async def _confirmed(run: Session, entity: Entity, key: Key, row: Found) -> tuple[Hit, ...]:
+    """Return the row as a hit if it is the entity: one that does not tell by this key is looked at whole."""
     keys = run.rules.keys(entity.address.kind)
     fields = live(entity.address.kind, row.body)
     by = same_identity(entity.fields, fields, keys)
-    if not by and any(path not in fields for key in keys for path in key if entity.fields.get(path)):
+    if not by and may_be_same(key, entity.fields, fields):
         try:
             row = await get(run, entity.address, row.remote_id, "")
         except NotFound:

@@ -3,7 +3,7 @@
 Not here: limits of the guard (core/review/guard.py), and anything about how the service is called.
 """
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Checks, Identity, Settings
@@ -25,6 +25,11 @@ class Rules(Struct, frozen=True):
     workspaces: frozenset[str] = frozenset({"default"})
     device_limit: int = 3
     checks: Checks = Checks()
+
+    def __post_init__(self) -> None:
+        """Let the identity read phone numbers in the country of the checks, where an entity names none."""
+        if self.identity.region != self.checks.region:
+            structs.force_setattr(self, "identity", structs.replace(self.identity, region=self.checks.region))
 
     @property
     def mark_path(self) -> str:

@@ -14,11 +14,11 @@ from msgspec import Struct, structs
 
 from reconciler.core.comparing import normalize
 from reconciler.core.comparing.evidence import MissedLook, is_wrong_service, judge_absence
+from reconciler.core.comparing.identity import search_texts
 from reconciler.core.comparing.match import Index
 from reconciler.core.comparing.observe import observed
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
-from reconciler.core.text.blanks import trim_edges
 from reconciler.errors import NotFound, ServiceError
 from reconciler.live.following import Asked, Following, Lists
 from reconciler.live.rows import inside, list_fields, shown_in, size, together
@@ -444,8 +444,4 @@ def _why_contradicted(error: ServiceError) -> str:
 
 def _filters(keys: Iterable[Key], fields: Fields) -> list[dict[str, str]]:
     """Return a filter for every identity that these fields have, in order of preference."""
-    return [
-        {path: trim_edges(str(fields[path])) for path in key}
-        for key in keys
-        if all(fields.get(path) for path in key)
-    ]
+    return [dict(search_texts(key, fields)) for key in keys if all(fields.get(path) for path in key)]

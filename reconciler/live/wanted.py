@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from reconciler.core.comparing.diff import paths
+from reconciler.core.comparing.identity import beside
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
@@ -37,7 +38,8 @@ class Wanted(Struct, frozen=True):
     @property
     def paths(self) -> frozenset[str]:
         """Every path that a match or a comparison may look at."""
-        identities = {path for key in self.rules.keys(self.scope.kind) for path in key}
+        keys = self.rules.keys(self.scope.kind)
+        identities = {path for key in keys for path in (*key, *beside(key))}
         records = {str(address): record for address, record in self.records.items()}
         return paths(self.entities.values(), records) | identities | self._shown
 

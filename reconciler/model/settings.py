@@ -80,14 +80,19 @@ class WorkspaceRef(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """The fields by which a live entity is recognized, by the plural of its kind; else those of its row."""
+    """The fields by which a live entity is recognized, by the plural of its kind; else those of its row.
+
+    `region` is the country in which phone numbers of an entity are read that names none (core/rules.py).
+    """
 
     fields: Mapping[str, tuple[str, ...]] = {}
+    region: str = ""
 
     def of(self, kind: str) -> tuple[tuple[str, ...], ...]:
         """The keys to try, in order; each is a tuple of paths that must all be equal."""
         row = KINDS[kind]
-        paths = tuple(map(row.identity_path, self.fields.get(row.plural, row.identity)))
+        named = self.fields.get(row.plural, row.identity)
+        paths = tuple(row.identity_path(path, self.region) for path in named)
         return (paths,) if row.together else tuple((path,) for path in paths)
 
 

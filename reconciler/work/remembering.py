@@ -28,7 +28,7 @@ from reconciler.store.lists import KeptLists
 from reconciler.version import __version__
 from reconciler.work.collecting import without_collector
 
-_form = "1"  # of what is kept; another one is not read
+_form = "2"  # of what is kept; another one is not read
 _Kept = tuple[tuple[str, ...], Remembered]
 
 

@@ -27,7 +27,7 @@ from reconciler.store.database import Store
 from reconciler.work.remembering import RememberedLists, lists_of
 from reconciler.work.targets import target_of
 
-_FORM = "2"  # 1 did not see blanks at the edges of live values
+_FORM = "2"  # 1 saw no blanks at the edges of live values, and knew another form of identities
 
 
 class _List(Struct, frozen=True, array_like=True):

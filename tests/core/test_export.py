@@ -133,3 +133,16 @@ def test_a_value_is_exported_without_the_blanks_at_its_edges() -> None:
     assert [(one.reason, one.field) for one in found.left if one.reason == "blanks"] == [
         ("blanks", "jobTitle")
     ]
+
+
+def test_a_number_in_two_spellings_is_one_identity() -> None:
+    """Exported apart, the two would be a mistake (E303) in the manifests that were just written."""
+    rules = structs.replace(RULES, identity=Identity({"contacts": ("workMobilePhone1",)}))
+    people = [
+        person(one, workMobilePhone1=number, workCountry="Australia")
+        for one, number in (("A1", "0491 570 156"), ("A2", "61491570156"), ("A3", "0491 570 157"))
+    ]
+
+    found = export({OPS: people}, NOTHING, Recorded({}), rules, Wishes("", known_fields({})))
+
+    assert told(found, "twice") == ["contact in ops, id A1", "contact in ops, id A2"]

@@ -4,10 +4,10 @@ import unicodedata
 
 import pytest
 
+from reconciler.core.comparing.identity import identity_key
 from reconciler.core.comparing.normalize import (
     custom_name,
     declared,
-    identity_key,
     instant,
     live,
     mask,

@@ -110,3 +110,15 @@ def test_many_recipients_want_their_number() -> None:
         with pytest.raises(Refused) as raised:
             check_count(30, 25, allowed)
         assert "--allow-recipients 30" in raised.value.next
+
+
+def test_a_number_of_a_contact_is_the_one_that_is_written_with_a_plus() -> None:
+    """Both name one telephone: she would get the message twice."""
+    fields = {"workMobilePhone1": "0491 570 156", "workCountry": "Australia"}
+
+    assert keys(fields) == {key_of("+61 491 570 156")} == {key_of("61491570156")}
+
+
+def test_two_mailboxes_are_two_recipients() -> None:
+    assert key_of("strau\u00df@example.com") != key_of("strauss@example.com")
+    assert key_of("Jane@Example.com") == key_of("jane@example.com")

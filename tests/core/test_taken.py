@@ -4,6 +4,7 @@ import pytest
 
 from reconciler.core.comparing.taken import identity, reading, same
 from reconciler.model.documents import Scalar
+from reconciler.model.settings import Identity
 
 ENABLED = "messagingOptions.sms.enabled"
 
@@ -119,3 +120,22 @@ def test_what_cannot_be_read_is_taken_only_beside_something_that_was() -> None:
     assert taken.taken == {"password", "jobTitle"}
     assert ignored.taken == frozenset()
     assert [field.path for field in ignored.refused] == ["jobTitle", "password"]
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "shown"),
+    [
+        ("workEmailAddress1", "p9@b\u00fccher.example", "p9@xn--bcher-kva.example"),
+        ("workEmailAddress1", "\u00c4nne@example.com", "a\u0308nne@example.com"),
+        ("workMobilePhone1", "0491 570 156", "61491570156"),
+        ("workMobilePhone1", "+61 491 570 156", "0491570156"),
+    ],
+)
+def test_an_identity_in_the_spelling_of_the_service_is_the_entity_that_was_sent(
+    path: str, sent: str, shown: str
+) -> None:
+    """Taken for somebody else, it would stay in doubt, and the next apply would make her again."""
+    keys = Identity({"contacts": (path,)}).of("contact")
+
+    assert identity("contact", {path: sent, "workCountry": "Australia"}, {path: shown}, keys) == "same"
+    assert identity("contact", {path: sent}, {path: f"7{shown}"}, keys) == "other"

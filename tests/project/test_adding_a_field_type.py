@@ -134,6 +134,8 @@ def test_a_table_has_no_row_that_no_cell_names() -> None:
     """A row that is misspelt would leave its name without one."""
     with pytest.raises(TypeError, match="no row for zone and a row for zones, which nothing names"):
         complete(types.Same, {"identity": 1, "phone": 2, "email": 3, "zones": 4})
+    with pytest.raises(TypeError, match="has a row for zones, which nothing names"):
+        complete(types.Same, {"identity": 1, "phone": 2, "email": 3, "zone": 4, "zones": 5})
 
 
 def test_a_type_is_a_name_with_a_row() -> None:

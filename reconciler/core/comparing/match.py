@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from reconciler.core.comparing.normalize import identity_key
+from reconciler.core.comparing.identity import identity_of
 from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
@@ -110,8 +110,8 @@ def former_names(entities: Iterable[Entity]) -> dict[Address, Address]:
 def same_identity(fields: Fields, live_fields: Fields, keys: tuple[Key, ...]) -> str:
     """Return the first identity by which the two are the same (its paths joined by `+`), or ""."""
     for key in keys:
-        value = _value(fields, key)
-        if value is not None and value == _value(live_fields, key):
+        value = identity_of(key, fields)
+        if value is not None and value == identity_of(key, live_fields):
             return "+".join(key)
     return ""
 
@@ -135,32 +135,23 @@ class Index(Generic[K]):
         self._rows: dict[Key, dict[tuple[str, ...], list[K]]] = {key: defaultdict(list) for key in keys}
         for row in entities:
             for key, rows in self._rows.items():
-                value = _value(row.fields, key)
+                value = identity_of(key, row.fields)
                 if value is not None:
                     rows[value].append(row)
 
     def candidates(self, fields: Fields) -> tuple[str, list[K]]:
         """Return the first identity that any of them shares, and all that share it; else ("", [])."""
         for key, rows in self._rows.items():
-            value = _value(fields, key)
+            value = identity_of(key, fields)
             if value is not None and value in rows:
                 return "+".join(key), rows[value]
         return "", []
 
     def sharing(self, fields: Fields) -> list[K]:
         """Return all that share any identity, however weak; one that shares several stands there as often."""
-        return [one for key, rows in self._rows.items() for one in rows.get(_value(fields, key) or (), ())]
-
-
-def _value(fields: Fields, key: Key) -> tuple[str, ...] | None:
-    values = []
-    for path in key:
-        value = fields.get(path, "")
-        text = identity_key(path, value) if value != "" else ""
-        if not text:
-            return None
-        values.append(text)
-    return tuple(values)
+        return [
+            one for key, rows in self._rows.items() for one in rows.get(identity_of(key, fields) or (), ())
+        ]
 
 
 def _contested(found: Mapping[Address, Recognized]) -> tuple[tuple[Address, ...], ...]:

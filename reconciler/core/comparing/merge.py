@@ -11,6 +11,7 @@ from typing import Any
 
 from reconciler.core.comparing import zones
 from reconciler.core.comparing.normalize import custom_name, rows
+from reconciler.core.text.casing import fold_case
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
@@ -140,7 +141,7 @@ def _with(row: Body, key: str, value: Scalar) -> Body:
 
 def _is(row: Body, channel: str) -> bool:
     # A second row beside `SMS` would say two things about one channel (tests/core/test_merge.py).
-    return str(row.get("channel", "")).casefold() == channel
+    return fold_case(str(row.get("channel", ""))) == channel
 
 
 def _holds(row: Body) -> bool:

@@ -16,11 +16,12 @@ from typing import Any
 
 from reconciler.core.hashing.stretch import stretched
 from reconciler.core.text.blanks import trim_edges
+from reconciler.core.text.casing import fold_case
 from reconciler.core.text.composed import normalized
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind.kind import IdentityPath, Kind
+from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.types import IdentityKey, Normal, Shape, complete
+from reconciler.model.kind.types import Normal, Shape, complete
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
 SLOW = f"{SECRET}scrypt:"
@@ -148,7 +149,7 @@ def _truth_of(value: Scalar) -> Scalar:
     if isinstance(value, bool):
         return value
     text = _text_of(value)
-    return _TRUTH.get(text.casefold(), text)
+    return _TRUTH.get(fold_case(text), text)
 
 
 def _number_of(value: Scalar) -> str:
@@ -164,7 +165,7 @@ _NORMAL: Mapping[Normal, _Rule] = complete(
 def _word_of(words: Mapping[str, str], value: Scalar) -> str:
     # A table of known spellings and no guess: a status that nobody has heard of stays as it is.
     text = _text_of(value)
-    return text if isinstance(value, bool) else words.get(text.casefold(), text)
+    return text if isinstance(value, bool) else words.get(fold_case(text), text)
 
 
 def _number(text: str) -> str:
@@ -260,22 +261,6 @@ def slow_mask(value: Scalar, salt: str) -> Scalar:
     return f"{SLOW}{stretched(str(mask(value, salt)), salt)}"
 
 
-def identity_key(path: str, value: Scalar) -> str:
-    """Return the text under which two values of an identity field are the same (planning rule M2)."""
-    text = str(value)
-    text = trim_edges(text if text.isascii() else normalized("NFC", text))
-    key = path.key if isinstance(path, IdentityPath) else "text"
-    # A field that no row knows is judged by its name.
-    return _KEYS["email" if key == "text" and "EmailAddress" in path else key](text)
-
-
-# The form in which two values are one identity. M2: letter case means nothing in e-mail addresses alone; Jane
-# and JANE in a name field may be two people.
-_KEYS: Mapping[IdentityKey, Callable[[str], str]] = complete(
-    IdentityKey, {"text": str, "email": str.casefold}
-)
-
-
 def trusted(modified: str, seen: str) -> str:
     """Return `modified` if a later edit must show another time, else "".
 
@@ -312,7 +297,7 @@ def _scalar(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
 def _channels(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
     for option in rows(value):
         if isinstance(option.get("channel"), str):
-            channel = option["channel"].casefold()
+            channel = fold_case(option["channel"])
             for key, setting in option.items():
                 if key != "channel":
                     yield from _scalar(intern(f"{path}.{channel}.{key}"), setting)

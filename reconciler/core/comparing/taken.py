@@ -16,16 +16,16 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.core.comparing import zones
-from reconciler.core.comparing.normalize import declared, identity_key, is_flag, veiled
+from reconciler.core.comparing.identity import email_key, identity_key, identity_text
+from reconciler.core.comparing.normalize import declared, is_flag, veiled
 from reconciler.core.rules import Key
 from reconciler.core.text.blanks import has_edges, trim_edges
 from reconciler.model.documents import Fields, Scalar
+from reconciler.model.kind.kind import PHONE_NAME, IdentityPath
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.kind.types import Same, complete
 from reconciler.model.run.outcomes import FieldResult
 
-# By name: fields that only a deployment has (`fields.contacts`) have no row, so no type.
-_PHONE_PATH = re.compile(r"Phone|Mobile|Fax")
 _PHONE = re.compile(r"(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)", re.ASCII)
 _NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
 
@@ -86,8 +86,8 @@ def reading(
 def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     """Whether a value reads back as it was sent: equal in the normal form, or another spelling of the same.
 
-    Spellings: the offset that a time zone has in a year, the digits of a phone number, the letter case of an
-    e-mail address. Blanks at the edges are another value: none are sent.
+    Spellings: the offset that a time zone has in a year, the digits of a phone number, the letter case and
+    the A-labels of an e-mail address. Blanks at the edges are another value: none are sent.
     """
     if sent == shown or cleared(kind, path, sent, shown):
         return True
@@ -97,7 +97,7 @@ def same(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     if has_edges(shown) or has_edges(sent):
         return False
     form = KINDS[kind].type_of(path).same
-    if form == "identity" and _PHONE_PATH.search(path) and "." not in path:
+    if form == "identity" and PHONE_NAME.search(path) and "." not in path:
         form = "phone"
     return _SAME[form](path, sent, shown)
 
@@ -119,9 +119,19 @@ def identity(
     """
     wanted = {path: str(sent[path]) for key in keys for path in key if sent.get(path)}
     # One that differs is enough: an answer that shows somebody else makes no stranger ours (rule A3).
-    if any(not _same_within(kind, path, value, shown.get(path, value)) for path, value in wanted.items()):
+    if any(not _reads_back(kind, path, sent, shown) for path in wanted if path in shown):
         return "other"
     return "same" if wanted and wanted.keys() <= shown.keys() else "hidden"
+
+
+def _reads_back(kind: str, path: str, sent: Fields, shown: Fields) -> bool:
+    """Whether an identity value is shown as it was sent, or is the same identity."""
+    if same(kind, path, sent[path], shown[path]):
+        return True
+    # A country that is not shown is the one that was sent with the number.
+    beside = path.beside if isinstance(path, IdentityPath) else ()
+    known = {**{one: sent[one] for one in beside if one in sent}, **shown}
+    return bool(shown[path]) and identity_text(path, sent) == identity_text(path, known)
 
 
 def _result(kind: str, path: str, sent: Scalar, shown: Scalar, before: Fields | None) -> FieldResult | None:
@@ -185,7 +195,7 @@ _SAME: Mapping[Same, Callable[[str, str, str], bool]] = complete(
     {
         "identity": lambda path, sent, shown: identity_key(path, sent) == identity_key(path, shown),
         "phone": lambda _path, sent, shown: _same_phone(sent, shown),
-        "email": lambda _path, sent, shown: sent.casefold() == shown.casefold(),
+        "email": lambda _path, sent, shown: email_key(sent) == email_key(shown),
         "zone": lambda _path, sent, shown: zones.shows(sent, shown),
     },
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from reconciler.core.declared.crosscheck import address_of, identities, keys_of, push_token
+from reconciler.core.declared.crosscheck import address_of, appearances, keys_of, push_token
 from reconciler.core.declared.removed import removed
 from reconciler.core.declared.resolve import Resolved
 from reconciler.core.rules import Rules
@@ -26,8 +26,8 @@ class ManifestPart(Struct, frozen=True):
     """What one manifest declares, its rosters included.
 
     `notices` stand in the order of its entries. `former` are addresses that `meta.renamedFrom` names.
-    `claims` are texts that no other part may have: identities, and push tokens. `rows` are those of rosters,
-    `answers` those of the directories that rosters took from.
+    `claims` are texts that no other part may have: what identities look like, and push tokens. `rows` are
+    those of rosters, `answers` those of the directories that rosters took from.
     """
 
     entities: Mapping[Address, Entity]
@@ -58,7 +58,8 @@ def parts_of(
         for document in manifest.documents:
             address = address_of(document, manifest.workspace, document.name)
             entity = entities[address] = found.desired.entities[address]
-            claims.update("\0".join(one) for _, one in identities(entity, keys))
+            # What only looks the same is a warning, which names both: it takes both to be written.
+            claims.update("\0".join(one) for _, one in appearances(entity, keys))
             token = push_token(entity)
             if token is not None:
                 claims.add("\0".join(token))

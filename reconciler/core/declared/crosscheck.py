@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from reconciler.core.comparing.diff import ignored
-from reconciler.core.comparing.normalize import identity_key
+from reconciler.core.comparing.identity import appearance_of, identity_key, identity_of, similarity
 from reconciler.core.rules import Key, Rules
 from reconciler.core.runs.ticket import PREFIX, reserved
+from reconciler.core.text.casing import fold_case
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.model import address
@@ -20,6 +21,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Document, Place
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import DEVICE, KINDS
+from reconciler.model.notices import Notice
 
 # What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
@@ -141,9 +143,18 @@ def identities(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator[
     """Yield each key of an entity with what no other may have: kind, workspace, parent, key, values."""
     where = (entity.address.kind, entity.address.workspace, entity.address.parent)
     for key in keys[where[0]]:
-        values = [entity.fields.get(path, "") for path in key]
-        if all(values):
-            yield key, (*where, *key, *map(identity_key, key, values))
+        values = identity_of(key, entity.fields)
+        if values is not None:
+            yield key, (*where, *key, *values)
+
+
+def appearances(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator[tuple[Key, tuple[str, ...]]]:
+    """Yield each key of an entity with what it looks like: the same for any two that are one, and more."""
+    where = (entity.address.kind, entity.address.workspace, entity.address.parent)
+    for key in keys[where[0]]:
+        values = appearance_of(key, entity.fields)
+        if values is not None:
+            yield key, (*where, *key, *values)
 
 
 def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
@@ -162,6 +173,26 @@ def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
                 what = f"{names} the same as at {first.entity.address}, {first.place(key[0])}."
                 hint = "correct one of them, or choose other fields in `identity` of the settings"
                 yield one.problem(key[0], what, hint, code="E303")
+
+
+def warn_of_similar(group: DeclaredEntities, rules: Rules) -> Iterator[Notice]:
+    """Yield a warning for each entity whose identity only looks like that of an earlier one.
+
+    No value is shown: what looks like another one tells nothing more in a message.
+    """
+    keys = keys_of(rules)
+    seen: dict[tuple[str, ...], Declared] = {}
+    for one in group.values():
+        entity = one.entity
+        for key, appearance in appearances(entity, keys):
+            if not KINDS[entity.address.kind].secret.isdisjoint(key):
+                continue
+            first = seen.setdefault(appearance, one)
+            if first is one or first.entity.address == entity.address:
+                continue
+            if identity_of(key, first.entity.fields) != identity_of(key, entity.fields):
+                other = f"{first.entity.address}, {first.place(key[0])}"
+                yield similarity(entity.address, key, other, one.place(key[0]))
 
 
 def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
@@ -263,7 +294,7 @@ def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
             value = one.entity.fields.get(path)
             if value == "" and path in KINDS[one.document.kind].required:
                 continue  # said already
-            if value is not None and str(value).casefold() not in words:
+            if value is not None and fold_case(str(value)) not in words:
                 known = ", ".join(dict.fromkeys(words.values()))
                 yield one.problem(path, f"{path} must be one of {known}.", "correct the value", code="E204")
 

@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core.declared.crosscheck import CHECKS, Declared, DeclaredEntities, address_of
+from reconciler.core.declared.crosscheck import (
+    CHECKS,
+    Declared,
+    DeclaredEntities,
+    address_of,
+    warn_of_similar,
+)
 from reconciler.core.declared.removed import contradictions, removed
 from reconciler.core.declared.values.check import check_values
 from reconciler.core.rules import Rules
@@ -60,7 +66,8 @@ def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
     answers = tuple(sorted({one for manifest in ordered for one in manifest.answers}))
-    desired = Desired(entities, scopes, values.notices, leaving, answers)
+    notices = (*values.notices, *warn_of_similar(group, rules))
+    desired = Desired(entities, scopes, notices, leaving, answers)
     return Resolved(desired, _sorted(problems), first)
 
 

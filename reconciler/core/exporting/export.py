@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.core.comparing import zones
+from reconciler.core.comparing.identity import identity_key, identity_of
 from reconciler.core.comparing.match import Index, former_names, match
-from reconciler.core.comparing.normalize import identity_key
 from reconciler.core.rules import Key, Rules
 from reconciler.core.text.blanks import trim_edges
 from reconciler.core.text.slug import slug
@@ -361,8 +361,8 @@ def _identities(fields: Fields, keys: Iterable[Key]) -> list[tuple[object, ...]]
     """Return each identity that an entity has, in the form in which equal means the same."""
     found: list[tuple[object, ...]] = []
     for key in keys:
-        values = tuple(identity_key(path, fields.get(path, "")) for path in key)
-        if all(values):
+        values = identity_of(key, fields)
+        if values is not None:
             found.append((key, values))
     return found
 

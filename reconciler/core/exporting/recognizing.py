@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from reconciler.core.comparing.normalize import identity_key
+from reconciler.core.comparing.identity import identity_text
 from reconciler.core.exporting.export import Left, subject_of
 from reconciler.core.rules import Rules
 from reconciler.model.kind.kind import Kind
@@ -44,7 +44,7 @@ def identity_advice(
         strange = [row for row in rows if subject_of(row) in subjects["identity"]]
         fields = [] if kind.together or kind.parent or not strange else _candidates(kind, strange, rules)
         for path, number in fields:
-            if not _is_shared(kind.identity_path(path), rows, subjects["twice"]):
+            if not _is_shared(kind.identity_path(path, rules.checks.region), rows, subjects["twice"]):
                 now = rules.identity.of(kind.name)
                 found.append(Advice(kind.plural, (*(one for (one,) in now), path), number, len(strange)))
                 break
@@ -66,10 +66,10 @@ def _candidates(kind: Kind, strange: Sequence[LiveEntity], rules: Rules) -> list
 def _is_shared(path: str, rows: Iterable[LiveEntity], twice: Collection[str]) -> bool:
     seen: dict[tuple[str, str], bool] = {}
     for row in rows:
-        value = row.fields.get(path, "")
-        if value == "":
+        text = identity_text(path, row.fields)
+        if not text:
             continue
-        key, is_twice = (row.workspace, identity_key(path, value)), subject_of(row) in twice
+        key, is_twice = (row.workspace, text), subject_of(row) in twice
         if key in seen and not (is_twice and seen[key]):
             return True
         seen[key] = is_twice

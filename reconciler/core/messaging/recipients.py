@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from reconciler.core.comparing.identity import email_key, identity_text
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem, Refused
 from reconciler.model import address
@@ -150,12 +151,14 @@ def key_of(text: str) -> str:
     """Return what two spellings of one number or e-mail address have in common."""
     # People write one number in many ways. It is one phone, and one recipient.
     digits = _PUNCTUATION.sub("", text)
-    return digits.removeprefix("+") if _NUMBER.fullmatch(digits) else text.strip().casefold()
+    return digits.removeprefix("+") if _NUMBER.fullmatch(digits) else email_key(text)
 
 
 def keys(fields: Fields) -> frozenset[str]:
     """Return all that somebody is reached by, as `key_of` gives it."""
-    return frozenset(key_of(str(fields[path])) for path in (*_PHONES, *_MAILS) if fields.get(path))
+    # A contact's number is read in the contact's country; what somebody writes on a command line is not.
+    paths = [CONTACT.identity_path(path) for path in (*_PHONES, *_MAILS) if fields.get(path)]
+    return frozenset(identity_text(path, fields).removeprefix("+") for path in paths)
 
 
 def unreached(fields: Fields, channels: Iterable[str]) -> str:

@@ -31,6 +31,7 @@ from reconciler.core.planning.scopes import (
     shared,
     split,
 )
+from reconciler.core.planning.similar import warn_of_similar_live
 from reconciler.core.planning.uncertain import contradicted, reused
 from reconciler.core.rules import Rules
 from reconciler.errors import Malformed
@@ -77,12 +78,16 @@ def group_plans(across: Shared, group: Group) -> Iterator[ScopePlan]:
     at = matched(across, group)
     if at.matches.contested:
         yield ScopePlan(contested=at.matches.contested)
-    quiet = 0
+    quiet, creates = 0, []
     for entity in group.entities.values():
         if _as_recorded(across, at, entity):
             quiet += 1
-        else:
-            yield from _declared(across, at, entity)
+            continue
+        for part in _declared(across, at, entity):
+            made = (one for one in part.changes if isinstance(one, Create))
+            creates += [one for one in made if one.address in group.entities]
+            yield part
+    yield from warn_of_similar_live(across, at, creates)
     if quiet:
         yield ScopePlan(unchanged={str(group.scope): quiet})
     undeclared, doubled = tuple(orphans(across, at)), tuple(duplicates(across, at))

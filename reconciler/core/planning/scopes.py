@@ -12,8 +12,9 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from reconciler.core.comparing.diff import Salts
+from reconciler.core.comparing.identity import identity_key
 from reconciler.core.comparing.match import Matches
-from reconciler.core.comparing.normalize import identity_key, mask
+from reconciler.core.comparing.normalize import mask
 from reconciler.core.planning.select import Selection
 from reconciler.core.rules import Rules
 from reconciler.core.text.blanks import trim_edges

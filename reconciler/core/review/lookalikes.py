@@ -11,7 +11,8 @@ every change is looked at once, however many there are.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from reconciler.core.comparing.normalize import WITHHELD, identity_key
+from reconciler.core.comparing.identity import email_key
+from reconciler.core.comparing.normalize import WITHHELD
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kind.kinds import KINDS
@@ -70,8 +71,8 @@ def _traits(kind: str, fields: Fields) -> Iterator[_Trait]:
             yield from _TRAITS_OF[row.type_of(path).lookalike](path, value, name)
 
 
-def _of_email(path: str, value: str, _name: tuple[str, ...]) -> Iterator[_Trait]:
-    whole = identity_key(path, value).casefold()
+def _of_email(_path: str, value: str, _name: tuple[str, ...]) -> Iterator[_Trait]:
+    whole = email_key(value)
     local = whole.partition("@")[0]
     yield "email", whole
     if len(local) >= _local_min:

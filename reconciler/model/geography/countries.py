@@ -264,7 +264,7 @@ NAMES: Mapping[str, str] = {line[:2]: line[3:].partition(" | ")[0] for line in _
 
 # Any way of writing a country, in small letters -> its code.
 CODES: Mapping[str, str] = {
-    written.casefold(): line[:2]
+    written.lower(): line[:2]
     for line in _NAMES.strip().splitlines()
     for written in (line[:2], *line[3:].split(" | "))
 }

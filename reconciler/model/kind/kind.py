@@ -6,6 +6,7 @@ of an app and which push tokens there may be (core/declared/crosscheck.py), what
 (xml/forms.py).
 """
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self
@@ -14,22 +15,46 @@ from msgspec import Struct
 
 from reconciler.model.kind.types import TYPES, FieldType, IdentityKey, Shape, TypeRow
 
+# By their names: fields that only a deployment has (`fields.contacts`) have no row, so no type.
+PHONE_NAME = re.compile(r"Phone|Mobile|Fax")
+
 
 class IdentityPath(str):
     """The path of an identity field, which says by itself how its values are compared."""
 
-    __slots__ = ("key",)
+    __slots__ = ("area", "countries", "key", "region")
     key: IdentityKey
+    area: str
+    countries: tuple[str, ...]
+    region: str
 
-    def __new__(cls, path: str, key: IdentityKey) -> Self:
-        """Return the path with the form in which two of its values are one identity."""
+    def __new__(
+        cls, path: str, key: IdentityKey, area: str = "", countries: tuple[str, ...] = (), region: str = ""
+    ) -> Self:
+        """Return the path with the form in which two of its values are one identity.
+
+        Of a phone number: `area` is the field of its area code, `countries` the fields that name its country,
+        the first one first, and `region` the code of the country where none of them does.
+        """
         made = super().__new__(cls, path)
-        made.key = key
+        made.key, made.area, made.countries, made.region = key, area, countries, region
         return made
 
-    def __reduce__(self) -> tuple[type["IdentityPath"], tuple[str, IdentityKey]]:
+    def __reduce__(self) -> tuple[type["IdentityPath"], tuple[str, IdentityKey, str, tuple[str, ...], str]]:
         """Return what a copy is made of."""
-        return IdentityPath, (str(self), self.key)
+        return IdentityPath, (str(self), self.key, self.area, self.countries, self.region)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The other fields that its value is read with."""
+        return (*((self.area,) if self.area else ()), *self.countries)
+
+
+def _key_by_name(path: str) -> IdentityKey:
+    """Return how values of a field are compared that only a deployment has, and no row knows: by its name."""
+    if "EmailAddress" in path:
+        return "email"
+    return "phone" if PHONE_NAME.search(path) else "text"
 
 
 class Field(Struct, frozen=True):
@@ -292,9 +317,21 @@ class Kind(Struct, frozen=True, dict=True):
         """The paths of a field's group, or its own where it stands alone."""
         return tuple(one.name for one in self.groups.get(field.head, (field,)))
 
-    def identity_path(self, path: str) -> str:
-        """A path as a part of an identity: it says by itself how its values are compared."""
-        return IdentityPath(path, self.type_of(path).key)
+    def identity_path(self, path: str, region: str = "") -> IdentityPath:
+        """A path as a part of an identity: it says by itself how its values are compared.
+
+        `region` is the code of the country in which phone numbers of an entity are read that names none.
+        """
+        field = self.by_name.get(path)
+        key = self.type_of(path).key if field or "." in path else _key_by_name(path)
+        if key != "phone":
+            return IdentityPath(path, key)
+        return IdentityPath(path, key, field.area if field else "", self.countries_of(path), region)
+
+    def countries_of(self, path: str) -> tuple[str, ...]:
+        """The fields that may name the country of a phone number, in the order in which they are asked."""
+        # A personal number belongs to where somebody lives, any other one to where the work is.
+        return self.countries[::-1] if path.startswith("personal") else self.countries
 
     def type_of(self, path: str) -> TypeRow:
         """What the type means of the field that a path belongs to; of one that no row knows, text."""

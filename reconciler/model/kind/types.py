@@ -7,7 +7,8 @@ A cell names a behaviour. The layer that has the behaviour keeps a table from it
                 core/comparing/merge.py, and the tables of `Shape` in live/ and manifest/
     normal      the form in which equal means equal: core/comparing/normalize.py
     same        which other spelling reads back as what was sent: core/comparing/taken.py
-    key         the form in which two values are one identity: core/comparing/normalize.py
+    key         the form in which two values are one identity, and what a search for one asks for:
+                core/comparing/identity.py
     lookalike   what may tell that two entities are one: core/review/lookalikes.py
     check       what judges a declared value: core/declared/values/check.py
     xml         what its element holds: service/xml/forms.py
@@ -30,7 +31,7 @@ FieldType = Literal[OwnType, "content", "custom", "channels"]
 Shape = Literal["scalar", "content", "custom", "channels", "group"]
 Normal = Literal["text", "flag", "number"]
 Same = Literal["identity", "phone", "email", "zone"]
-IdentityKey = Literal["text", "email"]
+IdentityKey = Literal["text", "email", "phone"]
 Lookalike = Literal["nothing", "name", "email", "phone"]
 Check = Literal["spreadsheets", "phones", "emails", "countries", "zones"]
 Xml = Literal["text", "truth", "number", "channels", "custom", "object"]
@@ -142,7 +143,7 @@ TYPES: Mapping[FieldType, TypeRow] = complete(
             shape="scalar",
             normal="text",
             same="phone",
-            key="text",
+            key="phone",
             lookalike="phone",
             check="phones",
             xml="text",

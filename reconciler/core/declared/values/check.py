@@ -104,9 +104,7 @@ class _Check:
 
     def _country(self, path: str, one: Declared) -> tuple[str, str]:
         """Return the country of a national number and the field or setting that names it."""
-        known = KINDS[one.document.kind].countries
-        # A personal number belongs to where somebody lives, any other one to where the work is.
-        for field in reversed(known) if path.startswith("personal") else known:
+        for field in KINDS[one.document.kind].countries_of(path):
             text = str(one.entity.fields.get(field, ""))
             if text or one.document.unsure(field):
                 return countries.region(text), field

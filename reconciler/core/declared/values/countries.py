@@ -1,13 +1,14 @@
 """Which country a text names: an ISO 3166-1 code of two letters, or a name in English."""
 
+from reconciler.core.comparing.phone_numbers import region_of_country
 from reconciler.core.declared.values.finding import Finding
 from reconciler.core.text.suggest import nearest
-from reconciler.model.geography.countries import CODES, NAMES
+from reconciler.model.geography.countries import NAMES
 
 
 def region(text: str) -> str:
     """Return the two-letter code of a country, or "" where the text names none that we know."""
-    return CODES.get(text.strip().casefold(), "")
+    return region_of_country(text)
 
 
 def check(text: str) -> Finding | None:

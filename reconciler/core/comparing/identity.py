@@ -1,0 +1,252 @@
+"""The form in which two values of an identity are the same: as the type of its field compares (rule M2).
+
+    text     composed (NFC), without space around it: Jane and JANE may be two people
+    email    the local part composed and in small letters (`fold_case`), the domain by A-labels (IDNA 2008)
+    phone    the number in its country (`phone_numbers.py`)
+
+Nothing is joined by full case folding, by compatibility forms (full-width letters, ligatures) or by what a
+provider makes of an address (plus signs, dots, `googlemail.com`): two mailboxes would be one person. What
+only *looks* the same has one `looks_like`, which is for warnings and decides nothing.
+"""
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from reconciler.core.comparing.phone_numbers import last_digits, number_key, region_of_country
+from reconciler.core.rules import Key
+from reconciler.core.text.blanks import trim_edges
+from reconciler.core.text.casing import fold_case
+from reconciler.core.text.composed import normalized
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields, Place, Scalar
+from reconciler.model.kind.kind import IdentityPath
+from reconciler.model.kind.types import IdentityKey, complete
+from reconciler.model.notices import Notice
+
+_seen_max = 320  # characters of an address; a longer text is compared as it is
+_told_digits = 6  # at the end of a phone number, which no country code and no trunk prefix reaches
+_label_max = 63  # octets of an A-label (RFC 5890)
+_FINAL_SIGMA = "\N{GREEK SMALL LETTER FINAL SIGMA}"
+_DOMAINS_KEPT = 4096  # a company has few
+# What is not seen (Unicode, Default_Ignorable_Code_Point).
+_IGNORED = dict.fromkeys(
+    [
+        *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+        *(*range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F)),
+        *(*range(0x2060, 0x2070), *range(0xFE00, 0xFE10)),
+    ]
+)
+# Letters that look like others, of the scripts of which addresses are faked (UTS 39, confusables), as codes:
+# Cyrillic, Greek, the dotless i, and signs for dots and dashes.
+_CYRILLIC = "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0457\u0458\u0455\u04bb\u0501\u051b\u051d\u0475"
+_GREEK = "\u03bf\u03c1\u03bd\u03b9\u03ba\u03c5\u03b1"
+_ALIKE: Mapping[int, str] = {
+    **dict(zip(map(ord, _CYRILLIC), "aeopcyxiijshdqwv", strict=True)),
+    **dict(zip(map(ord, _GREEK), "opvikua", strict=True)),
+    **dict.fromkeys([0x131, 0x269], "i"),
+    **dict.fromkeys([0x3002, 0x2024], "."),
+    **dict.fromkeys([*range(0x2010, 0x2016), 0x2212], "-"),
+}
+
+
+def identity_of(key: Key, fields: Fields) -> tuple[str, ...] | None:
+    """Return the texts under which two entities are the same by this key; None where one is missing."""
+    values = []
+    for path in key:
+        text = identity_text(path, fields)
+        if not text:
+            return None
+        values.append(text)
+    return tuple(values)
+
+
+def identity_text(path: str, fields: Fields) -> str:
+    """Return the text under which a value of an identity field is the same as another; "" for none.
+
+    A phone number is read in the country that the other fields name.
+    """
+    value = fields.get(path, "")
+    return _KEYS[_key_of(path)](path, str(value), fields) if value != "" else ""
+
+
+def beside(key: Key) -> tuple[str, ...]:
+    """Return the other fields that the values of a key are read with."""
+    return tuple(one for path in key if isinstance(path, IdentityPath) for one in path.beside)
+
+
+def identity_key(path: str, value: Scalar) -> str:
+    """Return the text under which two values of an identity field are the same, whatever is beside them."""
+    return identity_text(path, {path: value})
+
+
+def _key_of(path: str) -> IdentityKey:
+    if isinstance(path, IdentityPath):
+        return path.key
+    return "email" if "EmailAddress" in path else "text"  # of which nobody said whose it is: by its name
+
+
+def _text(_path: str, value: str, _fields: Fields) -> str:
+    return trim_edges(value if value.isascii() else normalized("NFC", value))
+
+
+def email_key(value: str) -> str:
+    """Return the text under which two e-mail addresses are one mailbox."""
+    text = trim_edges(value)
+    if text.isascii():
+        local, at, domain = text.lower().rpartition("@")
+        if "xn--" not in domain:
+            return f"{local}{at}{_without_last_dot(domain)}"
+    else:
+        text = trim_edges(normalized("NFC", text))
+    local, at, domain = text.rpartition("@")
+    return f"{_small(local)}{at}{_domain_key(domain) if at else _small(domain)}"
+
+
+def _small(text: str) -> str:
+    # Small letters may have a composed form where the capital has none: J̌ and ǰ.
+    return normalized("NFC", fold_case(text))
+
+
+def _without_last_dot(domain: str) -> str:
+    """Return a domain without the dot that ends a full name: `example.com.` is `example.com`."""
+    rest = domain.removesuffix(".")
+    return domain if rest.endswith(".") or not rest else rest
+
+
+@lru_cache(_DOMAINS_KEPT)
+def _domain_key(domain: str) -> str:
+    """Return a domain by its A-labels, without the dot that ends a full name.
+
+    A label that IDNA 2008 refuses is compared in small letters.
+    """
+    return ".".join(map(_label_key, _without_last_dot(domain).split(".")))
+
+
+def _label_key(label: str) -> str:
+    if label.isascii() and not label.lower().startswith("xn--"):
+        return label.lower()
+    # The final sigma is a letter of its own in a domain (RFC 5892), as ß is: no table of ours joins it.
+    small = normalized("NFC", "".join(one if one == _FINAL_SIGMA else fold_case(one) for one in label))
+    if len(small) > _label_max:
+        return small
+    import idna  # noqa: PLC0415 - 10 ms, for domains that are not ASCII
+
+    try:
+        return idna.alabel(idna.ulabel(small) if small.isascii() else small).decode("ascii")
+    except (idna.IDNAError, UnicodeError):
+        return small
+
+
+def _phone(path: str, value: str, fields: Fields) -> str:
+    area, region = "", ""
+    if isinstance(path, IdentityPath):
+        area = str(fields.get(path.area, "")) if path.area else ""
+        named = next((text for one in path.countries if (text := str(fields.get(one, "")))), "")
+        region = region_of_country(named) if named else path.region
+    return number_key(value, area=area, region=region) or _text(path, value, fields)
+
+
+# The form in which two values are one identity, by the type of their field.
+_KEYS: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = complete(
+    IdentityKey, {"text": _text, "email": lambda _path, value, _fields: email_key(value), "phone": _phone}
+)
+
+
+def looks_like(path: str, fields: Fields) -> str:
+    """Return what an identity value looks like: equal for any two that are one, and for more.
+
+    For warnings alone. Compatibility forms, full case folding, letters of other scripts and what is not seen
+    are taken for what they look like; a domain is taken as it is shown, and not as its A-label.
+    """
+    text = identity_text(path, fields)
+    key = _key_of(path)
+    if not text or key == "phone":
+        return text  # by its number: no two spellings of digits are left that only look the same
+    if text.isascii() and (key != "email" or "xn--" not in text):
+        return text.lower()
+    if key == "email" and "xn--" in text:
+        local, _, domain = text.rpartition("@")
+        text = f"{local}@{_shown_domain(domain)}"
+    if len(text) > _seen_max:
+        return text
+    # Folded twice: what a compatibility form stands for may have a case of its own, and the other way round.
+    for _ in range(2):
+        text = unicodedata.normalize("NFKC", text.translate(_IGNORED)).casefold()
+    return unicodedata.normalize("NFKC", text).replace("i\u0307", "i").translate(_ALIKE)
+
+
+def appearance_of(key: Key, fields: Fields) -> tuple[str, ...] | None:
+    """Return what the values of a key look like; None where one of them is missing."""
+    values = tuple(looks_like(path, fields) for path in key)
+    return values if all(values) else None
+
+
+def similarity(subject: Address, key: Key, other: str, place: Place) -> Notice:
+    """Return the warning that an identity only looks like that of `other`, which is another entity."""
+    verb = "looks" if len(key) == 1 else "look"
+    what = f"{' and '.join(key)} {verb} like that of {other}, and is another one; both stay apart."
+    step = "compare the two letter by letter; if they are meant to be one, write both in the same way"
+    return Notice("value", str(subject), what, step, str(place))
+
+
+@lru_cache(_DOMAINS_KEPT)
+def _shown_domain(domain: str) -> str:
+    import idna  # noqa: PLC0415 - 10 ms, for domains that are not ASCII
+
+    try:
+        return idna.decode(domain)
+    except (idna.IDNAError, UnicodeError):
+        return domain
+
+
+def may_be_same(key: Key, fields: Fields, shown: Fields) -> bool:
+    """Whether a row that does not show all that this key is read with may be the entity, once seen whole."""
+    if any(path not in shown for path in key if fields.get(path)):
+        return True
+    around = beside(key)
+    if not around or any(path in shown for path in around):
+        return False
+    # A number is shown, and no country: elsewhere it is another number, with the same digits at its end.
+    ends = [[_digits(str(known[path]))[-_told_digits:] for path in key] for known in (fields, shown)]
+    return ends[0] == ends[1]
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdecimal, text))
+
+
+def search_texts(key: Key, fields: Fields) -> Mapping[str, str]:
+    """Return what a search for an entity asks for, by path: a text that every spelling of the value contains.
+
+    The service answers "contains", in any letter case of ASCII. A path without such a text is left out; with
+    none at all every entity has to be looked through.
+    """
+    found = {path: _SEARCHED[_key_of(path)](path, trim_edges(str(fields[path])), fields) for path in key}
+    return {path: text for path, text in found.items() if text}
+
+
+def _searched_text(_path: str, value: str, _fields: Fields) -> str:
+    return value
+
+
+def _searched_email(_path: str, value: str, _fields: Fields) -> str:
+    """Return the address, or the longest run of ASCII where another spelling differs in the rest."""
+    if value.isascii() and "xn--" not in value.lower():
+        return value.removesuffix(".")
+    local, at, _ = normalized("NFC", value).rpartition("@")
+    if at and local.isascii():
+        return f"{local}@"
+    runs = "".join(one if one.isascii() else "\n" for one in local).split("\n")
+    return max(runs, key=len)
+
+
+def _searched_phone(_path: str, value: str, _fields: Fields) -> str:
+    """Return the last two digits: what people and services put between digits never parts those."""
+    return last_digits(value) if value.isascii() else ""
+
+
+# The text that every spelling of a value contains, by the type of its field; "": there is none.
+_SEARCHED: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = complete(
+    IdentityKey, {"text": _searched_text, "email": _searched_email, "phone": _searched_phone}
+)

@@ -1,0 +1,35 @@
+"""Full case folding makes texts of two people equal: it stands only where the reason is written here."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2] / "reconciler"
+ALLOWED = {
+    "core/comparing/identity.py": "what only looks the same is for warnings, and decides nothing",
+    "core/exporting/export.py": "new names: file systems and shells fold as they like, so more is taken",
+    "manifest/formatted/writer.py": "words of YAML: one more is quoted",
+    "manifest/written/files.py": "names of files: a file system may fold them, so more is taken",
+    "manifest/written/yamltext.py": "words of YAML: one more is quoted",
+}
+
+
+def test_nothing_is_compared_by_full_case_folding() -> None:
+    """`casefold` makes one of `strauß` and `strauss`; letter case is core/text/casing.py."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if re.search(r"(?<!`str)\.casefold\b(?!`)", path.read_text("utf-8"))
+    }
+
+    assert found == {*ALLOWED}
+
+
+def test_compatibility_forms_are_for_warnings_and_new_names() -> None:
+    """NFKC makes one of full-width letters and others, of ligatures and of what they stand for."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if re.search(r"NFK[CD]", path.read_text("utf-8"))
+    }
+
+    assert found == {"core/comparing/identity.py", "core/text/composed.py", "core/text/slug.py"}
