@@ -21,6 +21,7 @@ NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contac
 PROBLEMS_MAX = 1000  # as many as one run shows of all files together
 _SHARED_MAX = 40  # characters; longer text seldom occurs twice
 
+_KEY_HINT = "write a key before the colon"
 NULL_HINT = 'write "" to clear it, or leave the key out: then it is not ours'
 
 # Stands for each unfit character that `read_tree` has reported, one for one, so that reading can go on and
@@ -293,11 +294,13 @@ class Builder:
 
     def _key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
         container = top.container
-        wrong, code = ("a key must not be empty.", "E205") if null or not text else ("", "")
-        if not text.isascii() and normalized("NFC", text) != text:
+        wrong = hint = code = ""
+        if null or not text:
+            wrong, code = "a key must not be empty.", "E205"
+            hint = f"{text} without quotes is no text: put quotes around it" if text else _KEY_HINT
+        elif not text.isascii() and normalized("NFC", text) != text:
             wrong = "the key is not in the composed Unicode form (NFC), so it may look like another one."
-            code = "E110"
-        hint = "write the accented letters as single characters" if text else "write a key before the colon"
+            hint, code = "write the accented letters as single characters", "E110"
         if text in container:
             was = unpack(self.file, top.marks[top.first(text)])
             path = (*self._path(top)[:-1], text)

@@ -181,7 +181,10 @@ def test_a_roster_alone_puts_contacts_in_scope(project: Project) -> None:
             "this column has the same name as the one in cell 2.",
             "rename one",
         ),
-        ("ID,First,Mail,\n", "1:4", "a column has no name.", "name it, or remove the column"),
+        ("ID,First,,Mail\n", "1:3", "a column has no name.", "name it, or remove the column"),
+        ("ID,First,Mail,\n1,A,b,c\n", "1:4", "a column has no name.", "name it, or remove the column"),
+        ("ID,First,Mail\n1,A,b,,c\n", "2:4", "the row has 5 cells; the header has 3.", "put quotes around"),
+        ("sep=:\nID:First:Mail\n", "1:1", "the first line, sep=, names a separator", "commas, semicolons"),
         ("ID,First,Mail,{x}\n", "1:4", "holds a brace or an invisible character", "rename it"),
         ("ID,First,Mail\n1,A\n", "2:3", "the row has 2 cells; the header has 3.", "put quotes around a cell"),
         ("ID,First,Mail\n1,A,b,c\n", "2:4", "the row has 4 cells; the header has 3.", "put quotes around"),
@@ -482,3 +485,30 @@ def test_bytes_that_are_no_text_are_found_wherever_a_part_ends(size: int) -> Non
     (problem,) = read_table(head + b"\xc3\n", "staff.csv").problems
     assert (problem.line, problem.what) == (size - 1, "the roster is not UTF-8.")
     assert read_table(head + b"\xc3", "staff.csv").problems[0].what == "the roster is not UTF-8."
+
+
+@pytest.mark.parametrize(
+    "csv",
+    [
+        "ID,First,Mail,,\n1,Jane,jane@example.com,,\n",
+        "ID,First,Mail, ,\u00a0\n1,Jane,jane@example.com,, \n",
+        "ID,First,Mail\n1,Jane,jane@example.com,,\n".replace("Mail\n", "Mail,,\n"),
+        "ID,First,Mail\n1,Jane,jane@example.com,\n",
+        ",,,,\nID,First,Mail,,\n1,Jane,jane@example.com,,\n,,,,\n",
+        "sep=;\r\nID;First;Mail\r\n1;Jane;jane@example.com\r\n",
+        "\ufeffsep=,\nID,First,Mail\n1,Jane,jane@example.com\n",
+        '"sep=;"\nID;First;Mail;\n1;Jane;jane@example.com;\n',
+        "SEP=\t\nID\tFirst\tMail\n1\tJane\tjane@example.com\n",
+        "sep=|\nID|First|Mail\n1|Jane|jane@example.com\n",
+    ],
+)
+def test_csv_as_a_spreadsheet_writes_it_is_read(project: Project, csv: str) -> None:
+    """Empty columns behind the table, and the line that names the separator: nobody has written either."""
+    _roster(project, csv)
+
+    loaded = project.load()
+
+    assert loaded.problems == ()
+    (jane,) = loaded.manifests[0].documents
+    assert jane.fields["workEmailAddress1"] == "jane@example.com"
+    assert jane.fields["firstName"] == "Jane"

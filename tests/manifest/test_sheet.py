@@ -161,7 +161,14 @@ def test_what_looks_empty_at_the_end_of_a_sheet_is_told(project: Project, cell: 
 def test_a_formula_beyond_the_header_has_no_column(project: Project) -> None:
     _written(project, spreadsheet([HEADER, (*JANE, None, formula("A1"))]))
 
-    assert _told(project) == [(f"manifests/staff.xlsx!Staff:1:{n}", "a column has no name.") for n in (6, 7)]
+    assert _told(project) == [("manifests/staff.xlsx!Staff:1:7", "a column has no name.")]
+
+
+def test_empty_cells_behind_the_table_are_no_columns(project: Project) -> None:
+    """A column that was cleared, and not deleted, belongs to the used area for ever."""
+    _written(project, spreadsheet([(*HEADER, " "), (*JANE, None, "\u00a0")]))
+
+    assert _told(project) == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import string
 from contextlib import suppress
 
 import effort
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -161,3 +162,27 @@ def test_reading_is_linear() -> None:
     assert len(tree.value["contacts"]) == 2000
     names = {id(contact["firstName"]) for contact in tree.value["contacts"].values()}
     assert len(names) == 1, "text that repeats is kept once"
+
+
+@pytest.mark.parametrize("key", ["~", "null", "Null", "NULL"])
+def test_a_key_that_is_null_gets_advice_about_null(key: str) -> None:
+    """Advice about another mistake sends its reader away from this one."""
+    (problem,) = read_tree(f"version: 1\n{key}: x\n".encode(), "a.yaml").problems
+
+    assert problem.what == "a key must not be empty."
+    assert problem.next == f"{key} without quotes is no text: put quotes around it"
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ('"": x', "write a key before the colon"),
+        ("? \n: x", "write a key before the colon"),
+        ("Zoe\u0308: x", "write the accented letters as single characters"),
+    ],
+)
+def test_every_mistake_of_a_key_has_its_own_advice(line: str, hint: str) -> None:
+    """What is missing is not what is spelt in another form."""
+    (problem,) = read_tree(f"version: 1\n{line}\n".encode(), "a.yaml").problems
+
+    assert problem.next == hint

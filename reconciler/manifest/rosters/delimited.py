@@ -1,18 +1,24 @@
 """One CSV file as a table: encoding, delimiter, records.
 
-UTF-8 with or without a byte order mark, comma or semicolon, a header whose names are unique. Rows count as a
-spreadsheet counts them: the header is row 1.
+UTF-8 with or without a byte order mark, comma or semicolon or what a first line `sep=` names, a header whose
+names are unique. Rows count as a spreadsheet counts them: the header is row 1, or row 2 below such a line.
 """
 
 import codecs
 import csv
 import io
+import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 
-from reconciler.manifest.rosters.table import Row, Table, TableBuilder, not_text
+from reconciler.errors import Problem
+from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table, not_text
 from reconciler.model.tables import ROWS_MAX
 
+# What programs write into the first line for a spreadsheet: which sign stands between the cells.
+_SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?[ \t]*[\r\n]*', re.IGNORECASE)
+_READ = ",;\t|"
+UNREAD_SEPARATOR = "E409"
 _AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 
 
@@ -21,7 +27,12 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
     wrong = _first_unfit(data)
     if wrong is not None:
         return not_text(file, data, wrong, "export it as UTF-8; spreadsheets call that `CSV UTF-8`")
-    builder = TableBuilder(file, rows_max=rows_max)
+    builder = TableBuilder(file, rows_max=rows_max, of_cells=True)
+    named = _named_separator(_lines(data))
+    if named and named not in _READ:
+        what = "the first line, sep=, names a separator that is not read."
+        hint = "export it with commas, semicolons or tabs"
+        return no_table(file, Problem(file, 1, 1, what, hint, code=UNREAD_SEPARATOR))
     try:
         builder.take(_records(lambda: _lines(data)))
     except csv.Error as error:
@@ -31,8 +42,8 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
 
 
 def delimiter_of(text: str) -> str:
-    """Return the delimiter under which the first record has more cells; a comma where both do."""
-    return _delimiter(lambda: _text(text))
+    """Return the delimiter that the first line names, else the one with more cells; a comma where both do."""
+    return _named_separator(_text(text)) or _delimiter(lambda: _text(text))
 
 
 def widths(text: str, numbers: Container[int]) -> dict[int, int]:
@@ -45,7 +56,17 @@ def widths(text: str, numbers: Container[int]) -> dict[int, int]:
 
 
 def _records(lines: Callable[[], Iterable[str]]) -> Iterator[Row]:
-    yield from enumerate(_parsed(lines(), _delimiter(lines)), start=1)
+    named = _named_separator(lines())
+    records = enumerate(_parsed(lines(), named or _delimiter(lines)), start=1)
+    if named:
+        next(records, None)  # the line that names it is a row to count, and none to read
+    yield from records
+
+
+def _named_separator(lines: Iterable[str]) -> str:
+    """Return the sign that a line `sep=;` at the start names, or ""."""
+    found = _SEPARATOR.fullmatch(next(iter(lines), ""))
+    return found[1] if found else ""
 
 
 def _delimiter(lines: Callable[[], Iterable[str]]) -> str:

@@ -38,7 +38,7 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
         with python_calamine.CalamineWorkbook.from_filelike(found.file) as book:
             sheet = book.get_sheet_by_name(found.name)
             unusable = {row: dict(cells) for row, cells in found.unusable.items()}
-            builder = TableBuilder(place)
+            builder = TableBuilder(place, of_cells=True)
             builder.take(_rows(sheet, unusable, found.formats))
             merged = tuple(_merged(sheet.merged_cell_ranges or (), place))
     except python_calamine.CalamineError as error:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reconciler.core.text.blanks import is_blank, trim_edges
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.model.tables import COLUMNS_MAX, ROWS_MAX
@@ -69,11 +70,18 @@ def not_text(file: str, data: bytes, at: int, hint: str) -> Table:
 class TableBuilder:
     """What was read of one file so far: give it the header and the rows, then ask for the table."""
 
-    def __init__(self, file: str, *, rows_max: int = ROWS_MAX, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, file: str, *, rows_max: int = ROWS_MAX, names: Sequence[str] = (), of_cells: bool = False
+    ) -> None:
+        """`of_cells`: a spreadsheet wrote it, and may have written empty columns behind the table."""
         self.file = file
         self.names = names
         self.rows_max = rows_max
         self.header: tuple[str, ...] = ()
+        self._of_cells = of_cells
+        self._header_row = 0
+        self._width = 0  # of the header, with the columns without a name behind it
+        self._unnamed: set[int] = set()  # of those, the ones that hold something
         self.rows: list[Row] = []
         self.problems: list[Problem] = []
         self.unread: dict[int, frozenset[int]] = {}
@@ -115,6 +123,7 @@ class TableBuilder:
         times = Counter(header)
         doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
         named = bool(header) and all(name and not _unfit_title(name) for name in header)
+        named = named and not self._unnamed
         rows, problems = tuple(self.rows), tuple(self.problems)
         return Table(
             file=self.file,
@@ -132,9 +141,11 @@ class TableBuilder:
 
     def _record(self, number: int, cells: list[str]) -> None:
         if not self.header:
-            self.header = tuple(cell.strip() for cell in cells)
+            self.header = tuple(map(trim_edges, cells[: _used(cells)] if self._of_cells else cells))
+            self._header_row, self._width = number, len(cells)
             self.problems.extend(_header_problems(self.header, self.file, number))
-        elif any(cell.strip() for cell in cells):
+        elif used := _used(cells):
+            cells = self._within(cells, used)
             wrong = tuple(_row_problems(cells, self.header))
             if len(cells) == len(self.header):
                 self.rows.append((number, cells))
@@ -143,6 +154,29 @@ class TableBuilder:
                     self.problems.append(_placed(self.file, self.names, number, cell).problem(*mistake))
                 self.unread[number] = frozenset(one[0] - 1 for one in wrong)
 
+    def _within(self, cells: list[str], used: int) -> list[str]:
+        """Return a row without the cells behind the table, where spreadsheets write empty columns.
+
+        One of them that holds something is a column without a name, which is a mistake of the header.
+        """
+        end = len(self.header)
+        if not self._of_cells or len(cells) <= end or used > self._width:
+            return cells
+        for index in range(end, used):
+            if index not in self._unnamed and not is_blank(cells[index]):
+                self._unnamed.add(index)
+                place = _placed(self.file, self.names, self._header_row, index + 1)
+                self.problems.append(place.problem(*_NO_NAME, "E502"))
+        return cells[:end]
+
+
+_NO_NAME = "a column has no name.", "name it, or remove the column"
+
+
+def _used(cells: Sequence[str]) -> int:
+    """Return how many cells there are up to the last one that holds something."""
+    return next((index for index in range(len(cells), 0, -1) if not is_blank(cells[index - 1])), 0)
+
 
 def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:
     # A roster without a header has somebody's cells here, so none is quoted.
@@ -150,8 +184,7 @@ def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterato
     for cell, name in enumerate(header, start=1):
         first = seen.setdefault(name, cell)
         if not name:
-            hint = "name it, or remove the column"
-            yield Problem(file, number, cell, "a column has no name.", hint, code="E502")
+            yield Problem(file, number, cell, *_NO_NAME, code="E502")
         elif first < cell:
             what = f"this column has the same name as the one in cell {first}."
             yield Problem(file, number, cell, what, "rename one of them", code="E502")

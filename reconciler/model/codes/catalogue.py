@@ -1002,6 +1002,25 @@ contacts:
 """,
     ),
     Code(
+        code="E409",
+        title="A separator that is not read",
+        means=(
+            "A first line `sep=;` says what stands between the cells. Commas, semicolons, tabs and | "
+            "are read."
+        ),
+        wrong="""\
+sep=:
+ID:Name:Mail
+1:Jane:jane@example.com
+""",
+        right="""\
+sep=;
+ID;Name;Mail
+1;Jane;jane@example.com
+""",
+        roster=True,
+    ),
+    Code(
         code="E501",
         title="A row with too many or too few cells",
         means=(
@@ -1023,11 +1042,11 @@ ID,Name,Mail
         means="Templates take cells by the names of columns: each has one, and no two have the same.",
         wrong="""\
 ID,Name,Mail,
-1,Jane,jane@example.com,
+1,Jane,jane@example.com,Sydney
 """,
         right="""\
-ID,Name,Mail
-1,Jane,jane@example.com
+ID,Name,Mail,City
+1,Jane,jane@example.com,Sydney
 """,
         roster=True,
     ),
