@@ -8,7 +8,6 @@ the process begins is entry.py.
 
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -105,8 +104,10 @@ class Commands(click.Group):
         """Return the command that `args` names, or say which one may have been meant."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            close = get_close_matches(name, COMMANDS, n=1)
-            meant = f" Did you mean {close[0]}?" if close else ""
+            from reconciler.core.text.suggest import nearest  # noqa: PLC0415 - 10 ms, for a mistake alone
+
+            close = nearest("command", name, COMMANDS)
+            meant = f" Did you mean {close}?" if close else ""
             raise click.UsageError(f"{name!r} is not a command.{meant}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -93,7 +93,7 @@ def _problem(given: str, where: str, known: frozenset[str], shown: frozenset[str
         what = f"{given} cannot be searched or sorted by."
         return Problem(where, 0, 0, what, f"show it: --field {given}", code="E100")
     # The name is shown and never the text: what somebody searches for may be a secret.
-    close = nearest(given, known)
+    close = nearest("field", given, known)
     hint = f"did you mean {close}?" if close else _OTHERWISE
     return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint, code="E201")
 

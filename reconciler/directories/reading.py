@@ -58,7 +58,7 @@ class ReadOnce:
         """Return what is wrong with a name that no directory has, and what to do."""
         known = f"the settings know: {', '.join(sorted(self.known)) or 'none'}"
         what = f"the directory {shown(name)} is not in the settings."
-        return what, did_you_mean(name, self.known, known)
+        return what, did_you_mean("directory", name, self.known, known)
 
     def place_of(self, name: str, row: str) -> str:
         """Return what a row is called where places name a file; `row` is its name, "" where rows count."""

@@ -61,7 +61,7 @@ def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:
             if item not in known[kind.name] and not _custom(kind, item):
                 front, _ = entry_subject(tree.value, path)
                 what = f"{front}meta.ignore: {shown(item)} is not a field of a {kind.name}."
-                hint = did_you_mean(item, known[kind.name], _HINT)
+                hint = did_you_mean("field", item, known[kind.name], _HINT)
                 yield tree.problem([*path, "ignore", index], what, hint, code="E201")
 
 

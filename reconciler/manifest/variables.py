@@ -83,8 +83,8 @@ class Variables:
             what = f"the variable {shown(name)} is not one that manifests may read."
             return BadReference(what, hint, code="E114")
         if name not in self._environ:
-            usable = (known for known in self._environ if any(fnmatchcase(known, g) for g in self._allowed))
-            hint = did_you_mean(name, usable, "set it in the environment of this command")
+            # No name is suggested: the nearest one is that of somebody else's token.
+            hint = did_you_mean("variable", name, (), "set it in the environment of this command")
             return BadReference(f"the variable {shown(name)} is not set.", hint, code="E113", unset=name)
         value = self._environ[name]
         if is_blank(value):

@@ -7,13 +7,13 @@ from (sources.py), how a secret is read (credentials.py).
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 from msgspec import structs
 
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.schema.check import check, is_pattern
@@ -249,8 +249,7 @@ def _unknown_fields(kind: Kind, identity: Value, layers: Layers) -> Iterator[Pro
     known = [*(field.name for field in kind.declarable), *extra]
     for path in identity.raw:
         if path not in known and kind.type_of(path).shape != "custom":
-            close = get_close_matches(path, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else "a custom field is written custom.NAME"
+            hint = did_you_mean("field", path, known, "a custom field is written custom.NAME")
             yield identity.problem(f"{path} is not a field of a {kind.name}.", hint, code="E201")
 
 

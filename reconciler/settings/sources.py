@@ -6,10 +6,10 @@ Belongs here: finding and reading the file and putting one layer over the other.
 
 import os
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
@@ -196,11 +196,10 @@ def _section(tree: Tree, flag: str | None, environ: Mapping[str, str]) -> tuple[
     known = tuple(tree.value.get("environments", {}))
     if name in known:
         return name, origin
-    close = get_close_matches(name, known, n=1)
     there = f"there are {', '.join(known)}" if known else "it has none"
     raise SettingsError(
         f"{tree.file}: no environment {name!r} ({origin}); {there}.",
-        next=f"did you mean {close[0]}?" if close else "name one of `environments:` in the settings",
+        next=did_you_mean("environment", name, known, "name one of `environments:` in the settings"),
     )
 
 

@@ -6,10 +6,10 @@ Belongs here: which variable is which setting, and refusing those that mean noth
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
+from reconciler.core.text.suggest import candidates
 from reconciler.errors import Problem
 from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
@@ -18,7 +18,6 @@ from reconciler.settings import trust
 from reconciler.settings.values import DEFAULTS, SECRETS, Value, Values, refused
 
 PREFIX = "RECONCILER_"
-_alike_min = 0.75  # of two names without their prefix; one letter less in the shortest, STORE, is 0.89
 
 # Names that start like ours and are not settings: three that stand for flags, the folders whose
 # files are believed (trust.py), and those that a container platform sets for a service that happens to be
@@ -60,12 +59,9 @@ def from_environment(
         elif name not in links:
             # What all names share would make any two of them look alike.
             rest = {one.removeprefix(PREFIX): one for one in names}
-            close = get_close_matches(name.removeprefix(PREFIX), rest, n=1, cutoff=_alike_min)
-            hint = (
-                f"did you mean {rest[close[0]]}?"
-                if close
-                else f"unset {name}; docs/settings.md lists the names"
-            )
+            near = candidates("setting", name.removeprefix(PREFIX), rest)
+            hint = f"unset {name}; docs/settings.md lists the names"
+            hint = f"did you mean {rest[near[0]]}?" if len(near) == 1 else hint
             what = "no setting has this name."
             problems.append(Problem(f"environment {name}", 0, 0, what, hint, code="E100"))
     if problems:

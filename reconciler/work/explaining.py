@@ -96,11 +96,14 @@ def _known(texts: Sequence[str], desired: Desired, recorded: Collection[Address]
         address = parse(text)
         if address is None:
             raise UnknownAddress(
-                f"{text!r} is not an address.", next=did_you_mean(text, map(str, known), _EXAMPLE)
+                f"{text!r} is not an address.",
+                next=did_you_mean("entity to look at", text, map(str, known), _EXAMPLE),
             )
         if address.base not in known:
             what = f"{text} is neither declared nor recorded here."
-            raise UnknownAddress(what, next=did_you_mean(text, map(str, known), _COMPARE))
+            raise UnknownAddress(
+                what, next=did_you_mean("entity to look at", text, map(str, known), _COMPARE)
+            )
         found[address.base] = None
     return tuple(found)
 

@@ -95,7 +95,7 @@ def test_a_bulk_message_that_cannot_be_meant_is_refused(staffed: Project, servic
     text = ("--subject", "Shift", "--body", "Tonight?")
 
     assert "did you mean resource/default/staff?" in refused(
-        staffed, service, "messages", "bulk", "resource/default/staf", *options
+        staffed, service, "messages", "bulk", "resource/default/Staff", *options
     )
     assert "did you mean mobile?" in refused(
         staffed, service, "messages", "bulk", ADDRESS, "--sms", "mobil", *text

@@ -79,11 +79,11 @@ def test_a_callback_may_be_named_by_its_address_in_the_manifests(project: Projec
         "    url: https://replies.example.com/\n    auth: {type: httpheader, key: a-key-of-nobody}\n"
     )
 
-    ended = project.run(service, *ONE, *BODY, "--callback", "callback/default/on-cal")
+    ended = project.run(service, *ONE, *BODY, "--callback", "callback/default/on_call")
     unmade = project.run(service, *ONE, *BODY, "--callback", "callback/default/on-call")
 
     assert (ended.returncode, unmade.returncode) == (3, 3)
-    assert "callback/default/on-cal is no callback of the manifests; nothing was sent." in ended.stderr
+    assert "callback/default/on_call is no callback of the manifests; nothing was sent." in ended.stderr
     assert "did you mean callback/default/on-call?" in ended.stderr
     assert "there is no callback 'Night shift'; nothing was sent." in unmade.stderr
     assert service.writes() == []

@@ -102,7 +102,7 @@ def test_what_cannot_be_a_snapshot_leaves_the_file_alone(run: Run, folder: Path)
 
 def test_mistakes_of_the_command_line_say_what_to_do(run: Run, folder: Path) -> None:
     for words, said in {
-        ("staf",): "next: did you mean staff?",
+        ("Staff",): "next: did you mean staff?",
         ("staff", "--into", "staff.json"): "next: name a file that ends in .csv",
         ("staff", "--into", "."): "next: name a file that ends in .csv",
     }.items():

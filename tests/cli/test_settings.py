@@ -761,8 +761,8 @@ def test_links_are_noted_once_beside_the_result(repository: Path, run: Run) -> N
 
 def test_an_unknown_environment_is_an_error_that_lists_them(repository: Path) -> None:
     """Going on with the file alone would act on production."""
-    said = refusal(repository, environment="stagin")
+    said = refusal(repository, environment="Staging")
 
-    assert said.startswith("reconciler.yaml: no environment 'stagin' (--environment); there are staging.")
+    assert said.startswith("reconciler.yaml: no environment 'Staging' (--environment); there are staging.")
     assert "next: did you mean staging?" in said
     assert "it has none" in refusal(repository, MINIMAL, environment="x")

@@ -185,11 +185,11 @@ def test_the_order_of_the_files_never_changes_the_result(
 
 def test_an_unknown_workspace_is_refused_with_a_suggestion() -> None:
     """Rule S4: never a guess, and never the default one."""
-    resolved = resolve([manifest(person("jane"), workspace="opps")], RULES)
+    resolved = resolve([manifest(person("jane"), workspace="Ops")], RULES)
 
     assert resolved.problems == (
         Problem(
-            "a.yaml", 2, 1, "the workspace opps is not in the settings.", "did you mean ops?", code="E311"
+            "a.yaml", 2, 1, "the workspace Ops is not in the settings.", "did you mean ops?", code="E311"
         ),
     )
 
@@ -517,7 +517,7 @@ def test_a_private_resource_has_a_type_for_imports(scope: str, mime: str, wrong:
 def test_all_problems_come_at_once_sorted_by_file_and_line() -> None:
     """One run, one list, top to bottom."""
     files = [
-        manifest(entry("contact", "z", {}, file="b.yaml", line=9), file="b.yaml", workspace="opps"),
+        manifest(entry("contact", "z", {}, file="b.yaml", line=9), file="b.yaml", workspace="Ops"),
         manifest(entry("contact", "y", {}, line=9), entry("contact", "x", {}, line=4)),
     ]
 

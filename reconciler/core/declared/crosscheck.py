@@ -245,7 +245,7 @@ def options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
             named = text[:1].lower() + text[1:]
             if not fields.get(named) and not one.document.unsure(named):
                 there = [name[:1].upper() + name[1:] for name in fields if "." not in name and fields[name]]
-                hint = did_you_mean(text, there, f"declare {named}, or name another field")
+                hint = did_you_mean("word", text, there, f"declare {named}, or name another field")
                 what = f"{path} names {text}, which this contact does not declare."
                 yield one.problem(path, what, hint, code="E306")
 

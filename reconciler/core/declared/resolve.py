@@ -87,7 +87,9 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator
         unread = manifest.workspace.startswith("?")  # said already
         if manifest.workspace not in rules.workspaces and not unread:
             known = ", ".join(sorted(rules.workspaces))
-            hint = did_you_mean(manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}")
+            hint = did_you_mean(
+                "workspace", manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}"
+            )
             what = f"the workspace {manifest.workspace} is not in the settings."
             yield manifest.workspace_place.problem(what, hint, code="E311")
 

@@ -51,7 +51,7 @@ def _require_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> None:
         if column not in there:
             raise InputError(
                 f"the resource has no column {column[:64]!r}; nothing was sent.",
-                next=did_you_mean(column, there, "name a column of its first row"),
+                next=did_you_mean("column", column, there, "name a column of its first row"),
             )
     for channel, column in columns.items():
         _require_form(rows, channel, column)

@@ -131,7 +131,7 @@ class _Known:
         # Each wrong name is compared with all others: a file of wrong ones would take minutes
         # (tests/core/test_recipients.py).
         self._hints -= 1
-        return did_you_mean(text, known if self._hints >= 0 else (), otherwise)
+        return did_you_mean("entity", text, known if self._hints >= 0 else (), otherwise)
 
 
 def fits(text: str, channel: str) -> bool:

@@ -108,7 +108,9 @@ def unknown_names(across: Shared, at: Matched, undeclared: Iterable[ScopePlan]) 
     for address, place in across.removed.items():
         if Scope.of(address) == at.group.scope and address not in {*at.group.records, *at.marked}:
             what = "removed, and nothing is known under this name; the plan deletes others of its kind."
-            step = did_you_mean(address, doomed, "compare the name with what the plan deletes")
+            step = did_you_mean(
+                "entity", address, doomed, f"compare the name with what the plan deletes: {_few(doomed)}"
+            )
             yield ScopePlan(notices=(Notice("value", str(address), what, step, str(place)),))
 
 
@@ -132,3 +134,12 @@ def with_leaving(plan: Plan, desired: Desired) -> Desired:
         if isinstance(one, Update) and one.address in unmarking(plan)
     }
     return structs.replace(desired, entities={**desired.entities, **entities}) if entities else desired
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = len(names) - _named_max
+    return ", ".join(names[:_named_max]) + (f" and {more:,} more" if more > 0 else "")
+
+
+_named_max = 3

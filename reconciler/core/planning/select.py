@@ -45,13 +45,13 @@ def check(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
             otherwise = "write an address, a glob (contact/ops/*), kind:device, workspace:ops or tag:team=sre"
             raise UnknownAddress(
                 f"{text!r} is not a selector.",
-                next=did_you_mean(text, _selectors(text, addresses), otherwise),
+                next=did_you_mean(_topic(text), text, _selectors(text, addresses), otherwise),
             )
         if not any(_fits(text, address, tags) for address, tags in addresses.items()):
             otherwise = "compare it with the addresses that `reconciler plan --full` shows"
             raise UnknownAddress(
                 f"{text!r} selects nothing that is declared or recorded.",
-                next=did_you_mean(text, _selectors(text, addresses), otherwise),
+                next=did_you_mean(_topic(text), text, _selectors(text, addresses), otherwise),
             )
 
 
@@ -114,6 +114,10 @@ def _selectors(wrong: str, addresses: Mapping[Address, Tags]) -> set[str]:
     if colon:
         return {f"kind:{one.kind}" for one in addresses} | {f"workspace:{one.workspace}" for one in addresses}
     return set(map(str, addresses))
+
+
+def _topic(wrong: str) -> str:
+    return "kind" if wrong.startswith("kind:") else "entity"
 
 
 def _form(text: str) -> str | None:

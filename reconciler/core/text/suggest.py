@@ -1,26 +1,122 @@
-"""The nearest name to a wrong one: what "did you mean ...?" needs, wherever it is said."""
+"""What "did you mean ...?" says, wherever it is said, and of which names it says nothing.
+
+A guess is followed by people in a hurry. Where a wrong one would be noticed, as a field that no schema has,
+the nearest name is named. Where it would reach, delete or change somebody else, only another spelling of the
+very same name is: other letter case, accents or signs between words. Of secrets nothing is. So each caller
+says of what it speaks, by a row of TOPICS.
+"""
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from msgspec import Struct
 
 from reconciler.core.text.casing import fold_case
+from reconciler.core.text.composed import normalized
 
 _ALIKE = 0.6  # difflib's own idea of close
 _length_max = 100  # characters; comparing takes the product of two lengths, and no name is longer
 _known_max = 1000  # names that are compared; nobody mistypes one of more
+_compared_max = 5  # of the nearest, by the steps from one to the other
+_named_max = 3  # in one sentence
+
+_SIGNS = re.compile(r"[\W_]+")
 
 
-def nearest(wrong: str, known: Iterable[str]) -> str:
-    """Return the known name that `wrong` most likely means, letter case aside, or ""."""
-    if len(wrong) > _length_max:
-        return ""
+class Topic(Struct, frozen=True):
+    """How far a suggestion may go for one sort of names, and why.
+
+    `near`: the nearest name. `spelling`: the same name in another spelling. `never`: none. `margin`: names
+    that are so many steps further off than the nearest are named beside it. `steps_max`: none that is further
+    off (0: as difflib thinks).
+    """
+
+    guess: Literal["near", "spelling", "never"]
+    why: str
+    margin: int = 0
+    steps_max: int = 0
+
+
+TOPICS: Mapping[str, Topic] = {
+    "field": Topic("near", "a wrong field is refused again, or seen in the plan before anything is written"),
+    "word": Topic("near", "a word of a short list that stands in a file and is reviewed with it"),
+    "column": Topic("near", "its values are seen in the plan before anything is written"),
+    "setting": Topic(
+        "near", "the names are the program's own, and what they set is shown by `config`", steps_max=2
+    ),
+    "kind": Topic("near", "there are a handful of kinds, and none is like another"),
+    "command": Topic("near", "it is typed again, and says what it does"),
+    "zone": Topic(
+        "near", "names of places alone: no abbreviation, and no name with a number in it", steps_max=2
+    ),
+    "entity to look at": Topic("near", "nothing is written, whichever it is"),
+    "country": Topic("near", "it decides how numbers are read, and that is said", margin=2, steps_max=3),
+    "workspace": Topic("spelling", "another one is another team"),
+    "environment": Topic("spelling", "another one may be production"),
+    "directory": Topic("spelling", "another one holds other people"),
+    "entity": Topic(
+        "spelling", "another one is another person, who would be written to, changed or forgotten"
+    ),
+    "callback": Topic("spelling", "replies would go to somebody else"),
+    "call": Topic("never", "ids are like each other, and mean nothing to a reader"),
+    "variable": Topic("never", "a secret: the nearest name is that of somebody else's token"),
+}
+
+
+def nearest(topic: str, wrong: str, known: Iterable[str]) -> str:
+    """Return the one known name that `wrong` most likely means, letter case aside, or "".
+
+    Where two are as near as each other it is neither.
+    """
+    found = candidates(topic, wrong, known)
+    return found[0] if len(found) == 1 else ""
+
+
+def candidates(topic: str, wrong: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the known names that `wrong` may mean, as far as the topic lets anybody guess."""
+    row = TOPICS[topic]
+    if len(wrong) > _length_max or row.guess == "never":
+        return ()
     fitting = sorted(name for name in known if len(name) <= _length_max)
+    if row.guess == "spelling":
+        same = tuple(name for name in fitting if _letters(name) == _letters(wrong))
+        # The kind in front of an address is the program's word, and no name of somebody.
+        rest = _letters(wrong).partition("/")[2]
+        return same or tuple(name for name in fitting if rest and _letters(name).partition("/")[2] == rest)
     folded = {fold_case(name): name for name in fitting[:_known_max]}
-    near = difflib.get_close_matches(fold_case(wrong), folded, 1, _ALIKE)
-    return folded[near[0]] if near else ""
+    text = fold_case(wrong)
+    near = difflib.get_close_matches(text, folded, _compared_max, _ALIKE)
+    steps = {name: _steps(text, name) for name in near}
+    least = min(steps.values(), default=0)
+    if row.steps_max and least > row.steps_max:
+        return ()
+    return tuple(sorted(folded[name] for name, count in steps.items() if count <= least + row.margin))
 
 
-def did_you_mean(wrong: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return "did you mean ...?" with the nearest known name, or `otherwise` where none is near."""
-    near = nearest(wrong, known)
-    return f"did you mean {near}?" if near else otherwise
+def did_you_mean(topic: str, wrong: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return "did you mean ...?" with the names that may be meant, or `otherwise` where there is none."""
+    near = candidates(topic, wrong, known)
+    return f"did you mean {' or '.join(near)}?" if 0 < len(near) <= _named_max else otherwise
+
+
+def _letters(text: str) -> str:
+    """Return a name without letter case, accents, and signs between words; its slashes and colons stay."""
+    parts = re.split(r"([/:=])", normalized("NFD", fold_case(text)))
+    return "".join(part if part in "/:=" else _SIGNS.sub("", part) for part in parts)
+
+
+def _steps(one: str, other: str) -> int:
+    """Return how many letters are to be put in, taken out, replaced or swapped with the next one."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, char in enumerate(one, start=1):
+        last, row, earlier = row, [at], before
+        for to, wanted in enumerate(other, start=1):
+            steps = min(row[-1] + 1, last[to] + 1, last[to - 1] + (char != wanted))
+            if earlier and to > 1 and char == other[to - 2] and one[at - 2] == wanted:
+                steps = min(steps, earlier[to - 2] + 1)
+            row.append(steps)
+        before = last
+    return row[-1]

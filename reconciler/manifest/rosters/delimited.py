@@ -42,7 +42,7 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
 
 
 def delimiter_of(text: str) -> str:
-    """Return the delimiter that the first line names, else the one with more cells; a comma where both do."""
+    """Return the delimiter that the first line names, else that with more cells in it, else a comma."""
     return _named_separator(_text(text)) or _delimiter(lambda: _text(text))
 
 

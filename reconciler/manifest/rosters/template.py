@@ -85,7 +85,9 @@ def _unknown(column: str, header: Sequence[str], *, secret: bool, titled: bool) 
         listed = f"the columns are: {shown(', '.join(header), most=200)}"
     if secret:
         return UnknownColumn("this template names a column that the roster does not have.", listed)
-    return UnknownColumn(f"the roster has no column {shown(column)!r}.", did_you_mean(column, header, listed))
+    return UnknownColumn(
+        f"the roster has no column {shown(column)!r}.", did_you_mean("column", column, header, listed)
+    )
 
 
 def _joined(pieces: list[str | int]) -> tuple[str | int, ...]:

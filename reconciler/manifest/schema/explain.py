@@ -79,7 +79,7 @@ def _named(tree: Tree, path: Steps, what: str, subject: Subject) -> str:
 def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ...]) -> Mistake:
     meant = ""
     if error.validator in _UNKNOWNS:
-        meant = nearest(str(path[-1]), _schema(error).get("properties", {}))
+        meant = nearest("field", str(path[-1]), _schema(error).get("properties", {}))
     name = "propertyNames" in error.schema_path
     return Mistake(problem, path, error.validator in _ABSENCES, name, meant)
 
@@ -130,7 +130,7 @@ def _unknown(error: ValidationError, path: Steps) -> Iterator[_Said]:
     holder = _article(str(schema.get("title", "mapping")).lower())
     for key in _value(error):
         if key not in known:
-            hint = did_you_mean(key, known, _listed(known, holder))
+            hint = did_you_mean("field", key, known, _listed(known, holder))
             yield [*path, key], f"{{key}} is not a field of {holder}.", hint, "E201"
 
 
@@ -145,7 +145,7 @@ def _missing(error: ValidationError, path: Steps) -> Iterator[_Said]:
     holder = _article(str(schema.get("title", "mapping")).lower())
     wanted: list[str] = list(_wanted(error))
     known = schema.get("properties", {})
-    slips = {nearest(str(key), known) for key in _value(error) if key not in known}
+    slips = {nearest("field", str(key), known) for key in _value(error) if key not in known}
     for key in wanted:
         if key not in _value(error) and key not in slips:  # a slip is told where it stands
             about = schema.get("properties", {}).get(key, {})
@@ -167,7 +167,7 @@ def _alternatives(error: ValidationError, path: Steps) -> Iterator[_Said]:
     keys = [str(key) for form in _wanted(error) for key in form["required"]]
     there = [key for key in keys if key in _value(error)]
     holder = _article(str(schema.get("title", "mapping")).lower())
-    slips = {nearest(str(key), schema.get("properties", {})) for key in _value(error)}
+    slips = {nearest("field", str(key), schema.get("properties", {})) for key in _value(error)}
     if there:
         what = f"{{}} has {' and '.join(there)}; {holder} has only one of them."
         yield path, what, "keep the one you mean", "E207"
@@ -219,7 +219,7 @@ def _sentence(error: ValidationError) -> tuple[str, str]:
 def _hint(error: ValidationError) -> str:
     if error.validator in ("enum", "const") and isinstance(error.instance, str):
         choices = _choices(error.validator_value)
-        return did_you_mean(error.instance, choices, f"write {_or(choices)}")
+        return did_you_mean("word", error.instance, choices, f"write {_or(choices)}")
     return _about(error)
 
 

@@ -30,6 +30,33 @@ def zone(name: str) -> ZoneInfo:
 
 
 @cache
+def using(abbreviation: str) -> tuple[str, ...]:
+    """Return the zones that write this abbreviation in the course of a year, those of most people first."""
+    return _abbreviations().get(abbreviation.upper(), ())
+
+
+@cache
+def _abbreviations() -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    # The first table has one zone for each set of rules that is in force, the place with most people; the
+    # second all zones but those that are another name of one.
+    for table in ("zonenow.tab", "zone1970.tab"):
+        for line in files(_PACKAGE).joinpath("zoneinfo", table).read_text("utf-8").splitlines():
+            if line and not line.startswith("#"):
+                name = line.split("\t")[2]
+                for text in {month.tzname() for month in _months(name)}:
+                    if text and text.isalpha():
+                        found.setdefault(text.upper(), {})[name] = None
+    return {text: tuple(zones) for text, zones in found.items()}
+
+
+def _months(name: str) -> tuple[datetime, ...]:
+    """Return a moment of each month of the year of the database, in a zone."""
+    year = int(version(_PACKAGE).partition(".")[0])
+    return tuple(datetime(year, month, 15, tzinfo=zone(name)) for month in range(1, 13))
+
+
+@cache
 def offsets(name: str) -> tuple[str, ...]:
     """Return the offsets of a zone in the course of a year, smallest first, as the service writes them.
 
@@ -37,9 +64,7 @@ def offsets(name: str) -> tuple[str, ...]:
     """
     if name not in names():
         return ()
-    year = int(version(_PACKAGE).partition(".")[0])
-    months = (datetime(year, month, 15, tzinfo=zone(name)) for month in range(1, 13))
-    return tuple(map(_written, sorted({month.utcoffset() or timedelta() for month in months})))
+    return tuple(map(_written, sorted({month.utcoffset() or timedelta() for month in _months(name)})))
 
 
 def _written(offset: timedelta) -> str:

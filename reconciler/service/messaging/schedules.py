@@ -8,7 +8,7 @@ the zone of the user who sends.
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.declared.values.zones import suggestion
 from reconciler.errors import InputError
 from reconciler.model.geography import zones
 from reconciler.model.messaging.messages import Repeat, Schedule
@@ -67,9 +67,7 @@ def _zone(name: str) -> ZoneInfo:
         otherwise = (
             "name the zone of the API user's profile in service.schedule_zone, as Australia/Melbourne."
         )
-        raise InputError(
-            what if name else f"{what} the date.", next=did_you_mean(name, zones.names(), otherwise)
-        )
+        raise InputError(what if name else f"{what} the date.", next=suggestion(name) or otherwise)
     return zones.zone(name)
 
 

@@ -168,7 +168,7 @@ def test_a_manifest_can_only_name_a_directory(project: Project, tmp_path: Path) 
 
 def test_a_misspelt_directory_has_a_suggestion(project: Project, tmp_path: Path) -> None:
     takes_from(project, sql(f"sqlite:///{database(tmp_path / 'hr.db', people(1))}"))
-    project.manifest(ROSTER.replace("directory: staff", "directory: staf"))
+    project.manifest(ROSTER.replace("directory: staff", "directory: Staff"))
 
     (problem,) = project.load().problems
 

@@ -114,7 +114,7 @@ def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
         wanted = _selected(text, every)
         if not wanted:
             known = [*sections(), *(f"workspace:{one}" for one in workspaces)]
-            hint = did_you_mean(text, known, f"write one of {', '.join(known)}")
+            hint = did_you_mean("kind", text, sections(), f"write one of {', '.join(known)}")
             raise click.UsageError(f"--only: {text[:60]!a} selects nothing; {hint}.")
         chosen.update(wanted)
     return [one for one in every if one in chosen or not chosen]

@@ -112,7 +112,9 @@ def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
             known = map(str, desired.entities)
             raise UnknownAddress(
                 f"{text!r} is not declared, and only what is declared can be adopted.",
-                next=did_you_mean(text, known, "declare it first; reconciler plan --full shows addresses"),
+                next=did_you_mean(
+                    "entity", text, known, "declare it first; reconciler plan --full shows addresses"
+                ),
             )
     below = (str(one) for one in desired.entities if one.above is not None and one.above in texts)
     return tuple(dict.fromkeys((*texts, *below)))
@@ -150,7 +152,9 @@ def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[
         if address.workspace not in {*settings.workspaces, "default"}:
             raise UnknownAddress(
                 f"{text}: the workspace {address.workspace} is not in the settings.",
-                next=did_you_mean(address.workspace, settings.workspaces, "see reconciler config"),
+                next=did_you_mean(
+                    "workspace", address.workspace, settings.workspaces, "see reconciler config"
+                ),
             )
         if address in desired.entities:
             raise UnknownAddress(
@@ -170,7 +174,7 @@ def _not_ours(text: str, planned: Planned) -> UnknownAddress:
     otherwise = "compare it with the addresses that `reconciler history` shows"
     return UnknownAddress(
         f"{text} is not ours: nothing is recorded under this address.",
-        next=did_you_mean(text, map(str, planned.recorded.entities), otherwise),
+        next=did_you_mean("entity", text, map(str, planned.recorded.entities), otherwise),
     )
 
 

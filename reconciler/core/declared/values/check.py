@@ -129,7 +129,7 @@ class _Check:
         named = f"{path} (column {column!r})" if column else path
         # A value of the environment is judged and never shown, nor what it might have meant.
         if one.hides(path):
-            finding = structs.replace(finding, guess="", meant="", correct="")
+            finding = structs.replace(finding, guess="", instead="")
         else:
             cut = value if len(value) <= _SHOWN_MAX else value[: _SHOWN_MAX - 1] + "…"
             named += f" {cut!r}"
@@ -143,8 +143,7 @@ class _Check:
             if key in self._judged:
                 return
             self._judged.add(key)
-        hint = f"did you mean {finding.meant}?" if finding.meant else finding.hint
-        hint = f"write it as {finding.correct}" if finding.correct else hint
+        hint = finding.instead or finding.hint
         what = f"{what}; {finding.guess}." if finding.guess else f"{what}."
         if finding.impossible and level == "error":
             self.problems.append(place.problem(f"{one.entity.address}: {what}", hint, finding.code))

@@ -2,8 +2,10 @@
 
 from reconciler.core.comparing.phone_numbers import region_of_country
 from reconciler.core.declared.values.finding import Finding
-from reconciler.core.text.suggest import nearest
+from reconciler.core.text.suggest import did_you_mean
 from reconciler.model.geography.countries import NAMES
+
+_CODE_MAX = 3  # letters
 
 
 def region(text: str) -> str:
@@ -16,11 +18,12 @@ def check(text: str) -> Finding | None:
     if region(text):
         return None
     # The service takes any text, so this is a warning unless the settings say otherwise.
-    near = nearest(text, NAMES.values())
+    # A code of two or three letters is near to many others: AUS to AUT.
+    meant = did_you_mean("country", text, NAMES.values()) if len(text) > _CODE_MAX else ""
     return Finding(
         "is not a country that we know",
         "write its name in English, or its code of two letters",
-        meant=near,
+        instead=meant,
         impossible=True,
         code="E208",
     )

@@ -203,14 +203,14 @@ def _signs(text: str, *, area: str, region: str) -> Finding | None:
     strange = next((char for char in text if char not in _SIGNS and not char.isspace()), "")
     if not strange:
         what = f"holds a blank that is not the plain one, {_REFUSED_LATER}"
-        return Finding(what, _FORM, correct=_corrected(text, area, region), code="E401")
+        return Finding(what, _FORM, instead=_corrected(text, area, region), code="E401")
     what = f"holds {_named(strange)}, which no phone number has"
-    return Finding(what, _FORM, impossible=True, correct=_corrected(text, area, region), code=SIGN)
+    return Finding(what, _FORM, impossible=True, instead=_corrected(text, area, region), code=SIGN)
 
 
 def _plus(text: str, region: str) -> Finding:
     what = "holds a + that does not stand in front"
-    return Finding(what, _FORM, impossible=True, correct=_corrected(text, "", region), code=SIGN)
+    return Finding(what, _FORM, impossible=True, instead=_corrected(text, "", region), code=SIGN)
 
 
 def _named(char: str) -> str:
@@ -223,7 +223,7 @@ def _named(char: str) -> str:
 
 
 def _corrected(text: str, area: str, region: str) -> str:
-    """Return the number as it is to be written, where the digits of a text can be dialled; else ""."""
+    """Return how to write the number, where the digits of a text can be dialled; else ""."""
     folded = "".join(_folded(char) for char in f"{area} {text}")
     plain = re.sub(r"[^+0-9]", "", folded)
     plain = plain[:1] + plain[1:].replace("+", "")
@@ -231,7 +231,7 @@ def _corrected(text: str, area: str, region: str) -> str:
         number = phonenumbers.parse(plain, None if plain.startswith("+") else region or None)
     except phonenumbers.NumberParseException:
         return ""
-    return _written(number) if phonenumbers.is_valid_number(number) else ""
+    return f"write it as {_written(number)}" if phonenumbers.is_valid_number(number) else ""
 
 
 def _folded(char: str) -> str:
@@ -278,13 +278,13 @@ def _prefix(number: PhoneNumber, whole: str, country: str) -> Finding | None:
         return None
     prefix = written.removesuffix(national)
     what = f"has the {prefix} of calls within {country} behind the country code"
-    correct = _written(number)
+    instead = f"write it as {_written(number)}"
     if prefix.startswith("0"):
-        return Finding(what, _FORM, impossible=True, correct=correct, code=TRUNK)
+        return Finding(what, _FORM, impossible=True, instead=instead, code=TRUNK)
     plan = PhoneMetadata.metadata_for_region(phonenumbers.region_code_for_number(number) or "")
     if plan is None or plan.national_prefix != prefix:
         return None
-    return Finding(f"{what}, {_REFUSED_LATER}", _FORM, correct=correct, code="E401")
+    return Finding(f"{what}, {_REFUSED_LATER}", _FORM, instead=instead, code="E401")
 
 
 def _without_zero(code: str, written: str) -> tuple[PhoneNumber, str] | None:

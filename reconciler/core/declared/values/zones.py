@@ -4,9 +4,14 @@ import re
 
 from reconciler.core.comparing.zones import NAMES
 from reconciler.core.declared.values.finding import Finding
-from reconciler.core.text.suggest import nearest
-from reconciler.model.geography.zones import names
+from reconciler.core.text.casing import fold_case
+from reconciler.core.text.suggest import did_you_mean
+from reconciler.model.geography.zones import names, using
 
+NAME_HINT = "write a name of the time zone database, such as Australia/Melbourne"
+_NAMED_MAX = 8  # zones in one hint
+# Names of places: more than an abbreviation, and no number in it.
+_PLACE = re.compile(r"(?!Etc/)(?=.*[a-z])(?:[^0-9]{6,}|[^0-9]+/[^0-9]+)")
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])0?(\d{1,2})(?::?(\d\d))?", re.IGNORECASE)
 
 
@@ -30,6 +35,27 @@ def check(text: str) -> Finding | None:
             "is an offset, which the service does not take", hint, impossible=True, guess=guess, code="E403"
         )
     # Names alone, from the database that the plan uses too: the same on every machine.
-    near = nearest(text, names())
-    hint = "write a name of the time zone database, such as Australia/Melbourne"
-    return Finding("is not a time zone", hint, impossible=True, meant=near, code="E403")
+    return Finding("is not a time zone", NAME_HINT, impossible=True, instead=suggestion(text), code="E403")
+
+
+def suggestion(text: str) -> str:
+    """Return which zone a text may mean, or "": never the nearest of abbreviations, which is hours off.
+
+    EST is near to AEST, and fifteen hours away. `Etc/GMT+9` is near to `Etc/GMT-9`.
+    """
+    using_it = using(text) if text.isalpha() else ()
+    if using_it:
+        more = len(using_it) - _NAMED_MAX
+        listed = ", ".join(using_it[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+        return f"write the name of a zone that uses this abbreviation: {listed}"
+    # A place without its continent: `Melbourne`.
+    place = fold_case(text).replace(" ", "_")
+    named = sorted(name for name in names() if place in (fold_case(name), fold_case(name).rpartition("/")[2]))
+    if len(named) == 1:
+        return f"did you mean {named[0]}?"
+    named = named or sorted(name for name in names() if fold_case(name).startswith(f"{place}/"))
+    if named and "/" in text:
+        return f"write one of {', '.join(named[:_NAMED_MAX])}"
+    if named or not _PLACE.fullmatch(text) or text.isupper():
+        return ""
+    return did_you_mean("zone", text, filter(_PLACE.fullmatch, names()))

@@ -111,7 +111,7 @@ def _declared(settings: Settings, address: str) -> Entity:
         otherwise = "name one as resource/WORKSPACE/NAME, as it is in the manifests"
         raise UnknownAddress(
             f"{address[:200]} is not a resource of the manifests; nothing was sent.",
-            next=did_you_mean(address, known, otherwise),
+            next=did_you_mean("entity", address, known, otherwise),
         )
     return known[address]
 

@@ -238,7 +238,8 @@ async def callback_name(reader: Reader, settings: Settings, given: str) -> str:
     if name not in known:
         otherwise = "apply the manifest that declares it, or make one: reconciler callbacks create"
         raise InputError(
-            f"there is no callback {name!r}; nothing was sent.", next=did_you_mean(name, known, otherwise)
+            f"there is no callback {name!r}; nothing was sent.",
+            next=did_you_mean("callback", name, known, otherwise),
         )
     return name
 
@@ -250,7 +251,7 @@ def _declared_name(settings: Settings, address: str) -> str:
         otherwise = "name one as callback/default/NAME, as it is in the manifests"
         raise InputError(
             f"{address[:200]} is no callback of the manifests; nothing was sent.",
-            next=did_you_mean(address, known, otherwise),
+            next=did_you_mean("callback", address, known, otherwise),
         )
     return str(known[address].fields["name"])
 
