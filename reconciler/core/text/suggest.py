@@ -25,7 +25,7 @@ _named_max = 3  # in one sentence
 _SIGNS = re.compile(r"[\W_]+")
 
 
-class Topic(Struct, frozen=True):
+class SuggestionRule(Struct, frozen=True):
     """How far a suggestion may go for one sort of names, and why.
 
     `near`: the nearest name. `spelling`: the same name in another spelling. `never`: none. `margin`: names
@@ -39,29 +39,33 @@ class Topic(Struct, frozen=True):
     steps_max: int = 0
 
 
-TOPICS: Mapping[str, Topic] = {
-    "field": Topic("near", "a wrong field is refused again, or seen in the plan before anything is written"),
-    "word": Topic("near", "a word of a short list that stands in a file and is reviewed with it"),
-    "column": Topic("near", "its values are seen in the plan before anything is written"),
-    "setting": Topic(
+TOPICS: Mapping[str, SuggestionRule] = {
+    "field": SuggestionRule(
+        "near", "a wrong field is refused again, or seen in the plan before anything is written"
+    ),
+    "word": SuggestionRule("near", "a word of a short list that stands in a file and is reviewed with it"),
+    "column": SuggestionRule("near", "its values are seen in the plan before anything is written"),
+    "setting": SuggestionRule(
         "near", "the names are the program's own, and what they set is shown by `config`", steps_max=2
     ),
-    "kind": Topic("near", "there are a handful of kinds, and none is like another"),
-    "command": Topic("near", "it is typed again, and says what it does"),
-    "zone": Topic(
+    "kind": SuggestionRule("near", "there are a handful of kinds, and none is like another"),
+    "command": SuggestionRule("near", "it is typed again, and says what it does"),
+    "zone": SuggestionRule(
         "near", "names of places alone: no abbreviation, and no name with a number in it", steps_max=2
     ),
-    "entity to look at": Topic("near", "nothing is written, whichever it is"),
-    "country": Topic("near", "it decides how numbers are read, and that is said", margin=2, steps_max=3),
-    "workspace": Topic("spelling", "another one is another team"),
-    "environment": Topic("spelling", "another one may be production"),
-    "directory": Topic("spelling", "another one holds other people"),
-    "entity": Topic(
+    "entity to look at": SuggestionRule("near", "nothing is written, whichever it is"),
+    "country": SuggestionRule(
+        "near", "it decides how numbers are read, and that is said", margin=2, steps_max=3
+    ),
+    "workspace": SuggestionRule("spelling", "another one is another team"),
+    "environment": SuggestionRule("spelling", "another one may be production"),
+    "directory": SuggestionRule("spelling", "another one holds other people"),
+    "entity": SuggestionRule(
         "spelling", "another one is another person, who would be written to, changed or forgotten"
     ),
-    "callback": Topic("spelling", "replies would go to somebody else"),
-    "call": Topic("never", "ids are like each other, and mean nothing to a reader"),
-    "variable": Topic("never", "a secret: the nearest name is that of somebody else's token"),
+    "callback": SuggestionRule("spelling", "replies would go to somebody else"),
+    "call": SuggestionRule("never", "ids are like each other, and mean nothing to a reader"),
+    "variable": SuggestionRule("never", "a secret: the nearest name is that of somebody else's token"),
 }
 
 
