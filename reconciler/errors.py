@@ -3,7 +3,7 @@
     ReconcilerError
       InputError          ManifestError, SettingsError, UnknownAddress       the author edits       3
                           MissingExtra                                       install it             3
-      Refused             UnsafePlan, StalePlan, LockHeld                    a person decides       7, 5, 4
+      Refused             UnsafePlan, NotCommitted, StalePlan, LockHeld      a person decides       7, 7, 5, 4
       ServiceError        Temporary(wait_s): Throttled, Unavailable, Cached  we try again           1
                           Permanent: Unauthorized, NotFound, Rejected,
                           Malformed                                          we stop this change    1
@@ -129,6 +129,12 @@ class UnsafePlan(Refused):
     def __init__(self, message: str, *, next: str = "", reasons: tuple[str, ...] = ()) -> None:  # noqa: A002 - the word that users read
         super().__init__(message, next=next)
         self.reasons = reasons
+
+
+class NotCommitted(Refused):
+    """A build system would apply what is in no commit."""
+
+    error_code = "E045"
 
 
 class StalePlan(Refused):

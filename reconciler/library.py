@@ -31,6 +31,7 @@ from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside, Planned
 from reconciler.report.json import plan_json
 from reconciler.settings.reading import read_settings
+from reconciler.surroundings.checkout import inputs_of, read_checkout
 from reconciler.surroundings.context import read_context
 
 T = TypeVar("T")
@@ -247,9 +248,12 @@ def _proposal(planned: Planned) -> Proposal:
 def _read(project: Project) -> tuple[Settings, Declaration, Outside]:
     """Return the settings, what is declared, and the real clock, chance and network. Nobody can be asked."""
     settings = project.settings()
-    context = partial(read_context, project.variables, Path(settings.root), random=secrets.token_hex)
+    declared = pipeline.declared(settings, project.variables)
+    root = Path(settings.root)
+    checkout = read_checkout(root.resolve(), inputs_of(settings, declared.inputs))
+    context = partial(read_context, project.variables, root, random=secrets.token_hex, checkout=checkout)
     outside = Outside.real(context, unattended=True, state=state_folder(project.variables))
-    return settings, pipeline.declared(settings, project.variables), outside
+    return settings, declared, outside
 
 
 async def _stopping(work: Coroutine[Any, Any, T], hearing: _Hearing) -> T:

@@ -106,7 +106,7 @@ def declared(
             known = kept.declared() if kept is not None else None
         if known is None:
             found = resolved(settings, environ, all_values=all_values, kept=kept, directories=asked)
-            known = Declaration(found.desired)
+            known = Declaration(found.desired, inputs=found.inputs)
         notes["entities"] = len(known.desired.entities)
     return known
 
@@ -128,7 +128,7 @@ def resolved(
     took = stopwatch()
     with without_collector():
         loaded = load_from(settings, environ, directories=directories)
-        found = resolve(loaded.manifests, rules_of(settings))
+        found = structs.replace(resolve(loaded.manifests, rules_of(settings)), inputs=loaded.files)
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}
     files, entries = len(loaded.manifests), loaded.documents
@@ -174,8 +174,15 @@ async def plan(
         standstill = await standstill_of(context, options, made_of)
         planned = await found_again(context, standstill, consent)
         planned = planned or await plan_afresh(context, options, consent, standstill=standstill)
+        planned = await _of_commit(planned, outside)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
+
+
+async def _of_commit(planned: Planned, outside: Outside) -> Planned:
+    """Return a plan that names the commit of its manifests, where that is known; git may be slow."""
+    commit = (await outside.offload(outside.context)).commit
+    return replace(planned, plan=structs.replace(planned.plan, commit=commit)) if commit else planned
 
 
 async def list_entities(
@@ -256,6 +263,7 @@ async def apply(
             # Planned once more under the lock: another run may have written before.
             if lock.used:
                 planned = await lock.read(partial(planning, salt=planned.plan.salt))
+        planned = await _of_commit(planned, outside)
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")

@@ -6,7 +6,7 @@ Only this wiring belongs here. What is done is in pipeline.py, what is shown in 
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from reconciler.errors import Interrupted, plainly
 from reconciler.extras import is_installed
 from reconciler.logbook import steps
 from reconciler.manifest.kept.keys import state_folder
+from reconciler.model.inputs import InputFile
 from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
@@ -31,6 +32,7 @@ from reconciler.settings.reading import ReadSettings, read_settings, working_fol
 from reconciler.settings.values import Layers
 from reconciler.spans import trace_id
 from reconciler.store.engines.urls import shown as shown_store
+from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
 from reconciler.surroundings.context import read_context
 
 T = TypeVar("T")
@@ -105,9 +107,23 @@ def _tell_once(what: str) -> None:
     steps.info("%s", what)
 
 
-def context_of(settings: Settings) -> Context:
-    """Return where we are: commit, trace id, container, region."""
-    return read_context(os.environ, Path(settings.root), random=secrets.token_hex, recorded=trace_id())
+def checkout_of(settings: Settings, inputs: Sequence[InputFile] = ()) -> Checkout:
+    """Return the commit that is checked out, and what of these inputs and of the settings is not as in it."""
+    root = Path(settings.root).resolve()
+    return read_checkout(root, inputs_of(settings, inputs))
+
+
+def context_of(
+    settings: Settings, inputs: Sequence[InputFile] = (), checkout: Checkout | None = None
+) -> Context:
+    """Return where we are: commit, trace id, container, region. `inputs` are the files of the manifests."""
+    return read_context(
+        os.environ,
+        Path(settings.root),
+        random=secrets.token_hex,
+        recorded=trace_id(),
+        checkout=checkout or checkout_of(settings, inputs),
+    )
 
 
 def outside(settings: Settings, context: Context | None = None) -> Outside:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.signs import private_kind
 from reconciler.parsing.build import shown
 from reconciler.parsing.characters import UNFIT_LINE, complaint
@@ -143,10 +144,11 @@ def read_below(
     *,
     bytes_max: int = BYTES_MAX,
     private: frozenset[FileId] = frozenset(),
+    log: ReadLog | None = None,
 ) -> bytes:
     """Return the bytes of the regular file at `parts` below `root`. Raises Unreadable.
 
-    `private` are the files that the settings keep to themselves; they are refused.
+    `private` are the files that the settings keep to themselves; they are refused. `log` hears of the file.
     """
     name = shown("/".join(parts))
     try:
@@ -165,6 +167,8 @@ def read_below(
         what = f"{name} is {kind}, and may not be named."
         raise Unreadable(what, "name a file that others may read", code="E111")
     require_no_link_text(root.joinpath(*parts), data, name)
+    if log is not None:
+        log.note(root.joinpath(*parts), data)
     return data
 
 
@@ -183,10 +187,11 @@ def digest_below(
     *,
     bytes_max: int = BYTES_MAX,
     private: frozenset[FileId] = frozenset(),
+    log: ReadLog | None = None,
 ) -> bytes:
     """Return the SHA-256 of what `read_below` returns. Raises Unreadable and OSError.
 
-    What it holds is not looked through: whoever knows the digest has done so.
+    What it holds is not looked through: whoever knows the digest has done so. `log` hears of the file.
     """
     name = shown("/".join(parts))
     digest, left = sha256(), bytes_max
@@ -198,6 +203,8 @@ def digest_below(
             left -= len(part)
             if left < 0:
                 raise Unreadable(f"{name} is too large.", _SMALLER, code="E108")
+        if log is not None:
+            log.note_open(root.joinpath(*parts), handle, bytes_max - left, digest.digest())
     return digest.digest()
 
 

@@ -21,12 +21,14 @@ from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.ignores import ignore_problems, known_fields
 from reconciler.manifest.payload import payload
 from reconciler.manifest.prune import NO_WORKSPACE, readable
+from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.rosters.roster import Roster
 from reconciler.manifest.rosters.tables import Tables
 from reconciler.manifest.schema.check import mistakes
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.manifest.variables import Unset, Variables, substitute
 from reconciler.model.documents import Content, Document, Manifest, Place, Removed
+from reconciler.model.inputs import InputFile
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import CONTACT
 from reconciler.model.notices import Notice
@@ -58,7 +60,8 @@ class Loaded(Struct, frozen=True):
 
     `unset` are variables that are not set; the problem of each is among the others, and so are those of
     `failed`, of directories that did not answer. `read` tells of each of the manifests what it was read from;
-    `unasked` are the directories that were not asked, with a place that names each.
+    `unasked` are the directories that were not asked, with a place that names each. `files` is everything
+    that was read, where a commit may hold it.
     """
 
     manifests: tuple[Manifest, ...]
@@ -67,6 +70,7 @@ class Loaded(Struct, frozen=True):
     read: tuple[FileRead, ...] = ()
     failed: tuple[Problem, ...] = ()
     unasked: Mapping[str, Place] = {}
+    files: tuple[InputFile, ...] = ()
 
     @property
     def unchecked(self) -> Iterator[Notice]:
@@ -108,8 +112,11 @@ def load(
     real_root = root.resolve()
     found, problems = find(sources, real_root)
     kept = ids_of((*private, *(source.path for source in found)))
-    tables = Tables(real_root, kept, directories or ReadOnce({}))
-    loader = _Loader(real_root, Variables(environ, variables), tuple(extra_contact_fields), kept, tables)
+    log = ReadLog(real_root)
+    tables = Tables(real_root, kept, directories or ReadOnce({}), log)
+    loader = _Loader(
+        real_root, Variables(environ, variables), tuple(extra_contact_fields), kept, tables, log=log
+    )
     asked = (source for source in found if chosen is None or source.name in chosen)
     manifests = [manifest for manifest in map(loader.manifest, asked) if manifest is not None]
     every = sorted(
@@ -118,7 +125,9 @@ def load(
     )
     unset = tuple(sorted(loader.unset, key=_place_of))
     read = tuple(loader.read)
-    return Loaded(tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked)
+    return Loaded(
+        tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked, log.files
+    )
 
 
 class _Loader:
@@ -129,8 +138,11 @@ class _Loader:
         extra: tuple[str, ...],
         private: frozenset[FileId],
         tables: Tables,
+        *,
+        log: ReadLog | None = None,
     ) -> None:
         self.root = root
+        self.log = log
         self.variables = variables
         self.extras = extras_of(extra)
         self.private = private
@@ -144,7 +156,7 @@ class _Loader:
         self.unnamed = 0  # files whose workspace could not be read
 
     def manifest(self, source: ManifestFile) -> Manifest | None:
-        data = read(source)
+        data = read(source, self.log)
         if isinstance(data, Problem):
             self.problems.append(data)
             return None
@@ -277,7 +289,7 @@ class _Loader:
             return self.payloads[key]
         try:
             found: Content | Unreadable = payload(
-                section, root=self.root, folder=folder, private=self.private
+                section, root=self.root, folder=folder, private=self.private, log=self.log
             )
         except Unreadable as error:
             found = error

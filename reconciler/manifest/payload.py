@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.manifest.files import FileId, Unreadable, place_below, read_below
+from reconciler.manifest.readlog import ReadLog
 from reconciler.model.documents import Content
 from reconciler.parsing.build import shown
 from reconciler.parsing.standins import find_stand_in
@@ -21,13 +22,18 @@ BYTES_MAX = (10 * 1024 * 1024 - 10 * 1024) // 4 * 3
 
 
 def payload(
-    section: dict[str, Any], *, root: Path, folder: Path, private: frozenset[FileId] = frozenset()
+    section: dict[str, Any],
+    *,
+    root: Path,
+    folder: Path,
+    private: frozenset[FileId] = frozenset(),
+    log: ReadLog | None = None,
 ) -> Content:
     """Return what a `content` mapping stands for; it may name no `private` file. Raises Unreadable."""
     path = ""
     if "file" in section:
         parts = place_below(root, folder, section["file"])
-        data = read_below(root, parts, bytes_max=BYTES_MAX, private=private)
+        data = read_below(root, parts, bytes_max=BYTES_MAX, private=private, log=log)
         path = shown("/".join(parts), most=400)
         _require_content(data, path)
     elif "text" in section:

@@ -21,6 +21,7 @@ from reconciler.manifest.files import (
     said,
     volume_file,
 )
+from reconciler.manifest.readlog import ReadLog
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import BYTES_MAX
 
@@ -36,12 +37,14 @@ class ManifestFile(Struct, frozen=True):
     """One manifest file: its resolved path, and its name for messages, relative to the root if below it.
 
     `folder` is where the paths that it names begin. It and the name are those of the resolved path, but in a
-    Kubernetes volume, whose files lie in a folder with another name after each update.
+    Kubernetes volume, whose files lie in a folder with another name after each update. `found` is the path
+    that was looked at: links may be on it.
     """
 
     path: Path
     name: str
     folder: Path
+    found: Path
 
 
 def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...], tuple[Problem, ...]]:
@@ -51,7 +54,7 @@ def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...],
     for source in sources:
         before = len(problems)
         paths = [*_walk(root / source, root, problems, depth=0)]
-        found.update((path, _manifest(path, root)) for path in paths)
+        found.update((path, _manifest(path, root, at)) for path, at in paths)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
             what = "no manifest is in this folder."
@@ -69,13 +72,17 @@ def is_without_manifests(source: Path, root: Path) -> bool:
     return not any(True for _ in _walk(root / source, root, problems, depth=0)) and not problems
 
 
-def read(source: ManifestFile) -> bytes | Problem:
-    """Return the bytes of a manifest, or why they cannot be read."""
+def read(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
+    """Return the bytes of a manifest, or why they cannot be read. `log` hears of it and of links to it."""
     try:
         data = read_regular(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
         require_no_link_text(source.path, data, "the manifest")
     except Unreadable as error:
         return Problem(source.name, 0, 0, str(error), error.hint, code=error.code)
+    if log is not None:
+        log.note(source.path, data)
+        if source.found != source.path:
+            log.note_links(source.found)
     return data
 
 
@@ -84,12 +91,13 @@ def named(path: Path, root: Path) -> str:
     return shown((path.relative_to(root) if path.is_relative_to(root) else path).as_posix(), most=400)
 
 
-def _manifest(path: Path, root: Path) -> ManifestFile:
+def _manifest(path: Path, root: Path, found: Path) -> ManifestFile:
     known = name_in_volume(path)
-    return ManifestFile(path, named(known, root), known.parent)
+    return ManifestFile(path, named(known, root), known.parent, found)
 
 
-def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterator[Path]:
+def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterator[tuple[Path, Path]]:
+    """Yield each manifest: its resolved path, and the one at which it was found."""
     try:
         real = path.resolve(strict=True)
         followed = not path.is_symlink() or (real.is_relative_to(root) and _may_follow(path, real))
@@ -123,10 +131,10 @@ def _may_follow(link: Path, real: Path) -> bool:
     return not real.is_dir() or volume_file(link) == real
 
 
-def _file(path: Path, real: Path, root: Path, problems: list[Problem]) -> Iterator[Path]:
+def _file(path: Path, real: Path, root: Path, problems: list[Problem]) -> Iterator[tuple[Path, Path]]:
     if not path.name.lower().endswith(SUFFIXES):
         what = "this is not a manifest: its name does not end in .yaml, .yml or .json."
         hint = "rename it, or name another file"
         problems.append(Problem(named(path, root), 0, 0, what, hint, code="E116"))
         return
-    yield real
+    yield real, path

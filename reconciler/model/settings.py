@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.model.directories import Directories
+from reconciler.model.inputs import InputFile
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.profile import Profile
 from reconciler.model.secret import Secret as Secret  # noqa: PLC0414 - whoever reads settings looks for it here
@@ -167,4 +168,9 @@ class Settings(Struct, frozen=True):
     directories: Directories = {}  # that rosters may come from
     private_files: tuple[str, ...] = ()  # of secrets, of the store, of the settings: no manifest may name one
     plan_recipients: tuple[str, ...] = ()  # public keys that plan files are encrypted to; none: they are not
+    file: str = ""  # reconciler.yaml itself, resolved
+    generated: tuple[
+        str, ...
+    ] = ()  # patterns of files that an earlier step makes, so that no commit has them
+    inputs: tuple[InputFile, ...] = ()  # what was read for them, where a commit may hold it
     caches: bool = False  # whether what manifests declare is kept from run to run, below `root`

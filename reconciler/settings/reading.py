@@ -153,7 +153,7 @@ def _profile(layers: Layers) -> Profile | list[Problem]:
             unknown = unknown_profile(name)
             return [value.problem(*unknown, code="E208")] if unknown else load_profile(name)
         root = layers.root.resolve()
-        content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max)
+        content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max, log=layers.log)
         return [*_profile_problems(content, name)] or parse_profile(content, name)
     except Unreadable as error:
         return [value.problem(f"the profile {error}", error.hint, error.code)]
@@ -352,4 +352,7 @@ def _settings(layers: Layers, service: Service, private: tuple[str, ...]) -> Set
         plan_expires_h=_one(layers, "plan_expires_h", float),
         private_files=private,
         plan_recipients=_one(layers, "plan.recipients", words),
+        file=str(layers.file.resolve()),
+        generated=_one(layers, "commit.generated", words),
+        inputs=layers.log.files,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
+from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
 from reconciler.parsing.tree import Tree, read_tree
@@ -40,7 +41,8 @@ def read_layers(
     # An empty --config is a variable that got lost: it names a folder, and is refused as one.
     who = trust.this_user(environ)
     file = _locate(present("RECONCILER_CONFIG", environ) if config is None else config, cwd, who)
-    tree = _read(file, os.path.relpath(file, cwd.resolve()), who)
+    log = ReadLog(file.parent)
+    tree = _read(file, os.path.relpath(file, cwd.resolve()), who, log)
     section, origin = _section(tree, environment, environ)
     values = dict(_defaults()) | _leaves(tree, tree.value, ())
     if section:
@@ -49,7 +51,7 @@ def read_layers(
     globs = values["variables",].raw
     links = find_service_links(environ)
     values |= from_environment(environ, taken=taken, globs=globs, links=links)
-    return Layers(file, tree.file, file.parent, section, origin, values, tree.value, links)
+    return Layers(file, tree.file, file.parent, section, origin, values, tree.value, log, links)
 
 
 def _locate(config: str | None, cwd: Path, who: trust.Who) -> Path:
@@ -110,8 +112,10 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _read(file: Path, shown: str, who: trust.Who) -> Tree:
+def _read(file: Path, shown: str, who: trust.Who, log: ReadLog) -> Tree:
     data = _believed(file, shown, who)
+    log.note(file.resolve(), data)
+    log.note_links(file)
     tree = read_tree(data, shown)
     plain = tuple(_plain_secrets(tree))
     # What the schema says of a plain secret is dropped: it might show the value.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.errors import Problem, SettingsError
+from reconciler.manifest.readlog import ReadLog
 from reconciler.model.documents import Place
 from reconciler.model.kind.kinds import BUILT_IN
 from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings, Refresh
@@ -43,7 +44,10 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     **{f"checks.{name}": getattr(Checks(), name) or None for name in Checks.__struct_fields__},
     "plan_expires_h": 24.0,
     "plan.recipients": (),
+    "commit.generated": (),
 }
+# What only the file may say: whoever sets a variable of a job must not decide what a commit has to hold.
+FILE_ONLY = frozenset({"commit.generated"})
 SECRETS = ("service.auth.username", "service.auth.password", "service.auth.api_key")
 OF_DIRECTORIES = (("ldap", "dn"), ("ldap", "password"), ("scim", "token"))  # secrets below directories.NAME
 REFERENCES = (*SECRETS, "service.network.proxy")  # what may be written as the place of a secret
@@ -86,8 +90,9 @@ Values = dict[tuple[str, ...], Value]
 class Layers:
     """Every setting once, the strongest source's value.
 
-    `root` is the absolute folder of the file, `shown` the file's name in messages, `written` the whole file.
-    `service_links` are variables that Kubernetes made for a Service, and the Service: no settings.
+    `root` is the absolute folder of the file, `shown` the file's name in messages, `written` the whole file,
+    `log` the files that were read for them. `service_links` are variables that Kubernetes made for a Service,
+    and the Service: no settings.
     """
 
     file: Path
@@ -97,6 +102,7 @@ class Layers:
     environment_origin: str
     values: Mapping[tuple[str, ...], Value]
     written: Mapping[str, Any]
+    log: ReadLog
     service_links: Mapping[str, str] = field(default_factory=dict)
 
 

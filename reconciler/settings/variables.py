@@ -15,7 +15,7 @@ from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
 from reconciler.parsing.tree import read_tree
 from reconciler.settings import trust
-from reconciler.settings.values import DEFAULTS, SECRETS, Value, Values, refused
+from reconciler.settings.values import DEFAULTS, FILE_ONLY, SECRETS, Value, Values, refused
 
 PREFIX = "RECONCILER_"
 
@@ -47,7 +47,7 @@ def from_environment(
     `taken` are variables that the file names for secrets; `globs` those that manifests may read; `links`
     those that Kubernetes made, of which none has the name of a setting.
     """
-    names = {variable(name): name for name in DEFAULTS}
+    names = {variable(name): name for name in DEFAULTS if name not in FILE_ONLY}
     ours = sorted(name for name in environ if name.startswith(PREFIX) and not _elsewhere(name, taken, globs))
     found: Values = {}
     problems: list[Problem] = []

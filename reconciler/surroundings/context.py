@@ -13,7 +13,7 @@ from reconciler.surroundings.checkout import Checkout, read_checkout
 from reconciler.version import __version__
 
 # As in schemas/common.schema.json (a test holds the two together).
-COMMIT = re.compile(r"[0-9a-fA-F]{40}", re.ASCII)
+COMMIT = re.compile(r"[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?", re.ASCII)  # by SHA-1, or by SHA-256
 TRACE = re.compile(r"1-[0-9a-fA-F]{8}-[0-9a-fA-F]{24}", re.ASCII)
 REGION = re.compile(r"[a-z]{2}-[a-z]+-[1-9][0-9]*", re.ASCII)
 CONTAINER = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -28,22 +28,30 @@ TRACEPARENT = re.compile(
 # Names under which build systems tell the commit, and clouds their region.
 _COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "GIT_COMMIT")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION", "CLOUD_REGION")
-DIRTY = "+dirty"  # behind the commit: tracked files differ from it
+DIRTY = "+dirty"  # behind the commit: something was read that it does not hold
+UNCHECKED = "+unchecked"  # a repository is there, and git did not say how it compares
 
 
 def read_context(
-    environ: Mapping[str, str], root: Path, *, random: Callable[[int], str], recorded: str = ""
+    environ: Mapping[str, str],
+    root: Path,
+    *,
+    random: Callable[[int], str],
+    recorded: str = "",
+    checkout: Checkout | None = None,
 ) -> Context:
     """Return the context of a run in the project at `root`. `random(n)` gives n random octets in hexadecimal.
 
     A trace id of the caller is kept, so that the run joins its trace: that of TRACEPARENT, else of X-Ray's
     variable. Else it is that of the trace which is `recorded` of this command, else one is made.
-    The commit is the one that is checked out, with `+dirty` where tracked files differ from it; where git
-    does not say it is the build system's.
+    The commit is the one that is checked out, as `checkout` says where it was asked before, with `+dirty`
+    where something was read that it does not hold. Where git does not say it is the build system's, with
+    `+unchecked` where there is a repository that it should have been compared with.
     """
+    tree = read_checkout(root) if checkout is None else checkout
     return Context(
         program=__version__,
-        commit=_commit(read_checkout(root)) or _first(COMMIT, (environ.get(name, "") for name in _COMMITS)),
+        commit=_commit(tree) or _told_commit(tree, environ),
         trace_id=_trace_id(_parent_trace(environ.get("TRACEPARENT", "")))
         or _found(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
         or _trace_id(recorded)
@@ -62,6 +70,12 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 def _commit(tree: Checkout) -> str:
     known = _first(COMMIT, (tree.commit,))
     return known + DIRTY if known and tree.dirty else known
+
+
+def _told_commit(tree: Checkout, environ: Mapping[str, str]) -> str:
+    """Return the commit that the build system tells, where git does not."""
+    known = _first(COMMIT, (environ.get(name, "") for name in _COMMITS))
+    return known + UNCHECKED if known and tree.silent else known
 
 
 def _parent_trace(text: str) -> str:

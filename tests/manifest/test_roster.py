@@ -406,7 +406,9 @@ def test_the_rows_of_all_rosters_together_have_a_limit(project: Project) -> None
     loader.rows_left = 3
 
     manifest = loader.manifest(
-        ManifestFile(project.root / "manifests/ops.yaml", "ops.yaml", project.root / "manifests")
+        ManifestFile(
+            project.root / "manifests/ops.yaml", "ops.yaml", project.root / "manifests", project.root
+        )
     )
 
     assert manifest is not None

@@ -58,7 +58,8 @@ class Events:
         """Tell what is to be done."""
         numbers = {f"{word}s": plan.count(word) for word in ("create", "update", "delete")}
         numbers |= {"records": plan.to_keep, "skipped": len(plan.skips)}
-        self._tell(PlanEvent, "plan", fingerprint=plan.fingerprint, safe=safe, **numbers)
+        commit = {"commit": plan.commit} if plan.commit else {}
+        self._tell(PlanEvent, "plan", fingerprint=plan.fingerprint, safe=safe, **numbers, **commit)
 
     def begins(self, total: int) -> None:
         """From now on something may be written."""

@@ -25,6 +25,7 @@ from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Fields, Manifest, Place
 from reconciler.model.entities import Entity
+from reconciler.model.inputs import InputFile
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Desired, Scope
 
@@ -32,12 +33,14 @@ from reconciler.model.snapshots import Desired, Scope
 class Resolved(Struct, frozen=True):
     """What is wanted. With `problems` it must not be acted upon.
 
-    `declared` are the entities with the documents they were made of: where each value comes from.
+    `declared` are the entities with the documents they were made of: where each value comes from. `inputs`
+    are the files that the manifests were read from.
     """
 
     desired: Desired
     problems: tuple[Problem, ...] = ()
     declared: Mapping[Address, Declared] = {}
+    inputs: tuple[InputFile, ...] = ()
 
 
 def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:

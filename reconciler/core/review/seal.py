@@ -70,4 +70,5 @@ def shown_by(plan: Plan) -> bytes:
     )
     notices = tuple(structs.replace(one, place=unnumbered(one.place)) for one in plan.notices)
     shown = structs.replace(kept(plan), changes=changes, notices=notices)
-    return encode(structs.replace(shown, created_at="", expires_at="", fingerprint=""))
+    # Another commit with the same manifests is no other plan.
+    return encode(structs.replace(shown, created_at="", expires_at="", fingerprint="", commit=UNSET))

@@ -11,7 +11,7 @@ from typing import Literal
 marks_max = 256
 
 
-def normalized(form: Literal["NFC", "NFKD"], text: str) -> str:
+def normalized(form: Literal["NFC", "NFD", "NFKD"], text: str) -> str:
     """Return `text` in this normal form; as it stands where more than 256 marks follow one another."""
     if len(text) > marks_max and not text.isascii() and _piled(text):
         return text

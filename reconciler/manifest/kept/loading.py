@@ -31,9 +31,11 @@ from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
 from reconciler.manifest.kept.folder import Folder
 from reconciler.manifest.kept.keys import key_of
 from reconciler.manifest.load import Loaded, load
+from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.schema.schemas import read_text
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.model.encoding import encode
+from reconciler.model.inputs import InputFile
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
@@ -54,13 +56,14 @@ class Declaration(Struct, frozen=True):
     """What the manifests declare, with how many files there are and how many of them were read anew.
 
     `made_of` tells it from what other manifests, rosters, settings or versions of this program declare; it is
-    "" where that is not known.
+    "" where that is not known. `inputs` are the files that were read, also those that were kept as they are.
     """
 
     desired: Desired
     files: int = 0
     anew: int = 0
     made_of: str = ""
+    inputs: tuple[InputFile, ...] = ()
 
 
 class ManifestCache:
@@ -95,12 +98,12 @@ class ManifestCache:
         key = None if problems else key_of(self._environ, make=False)
         if key is None:
             return None
-        private = self._private(found)
-        parts = {source.name: self._part(source, private, key) for source in found}
+        private, log = self._private(found), ReadLog(self._root)
+        parts = {source.name: self._part(source, private, key, log) for source in found}
         unknown = [name for name, part in parts.items() if part is None]
         if not found or len(unknown) == len(found):
             return None
-        fresh = self._read(unknown)
+        fresh = self._read(unknown, inputs := [*log.files])
         if fresh is None:
             return None
         known = [kept.part if kept else fresh[name] for name, kept in sorted(parts.items())]
@@ -115,19 +118,23 @@ class ManifestCache:
         )
         seals = [kept.seal for _, kept in sorted(parts.items()) if kept]
         made_of = "" if unknown else sha256(b"".join(seals)).hexdigest()
-        return Declaration(desired, len(found), len(unknown), made_of)
+        return Declaration(desired, len(found), len(unknown), made_of, tuple(inputs))
 
     def keep(self, loaded: Loaded, found: Resolved) -> None:
         """Keep what was loaded, which has no mistake. It fails in silence: then it is read again."""
         if sum(one.size for one in loaded.read) >= self._least:
             self._keep(loaded, self._parts_of(loaded, found))
 
-    def _read(self, names: Iterable[str]) -> Mapping[str, ManifestPart] | None:
-        """Return the parts of manifests that were not kept, and keep them; None where they have a mistake."""
+    def _read(self, names: Iterable[str], inputs: list[InputFile]) -> Mapping[str, ManifestPart] | None:
+        """Return the parts of manifests that were not kept, and keep them; None where they have a mistake.
+
+        Adds what was read for them to `inputs`.
+        """
         wanted = frozenset(names)
         if not wanted:
             return {}
         loaded = load_from(self._settings, self._environ, chosen=wanted, directories=self._directories)
+        inputs += loaded.files
         found = resolve(loaded.manifests, self._rules)
         if (
             loaded.unasked
@@ -164,10 +171,12 @@ class ManifestCache:
         self._folder.clear(_FORM, besides=used, now_s=time.time())
         steps.info("manifests kept in the cache; files: %d of %d", written, len(loaded.read))
 
-    def _part(self, source: ManifestFile, private: frozenset[FileId], key: bytes) -> KeptPart | None:
+    def _part(
+        self, source: ManifestFile, private: frozenset[FileId], key: bytes, log: ReadLog
+    ) -> KeptPart | None:
         """Return what was kept of a manifest that is as it was, its rosters too."""
         entry = self._folder.read(self._name(source.name), bytes_max=_entry_max)
-        data = read(source) if entry is not None else None
+        data = read(source, log) if entry is not None else None
         if entry is None or data is None or isinstance(data, Problem):
             return None
         made_for = self._made_for(source.name, sha256(data).digest())
@@ -176,7 +185,7 @@ class ManifestCache:
             return None
         for parts, digest in kept.rosters.items():
             try:
-                found = digest_below(self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=private)
+                found = digest_below(self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=private, log=log)
                 if found != digest:
                     return None
             except (Unreadable, OSError):  # it is told where the manifest is read

@@ -13,6 +13,7 @@ from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
 from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, place_below, read_below
+from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.rosters.answered import table_of, told
 from reconciler.manifest.rosters.reading import has_sheets, read_roster
 from reconciler.manifest.rosters.table import Table, no_table
@@ -29,13 +30,20 @@ class Tables:
     are directories that nobody asks here, each with a roster that takes from it.
     """
 
-    def __init__(self, root: Path, private: frozenset[FileId], directories: ReadOnce) -> None:
+    def __init__(
+        self,
+        root: Path,
+        private: frozenset[FileId],
+        directories: ReadOnce,
+        log: ReadLog | None = None,
+    ) -> None:
         self.problems: list[Problem] = []
         self.failed: list[Problem] = []
         self.unasked: dict[str, Place] = {}
         self._root = root
         self._private = private
         self._directories = directories
+        self._log = log
         self._tables: dict[tuple[tuple[str, ...], str], Table | Unreadable] = {}  # by file and sheet
         self._digests: dict[tuple[str, ...], tuple[bytes, int]] = {}  # of each file: the SHA-256, and bytes
         self._answered: dict[str, Table] = {}
@@ -127,7 +135,7 @@ class Tables:
         return self._tables[key]
 
     def _data(self, parts: tuple[str, ...], name: str) -> bytes:
-        data = read_below(self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=self._private)
+        data = read_below(self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=self._private, log=self._log)
         read = sha256(data).digest(), len(data)
         # A file of which two sheets are taken is read twice. One of them from before a change and one from
         # after it are the people of no file that there ever was, and one digest would be kept for both.

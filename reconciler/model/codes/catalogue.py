@@ -183,6 +183,14 @@ ERRORS: tuple[Code, ...] = (
         means="The lines below say where. They hold no values, so they can be reported as they are.",
     ),
     Code(
+        code="E045",
+        title="In CI, what was read is in no commit",
+        means=(
+            "A manifest that git does not track, a roster that it ignores, a file that was changed: what "
+            "nobody reviewed is not applied. What an earlier step makes is named under `commit.generated`."
+        ),
+    ),
+    Code(
         code="E064",
         title="The command line cannot be read",
         means="An option or an argument is not known or missing. `--help` shows both.",

@@ -143,8 +143,8 @@ class Plan(Struct, frozen=True):
 
     Order: `changes` stand in the order of their waves, then by address. `fingerprint` covers the
     target, the options, the manifest's digest and every change, adoption, record and before-value; not
-    the time, the reads, the notices or the counts. `salt` keys the masks of secrets in this plan. Times
-    are ISO 8601 in UTC.
+    the time, the reads, the notices, the commit or the counts. `salt` keys the masks of secrets in this
+    plan. Times are ISO 8601 in UTC.
     """
 
     target: Target
@@ -173,6 +173,8 @@ class Plan(Struct, frozen=True):
     # Workspaces with declared entities of which the store knows no apply and no record; not kept in a file.
     unapplied: tuple[str, ...] | UnsetType = UNSET
     elsewhere: tuple[Elsewhere, ...] | UnsetType = UNSET  # records that were left at another address
+    # Of the manifests, with `+dirty` where they are not as in it; not there where it is not known.
+    commit: str | UnsetType = UNSET
     created_at: str = ""
     expires_at: str = ""
     fingerprint: str = ""

@@ -6,7 +6,7 @@ Addresses, words and numbers; no value of anybody, and no secret.
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from reconciler.model.run.outcomes import Result
 
@@ -35,7 +35,7 @@ class PlanEvent(Struct, frozen=True):
     """What is to be done, and whether the guard accepts it.
 
     `records` are those of ours that change though nothing is written to the service; `skipped` are entities
-    that are left alone.
+    that are left alone. `commit` is that of the manifests, with `+dirty` where they are not as in it.
     """
 
     version: Literal[1]
@@ -48,6 +48,7 @@ class PlanEvent(Struct, frozen=True):
     deletes: int
     records: int
     skipped: int
+    commit: str | UnsetType = UNSET
 
 
 class BeginEvent(Struct, frozen=True):

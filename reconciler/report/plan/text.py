@@ -125,6 +125,8 @@ def _selection(plan: Plan) -> list[Line]:
     if plan.options.undo_of:
         lines.append(line((f"undoes run {plan.options.undo_of}", "bold")))
     lines += [line((answer_words(one), "dim")) for one in plan.answers]
+    if plan.commit:
+        lines.append(line((f"commit {plan.commit}", "dim" if "+" not in plan.commit else "warn")))
     return lines
 
 

@@ -23,7 +23,7 @@ from reconciler.cli.dispatch import Completes, runs
 @click.option(
     "--allow-dirty",
     is_flag=True,
-    help="In CI: apply even if tracked files differ from the commit that is recorded.",
+    help="In CI: apply even if what was read is not in the commit that is recorded.",
 )
 @options.same_service_option
 @options.refresh_option
@@ -46,8 +46,8 @@ def command() -> None:
     With --undo FILE it writes the inverse of what was applied, also if the run ended early. Show it with
     `reconciler show`, and apply it with `reconciler apply`, as a plan of its own.
 
-    The commit is recorded with the run, with +dirty if tracked files differ from it. In CI (the variable
-    CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
+    The commit is recorded with the run, with +dirty if something was read that it does not hold. In CI
+    (the variable CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
 
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, FILE of
     --undo and --report, and what it keeps of large manifests and of lists below .reconciler/cache.

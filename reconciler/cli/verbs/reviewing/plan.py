@@ -13,7 +13,7 @@ from msgspec import UNSET
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.reports import with_reports
-from reconciler.cli.running import finish, outside, refreshed, settings_of
+from reconciler.cli.running import checkout_of, context_of, finish, outside, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.planning.duplicates import ambiguous
 from reconciler.core.review import drifts
@@ -26,6 +26,7 @@ from reconciler.files.planfile import write_plan
 from reconciler.model.address import Address
 from reconciler.model.plan.plans import Options
 from reconciler.pipeline import Planned
+from reconciler.report.differences import difference_words
 from reconciler.report.json import drift_pieces, plan_pieces
 from reconciler.report.plan.drift import drift_lines
 from reconciler.report.plan.text import plan_lines
@@ -128,18 +129,22 @@ def planned_for(given: Mapping[str, Any]) -> Planned:
     settings = settings_of(given["config"], given["environment"], service=True)
     settings = refreshed(settings, given["refresh"])
     declared = pipeline.declared(settings, os.environ)
+    checkout = checkout_of(settings, declared.inputs)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
-        return finish(
+        planned = finish(
             lambda _signals: pipeline.plan(
                 settings,
                 declared.desired,
-                outside(settings),
+                outside(settings, context_of(settings, checkout=checkout)),
                 options=options_of(given),
                 consent=consent_of(given),
                 made_of=declared.made_of,
             )
         )
+    if checkout.dirty:
+        output.note(f"not as in commit {checkout.commit}: {difference_words(checkout.differences)}.")
+    return planned
 
 
 def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:

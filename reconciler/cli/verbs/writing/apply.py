@@ -12,22 +12,34 @@ import click
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
-from reconciler.cli.running import Signals, context_of, finish, outside, patient, refreshed, settings_of
+from reconciler.cli.running import (
+    Signals,
+    checkout_of,
+    context_of,
+    finish,
+    outside,
+    patient,
+    refreshed,
+    settings_of,
+)
 from reconciler.cli.verbs.reviewing.plan import consent_of, next_step, options_of, recipients_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Screen, report
 from reconciler.core.review.guard import Consent
-from reconciler.errors import FileError, Refused
+from reconciler.errors import FileError, NotCommitted, Refused
 from reconciler.files.encryption import is_encrypted
 from reconciler.files.planfile import read_plan, write_plan
 from reconciler.files.whole import check_place, read_file
+from reconciler.manifest.kept.loading import Declaration
 from reconciler.model.plan.plans import Options, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
-from reconciler.surroundings.context import DIRTY, in_ci
+from reconciler.report.differences import difference_words
+from reconciler.surroundings.checkout import Checkout
+from reconciler.surroundings.context import UNCHECKED, in_ci
 
 _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
 
@@ -102,13 +114,16 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
         check_place(Path(undo_file))
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
-    desired = Desired({}, frozenset()) if undoing else pipeline.validate(settings, os.environ)
-    context = context_of(settings)  # after the manifests were read: what differs by now may have been read
-    if not undoing and not given["allow_dirty"]:
-        _check_commit(context, os.environ)
+    declared = Declaration(Desired({}, frozenset())) if undoing else pipeline.declared(settings, os.environ)
+    checkout = checkout_of(settings, declared.inputs)
+    context = context_of(settings, checkout=checkout)
+    if not undoing:
+        if not given["allow_dirty"]:
+            _check_commit(checkout, os.environ)
+        _note_unchecked(context, os.environ)
     return Job(
         settings=settings,
-        desired=desired,
+        desired=declared.desired,
         context=context,
         options=saved.options if saved else options_of(given),
         consent=consent_of(given),
@@ -120,15 +135,25 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
     )
 
 
-def _check_commit(context: Context, environ: Mapping[str, str]) -> None:
-    """Raise Refused where a build system would apply what is not in the commit that is recorded for it."""
-    if in_ci(environ) and context.commit.endswith(DIRTY):
-        commit = context.commit.removesuffix(DIRTY)
-        raise Refused(
-            f"tracked files differ from commit {commit}, and this is CI (the variable CI is set): what would "
-            "be applied is not in any commit. Nothing was sent.",
-            next="see which: git status; let no earlier step of the job change tracked files, or commit what "
-            "is intended; to apply it anyway: --allow-dirty",
+def _check_commit(checkout: Checkout, environ: Mapping[str, str]) -> None:
+    """Raise NotCommitted where a build system would apply what the commit that is recorded does not hold."""
+    if in_ci(environ) and checkout.dirty:
+        raise NotCommitted(
+            "this is CI (the variable CI is set), and what would be applied is not in commit "
+            f"{checkout.commit}: {difference_words(checkout.differences)}. Nothing was sent.",
+            next="commit it, or remove what an earlier job left; name what a step of this job makes under "
+            "commit.generated of the settings; to apply it anyway: --allow-dirty",
+        )
+
+
+def _note_unchecked(context: Context, environ: Mapping[str, str]) -> None:
+    """Say in CI that nothing was compared with the commit that is recorded."""
+    if in_ci(environ) and context.commit.endswith(UNCHECKED):
+        commit = context.commit.removesuffix(UNCHECKED)
+        output.note(
+            f"git does not answer here, so nothing was compared with commit {commit}.\n  next: install git "
+            "in the image of the job; for a checkout of another user: git config --global --add "
+            "safe.directory FOLDER"
         )
 
 

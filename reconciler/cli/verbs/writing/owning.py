@@ -21,6 +21,7 @@ from reconciler.core.planning.leaving import unmarking
 from reconciler.core.review.guard import Consent
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
+from reconciler.manifest.kept.loading import Declaration
 from reconciler.model.address import Address, parse
 from reconciler.model.plan.plans import Options
 from reconciler.model.settings import Settings
@@ -42,12 +43,13 @@ def _forgotten(
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
-    desired = pipeline.validate(settings, os.environ)
+    found = pipeline.declared(settings, os.environ)
+    desired = found.desired
     named = _named(addresses, settings, desired)
     options = Options(only=named, forget=named)
     # Whoever names an address has agreed to the one write that it may take.
     consent = Consent(updates=len(named))
-    job = _job(settings, desired, options, consent, _again("forget", named, given))
+    job = _job(settings, found, options, consent, _again("forget", named, given))
     return _done("forget", job, events, Forgetting, ask=not yes, full=full, as_json=as_json)
 
 
@@ -74,10 +76,11 @@ def _adopted(
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
-    desired = pipeline.validate(settings, os.environ)
+    found = pipeline.declared(settings, os.environ)
+    desired = found.desired
     options = Options(only=_declared(addresses, desired), adopt=True)
     words = ("--all",) if everything else tuple(addresses)
-    job = _job(settings, desired, options, Consent(), _again("adopt", words, given))
+    job = _job(settings, found, options, Consent(), _again("adopt", words, given))
     return _done("adopt", job, events, Adopting, ask=not yes, full=full, as_json=as_json)
 
 
@@ -126,11 +129,11 @@ def _again(verb: str, words: Sequence[str], given: Mapping[str, Any]) -> str:
     return shlex.join(["reconciler", verb, *words, *chosen])
 
 
-def _job(settings: Settings, desired: Desired, options: Options, consent: Consent, again: str) -> Job:
+def _job(settings: Settings, found: Declaration, options: Options, consent: Consent, again: str) -> Job:
     return Job(
         settings=settings,
-        desired=desired,
-        context=context_of(settings),
+        desired=found.desired,
+        context=context_of(settings, found.inputs),
         options=options,
         consent=consent,
         saved=None,

@@ -7,7 +7,7 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
 from reconciler.cli.files.reports import with_reports
-from reconciler.cli.running import finish, outside, patient, settings_of
+from reconciler.cli.running import context_of, finish, outside, patient, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Resuming, report
 from reconciler.report.envelope import report_json
@@ -25,14 +25,14 @@ def _resumed(
 ) -> int:
     reviews = Reviews("resume", given, events.file)
     settings = patient(settings_of(given["config"], given["environment"], service=True), lock_timeout)
-    desired = pipeline.validate(settings, os.environ)
+    declared = pipeline.declared(settings, os.environ)
     with output.progress() as bars, reviews.of_refused():
         bars.advance("reading the service", 0, None)
         run = finish(
             lambda signals: pipeline.resume(
                 settings,
-                desired,
-                outside(settings),
+                declared.desired,
+                outside(settings, context_of(settings, declared.inputs)),
                 stop=signals.stop,
                 observer=Resuming(
                     bars, signals, ask=False, full=full, as_json=as_json, events=events, hears=reviews.hear
