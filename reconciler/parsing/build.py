@@ -181,6 +181,11 @@ class Builder:
             what = f"more than {PROBLEMS_MAX} mistakes; the rest of the file was not read."
             self.stop(position, what, "", code="E108")
 
+    def gap(self, position: Position, what: str, hint: str, code: str) -> None:
+        """Record a mistake in a character that GAP stands for in the text that follows."""
+        self._gaps = True
+        self.refuse(position, what, hint, code)
+
     def stop(self, position: Position, what: str, hint: str, code: str) -> NoReturn:
         """End the reading of this file here."""
         raise Stop(Problem(self.file, *position, what, hint, code=code))

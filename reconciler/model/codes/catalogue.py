@@ -492,6 +492,69 @@ contacts:
         ),
     ),
     Code(
+        code="E120",
+        title="A text goes on to the left of its key",
+        means=(
+            "YAML refuses it, and some readers take it all the same: each line of a text in quotes, "
+            "and of what is in brackets, is indented by more than the key that it belongs to. Lines "
+            "of brackets alone may stand anywhere."
+        ),
+        wrong="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    jobTitle: "Night
+watch"
+""",
+        right="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    jobTitle: "Night
+      watch"
+""",
+    ),
+    Code(
+        code="E121",
+        title="A # right behind a value",
+        means=(
+            "A comment begins with a blank before its #. Without one, readers of YAML do not agree "
+            "where the value ends."
+        ),
+        wrong="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    jobTitle: "Night watch"# until March
+""",
+        right="""\
+contacts:
+  jane-doe:
+    firstName: Jane
+    workEmailAddress1: jane@example.com
+    jobTitle: "Night watch" # until March
+""",
+    ),
+    Code(
+        code="E122",
+        title="A text in brackets that begins with ? or is -",
+        means=(
+            "YAML reads `?jobTitle` there as it stands, and some readers as `jobTitle`; a dash alone "
+            "is no text."
+        ),
+        wrong="""\
+contacts:
+  jane-doe: {firstName: Jane, ?jobTitle: Engineer, workEmailAddress1: jane@example.com}
+""",
+        right="""\
+contacts:
+  jane-doe: {firstName: Jane, jobTitle: Engineer, workEmailAddress1: jane@example.com}
+""",
+    ),
+    Code(
         code="E201",
         title="A field that does not exist",
         means=(
