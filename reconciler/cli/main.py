@@ -6,6 +6,7 @@ is used or its help is shown, and the module that does its work only when it is 
 the process begins is entry.py.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,7 +15,7 @@ import click
 
 from reconciler.cli import dispatch
 from reconciler.cli.console import mistakes, output, streams
-from reconciler.errors import Interrupted, ReconcilerError
+from reconciler.errors import InputError, Interrupted, Problem, ReconcilerError
 from reconciler.signals import interrupted, wants_json
 from reconciler.version import __version__
 
@@ -167,6 +168,7 @@ def _run(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
     as_json = wants_json(arguments)
     streams.command_begins()
     try:
+        _check_arguments(arguments)
         code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False, obj=begun)
         return code if isinstance(code, int) else 0
     except click.UsageError as error:
@@ -189,6 +191,29 @@ def _run(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
     finally:
         if logs := sys.modules.get("reconciler.cli.console.logs"):
             logs.end()
+
+
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """Raise InputError where one of them is no text. It is not shown: it may be a secret, or a name."""
+    if all(map(str.isascii, arguments)):  # nearly always; the rest need not be loaded then
+        return
+    from reconciler.core.text.legible import why_no_text  # noqa: PLC0415 - see above
+
+    problems = tuple(
+        Problem(f"argument {number}", 0, 0, f"it {why}.", _how_to_say(argument), code="E123")
+        for number, argument in enumerate(arguments, 1)
+        if (why := why_no_text(argument))
+    )
+    if problems:
+        raise InputError("the command line cannot be read; nothing was done.", problems=problems)
+
+
+def _how_to_say(argument: str) -> str:
+    try:
+        os.fsencode(argument).decode()
+    except UnicodeError:
+        return "write it in UTF-8; rename the file or folder, if it names one"
+    return "set LC_ALL=C.UTF-8: it is UTF-8, and the locale of this process knows only ASCII"
 
 
 def _sentence(error: click.UsageError) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from reconciler.core.text.legible import legible, why_no_text
 from reconciler.errors import Problem
 from reconciler.manifest.files import (
     Unreadable,
@@ -88,7 +89,8 @@ def read(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
 
 def named(path: Path, root: Path) -> str:
     """Return the name of a path in messages: relative to `root`, with forward slashes, escaped."""
-    return shown((path.relative_to(root) if path.is_relative_to(root) else path).as_posix(), most=400)
+    written = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+    return shown(legible(written), most=400)
 
 
 def _manifest(path: Path, root: Path, found: Path) -> ManifestFile:
@@ -116,7 +118,11 @@ def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterat
             for name in entries:
                 inside = real / name
                 wanted = name.lower().endswith(SUFFIXES) or inside.is_dir()
-                if wanted and not name.startswith("."):
+                if wanted and not name.startswith(".") and (why := why_no_text(name)):
+                    what = f"the name {why}."
+                    hint = "rename it; nothing that lies there can be named in a message or a plan"
+                    problems.append(Problem(named(inside, root), 0, 0, what, hint, code="E123"))
+                elif wanted and not name.startswith("."):
                     yield from _walk(inside, root, problems, depth + 1)
     except OSError as error:
         what, code = f"this {said(error)}.", code_of(error)

@@ -163,7 +163,6 @@ def _scalars(text: str, parse: Parse, *styles: str) -> tuple[list[Span], int]:
     """
     spans, end = [], 0
     try:
-        event: Any  # a scalar has styles, and each event has marks; the stubs know less
         for event in parse(text):
             start, end = event.start_mark.index, event.end_mark.index
             if type(event) is not yaml.ScalarEvent or (styles and event.style not in styles):

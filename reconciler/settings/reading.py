@@ -50,7 +50,7 @@ from reconciler.settings.directories import Revealed, ignored, read_directories
 from reconciler.settings.network import read_network
 from reconciler.settings.network import written_problems as network_problems
 from reconciler.settings.secret_files import private_files
-from reconciler.settings.sources import read_layers
+from reconciler.settings.sources import check_path, read_layers
 from reconciler.settings.values import SECRETS, Layers, Value, refused
 from reconciler.settings.variables import variable
 from reconciler.store.engines import urls
@@ -103,11 +103,13 @@ def read_settings(
 
 
 def working_folder() -> Path:
-    """Return the working directory. Raises SettingsError where it was removed meanwhile."""
+    """Return the working directory. Raises SettingsError where it was removed, or its name is no text."""
     try:
-        return Path.cwd()
+        folder = Path.cwd()
     except OSError as error:
         raise SettingsError("the working directory no longer exists.", next="cd into the project") from error
+    check_path(folder, "the working directory")
+    return folder
 
 
 def _value(layers: Layers, name: str) -> Value:

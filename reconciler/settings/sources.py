@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from reconciler.core.text.legible import legible, why_no_text
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.readlog import ReadLog
@@ -31,6 +32,7 @@ from reconciler.settings.variables import from_environment, present
 
 FILE = "reconciler.yaml"
 
+_RENAME = "rename the file or the folder, or name another one"
 _PLAIN = "a plain value is refused: this file is kept in git, and what was once committed stays readable."
 
 
@@ -40,7 +42,11 @@ def read_layers(
     """Return all settings: flag over environment over section over file over default."""
     # An empty --config is a variable that got lost: it names a folder, and is refused as one.
     who = trust.this_user(environ)
-    file = _locate(present("RECONCILER_CONFIG", environ) if config is None else config, cwd, who)
+    named = present("RECONCILER_CONFIG", environ) if config is None else config
+    if named is not None:  # before anything is done with it: a path with a NUL is none to the system
+        check_path(Path(named), "the settings file")
+    file = _locate(named, cwd, who)
+    check_path(file, "the settings file")
     log = ReadLog(file.parent)
     tree = _read(file, os.path.relpath(file, cwd.resolve()), who, log)
     section, origin = _section(tree, environment, environ)
@@ -52,6 +58,21 @@ def read_layers(
     links = find_service_links(environ)
     values |= from_environment(environ, taken=taken, globs=globs, links=links)
     return Layers(file, tree.file, file.parent, section, origin, values, tree.value, log, links)
+
+
+def check_path(path: Path, what: str) -> None:
+    """Raise SettingsError for a path that is no text: the store, reports and messages all lead through it."""
+    if why := why_no_text(str(path)):
+        raise refused(
+            Problem(
+                legible(str(path)).replace("\0", "\\0"),
+                0,
+                0,
+                f"the name of {what} {why}.",
+                _RENAME,
+                code="E123",
+            )
+        )
 
 
 def _locate(config: str | None, cwd: Path, who: trust.Who) -> Path:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from reconciler.core.text.legible import legible
 from reconciler.core.text.suggest import candidates
 from reconciler.errors import Problem
 from reconciler.manifest.schema.check import check
@@ -60,10 +61,10 @@ def from_environment(
             # What all names share would make any two of them look alike.
             rest = {one.removeprefix(PREFIX): one for one in names}
             near = candidates("setting", name.removeprefix(PREFIX), rest)
-            hint = f"unset {name}; docs/settings.md lists the names"
+            hint = f"unset {legible(name)}; docs/settings.md lists the names"
             hint = f"did you mean {rest[near[0]]}?" if len(near) == 1 else hint
             what = "no setting has this name."
-            problems.append(Problem(f"environment {name}", 0, 0, what, hint, code="E100"))
+            problems.append(Problem(f"environment {legible(name)}", 0, 0, what, hint, code="E100"))
     if problems:
         raise refused(*problems)
     return found

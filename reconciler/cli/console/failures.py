@@ -13,6 +13,7 @@ import msgspec
 
 from reconciler.cli.console import streams
 from reconciler.cli.console.excerpts import Excerpts
+from reconciler.core.text.legible import legible
 from reconciler.errors import (
     DirectoryError,
     InputError,
@@ -103,4 +104,17 @@ def _encoded(
     }
     if len(problems) > problems_max:
         whole["more"] = len(problems) - problems_max
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(_legible(whole)), indent=2).decode()
+
+
+def _legible(node: Any) -> Any:
+    """Return the same with texts that JSON can hold: the document of an error comes whatever is wrong."""
+    match node:
+        case str():
+            return legible(node)
+        case dict():
+            return {key: _legible(below) for key, below in node.items()}
+        case list() | tuple():
+            return [_legible(below) for below in node]
+        case _:
+            return node

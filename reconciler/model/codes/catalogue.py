@@ -555,6 +555,14 @@ contacts:
 """,
     ),
     Code(
+        code="E123",
+        title="Bytes that are not UTF-8",
+        means=(
+            "An argument, a path or the name of a file holds bytes that are no text. No JSON, no "
+            "store and no service can hold them, and most tools cannot open such a file."
+        ),
+    ),
+    Code(
         code="E201",
         title="A field that does not exist",
         means=(
