@@ -13,7 +13,6 @@ from importlib import import_module
 
 import click
 
-from reconciler.cli import dispatch
 from reconciler.cli.console import mistakes, output, streams
 from reconciler.errors import InputError, Interrupted, Problem, ReconcilerError
 from reconciler.signals import interrupted, wants_json
@@ -91,7 +90,7 @@ class Commands(click.Group):
         command: click.Command = module.command
         command.short_help = COMMANDS[cmd_name]
         if sys.flags.optimize > 1:
-            dispatch.restore_help(command)
+            _restore_help(command)
         return command
 
     def invoke(self, ctx: click.Context) -> object:
@@ -151,8 +150,14 @@ def cli(ctx: click.Context) -> int:
     return 0
 
 
+def _restore_help(command: click.Command) -> None:
+    from reconciler.cli.dispatch import restore_help  # noqa: PLC0415 - only where docstrings are gone
+
+    restore_help(command)
+
+
 if sys.flags.optimize > 1:
-    dispatch.restore_help(cli)
+    _restore_help(cli)
 
 
 def run(arguments: Sequence[str]) -> int:
