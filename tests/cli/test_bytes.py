@@ -142,10 +142,13 @@ def test_a_manifest_whose_name_is_no_text_is_a_mistake_and_never_left_out(
 
 def test_a_variable_of_ours_with_such_a_name_is_named(tmp_path: Path) -> None:
     """As every other that means nothing."""
-    done = run(project(tmp_path / "p"), "validate", "--format", "json", env={b"RECONCILER_\xff": b"x"})
+    place, env = project(tmp_path / "p"), {b"RECONCILER_\xff": b"x"}
+    done = run(place, "validate", "--format", "json", env=env)
+    looked = json.loads(run(place, "doctor", "--format", "json", env=env).stdout)
 
     assert done.returncode == 3
     assert json.loads(done.stdout)["problems"][0]["file"] == "environment RECONCILER_\\xff"
+    assert "RECONCILER_\\xff: no setting" in looked["checks"][0]["what"]
 
 
 @pytest.mark.parametrize("code", ["ascii", "latin-1", "utf-8"])

@@ -485,7 +485,6 @@ def test_the_details_of_a_status_name_everybody() -> None:
             "info": " Out bound SMS text message sent OK. ",
             "link": [{"uri": uri, "rel": "self", "method": "GET"}],
             "status": [
-                {"type": "email", "status": "", "destination": ""},
                 {
                     "type": "sms",
                     "status": "DELIVRD",
@@ -493,11 +492,35 @@ def test_the_details_of_a_status_name_everybody() -> None:
                     "sentTimestamp": 1786670430988,
                     "receivedTimestamp": 1786670430988,
                 },
+                {"type": "email", "status": "", "destination": ""},
                 {"type": "voice", "status": "", "destination": ""},
             ],
         },
     ]
     assert sandbox.get(jane).status_code == 200
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "messagestatus?view=summary",
+        "messagestatus?view=detailed",
+        "messageresponses?view=summary&filter=default",
+        "messageresponses?view=detailed&filter=default",
+    ],
+)
+def test_what_stands_below_a_message_may_be_asked_for_as_one(path: str, form: str) -> None:
+    """Specification 4.4 names no media type for these; a client that follows the links has the message's."""
+    sandbox = Sandbox()
+    message = sent(sandbox)
+    accept = f"application/vnd.service.message-v1+{form}"
+
+    answer = sandbox.get(f"/messages/{message}/{path}", headers={"accept": accept})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, accept)
+    wrong = {"accept": accept.replace("message", "contact")}
+    assert sandbox.get(f"/messages/{message}/{path}", headers=wrong).status_code == 406
 
 
 def test_the_details_of_a_status_have_pages() -> None:

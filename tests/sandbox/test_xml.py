@@ -228,6 +228,8 @@ def test_a_link_that_takes_a_body_names_both_types() -> None:
         f"<ns3:contact {NAMESPACES}>%s</ns3:contact>",
         '<x:contact xmlns:x="http://schemas.api.whispir.com">%s</x:contact>',
         '<ns3:contact xmlns:ns3="http://schemas.api.whispir.com">%s</ns3:contact>',
+        '<contact xmlns="http://schemas.api.whispir.com">%s</contact>',
+        '<contact xmlns="http://schemas.api.whispir.com/dap">%s</contact>',
         f'<?xml version="1.0"?><!-- Jane --><ns2:contact {NAMESPACES}><?a b?>%s\n<ns3:link/></ns2:contact>',
     ],
 )
@@ -236,6 +238,24 @@ def test_a_namespace_is_known_by_its_name_and_never_by_its_prefix(root: str) -> 
     body = contact_xml(JANE_XML, root)
 
     assert Sandbox().post("/contacts", headers=both("contact"), content=body).status_code == 201
+
+
+@pytest.mark.parametrize("space", ["http://schemas.api.whispir.com", "http://schemas.api.whispir.com/dap"])
+def test_a_default_namespace_holds_for_all_that_stands_in_it(space: str) -> None:
+    """Most libraries declare one at the root: every field of a PUT is then in the namespace of the root."""
+    sandbox = Sandbox()
+    path = sandbox.created("/contacts", JANE)
+    body = (
+        f'<contact xmlns="{space}"><firstName>Anna</firstName><lastName>Doe</lastName><messagingoptions>'
+        '<messagingoption channel="sms"><enabled>true</enabled><primary>WorkMobilePhone1</primary>'
+        '</messagingoption></messagingoptions><link uri="x" rel="self" method="GET"/></contact>'
+    )
+    mixed = body.replace("<firstName>", '<firstName xmlns="http://example.com/other">')
+
+    assert sandbox.put(path, headers=both("contact"), content=mixed.encode()).status_code == 400
+    assert sandbox.put(path, headers=both("contact"), content=body.encode()).status_code == 204
+    found = sandbox.get(path).json()
+    assert (found["firstName"], found["messagingoptions"][0]["primary"]) == ("Anna", "WorkMobilePhone1")
 
 
 def test_xml_without_any_namespace_is_read_too() -> None:
@@ -262,13 +282,12 @@ def test_xml_without_any_namespace_is_read_too() -> None:
         contact_xml(JANE_XML)[:-3],
         contact_xml(JANE_XML) * 2,
         b"<contact><firstName/>Jane</contact>",
-        b'<contact xmlns="http://schemas.api.whispir.com"><firstName>Jane</firstName></contact>',
         contact_xml(JANE_XML, '<x:contact xmlns:x="http://example.com/other">%s</x:contact>'),
         contact_xml(JANE_XML, f"<ns2:device {NAMESPACES}>%s</ns2:device>"),
         contact_xml(JANE_XML, f"<ns3:contacts {NAMESPACES}>%s</ns3:contacts>"),
         contact_xml(f"{JANE_XML}stray"),
         contact_xml("Jane"),
-        contact_xml("<ns2:firstName>Jane</ns2:firstName>"),
+        contact_xml("<ns3:firstName>Jane</ns3:firstName>"),
         contact_xml("<ns9:firstName>Jane</ns9:firstName>"),
         contact_xml("<firstName>&unknown;</firstName>"),
         contact_xml("<firstName>\x01</firstName>"),

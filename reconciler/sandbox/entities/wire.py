@@ -30,8 +30,9 @@ def spellings(kind: str) -> tuple[str, ...]:
 
 _OTHERS = {
     "message": ("bulkmessage",),
-    "messagestatus": ("messagestatuses",),
-    "messageresponse": ("messageresponses",),
+    # The specification names no type of their own for these; they stand below a message (2.5, 4.4).
+    "messagestatus": ("messagestatuses", "message"),
+    "messageresponse": ("messageresponses", "message"),
     "importcontact": ("import",),
 }
 

@@ -20,7 +20,7 @@ from reconciler.sandbox.messaging.replies import (
 )
 from reconciler.sandbox.records import Body
 
-CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status, in this order
+CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status
 nothing = "N/A"  # what stands for the answer of somebody who gave none
 
 # What a message shows of the parts that nobody has written (recorded).
@@ -82,7 +82,10 @@ def status_summary(message: Message, uri: str) -> Body:
 
 
 def status_row(message: Message, recipient: Recipient, uri: str) -> Body:
-    """What became of the message for one recipient: all three channels, blank where not used (recorded)."""
+    """What became of the message for one recipient: all three channels, blank where not used (recorded).
+
+    That which was used comes first: the first destination is that of the recipient.
+    """
     used = recipient.channel or ("email" if "@" in recipient.written else "sms")
     blank: Body = {"status": "", "destination": ""}
     return {
@@ -91,7 +94,7 @@ def status_row(message: Message, recipient: Recipient, uri: str) -> Body:
         "link": [link(uri, "self")],
         "status": [
             {"type": channel, **(_delivery(message, recipient) if channel == used else blank)}
-            for channel in CHANNELS
+            for channel in sorted(CHANNELS, key=lambda channel: channel != used)
         ],
     }
 

@@ -140,7 +140,20 @@ def read_xml(kind: str, content: bytes, own: Mapping[str, Form] = NO_FORMS) -> B
         return _list_node(form, form.rows).read_one(root)
     if root.space not in (entities, frames, "") or root.name != form.root:
         raise malformed(f"the root of the body has to be {form.root} in the namespace {entities}")
+    for child in root.children:
+        _unqualify(child, root.space)
     return _entity(form, root)
+
+
+def _unqualify(element: Element, space: str) -> None:
+    """Take what stands in the namespace of the root as unqualified: a default namespace holds for all of it.
+
+    Most libraries declare one. The depth of a document is limited where it is parsed.
+    """
+    if element.space == space:
+        element.space = ""
+    for child in element.children:
+        _unqualify(child, space)
 
 
 def _entity(form: Form, root: Element) -> Body:
