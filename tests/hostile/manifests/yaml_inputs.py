@@ -109,7 +109,7 @@ CASES: list[tuple[str, bytes, str]] = [
     ),
     ("escaped override", C + b'    firstName: "\\u202e"\n', "5:16 the bidirectional control character"),
     ("escaped in a key", C + b'    "\\u202e": x\n', "5:5 the bidirectional control character"),
-    ("lone surrogate escape", C + b'    firstName: "\\ud800"\n', "5:19 this is not YAML"),
+    ("lone surrogate escape", C + b'    firstName: "\\ud800"\n', "5:17 half of a surrogate pair (U+D800)"),
     ("beyond Unicode", C + b'    firstName: "\\U00110000"\n', "5:19 this is not YAML"),
     ("noncharacter", C + "    firstName: a\ufffe\n".encode(), "5:17 U+FFFE, which is not a character"),
     ("escaped noncharacter", C + b'    firstName: "\\uffff"\n', "5:16 U+FFFF, which is not a character"),
