@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 from sys import intern
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.applying.attempt import Attempt
 from reconciler.applying.context import RunContext, utc_text
@@ -19,12 +19,13 @@ from reconciler.applying.stop import Halt
 from reconciler.core.comparing.match import Index
 from reconciler.core.comparing.proofs import texts
 from reconciler.core.hashing.stretch import stretched
+from reconciler.core.planning.flapping import count_set_back
 from reconciler.core.planning.leaving import unmarking
 from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.plan.changes import Change, Create, Delete, Update, action
+from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update, action
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome, Result
@@ -93,6 +94,7 @@ class Session:
     remote_ids: dict[Address, str] = field(init=False)  # of everything that the plan found
     devices: dict[Address, tuple[Address, ...]] = field(init=False)  # contacts -> their recorded devices
     adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
+    updated: dict[Address, tuple[FieldChange, ...]] = field(init=False)  # the fields of its updates
     leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
     _owners: dict[Scope, Index[_Owned]] = field(default_factory=dict)
 
@@ -103,7 +105,8 @@ class Session:
         self.ids = {workspace.alias: workspace.id for workspace in workspaces}
         self.remote_ids = dict(_found(self.plan, self.records))
         self.devices = _by_parent(self.records)
-        updates = (one for one in self.plan.changes if isinstance(one, Update))
+        updates = [one for one in self.plan.changes if isinstance(one, Update)]
+        self.updated = {one.address: one.fields for one in updates}
         self.adopting = frozenset(one.address for one in updates if one.adopts)
         self.leaving = unmarking(self.plan)
 
@@ -116,7 +119,13 @@ class Session:
         if record.address in self.plan.gone:  # an undo ends our ownership
             return Batch(forget=(record.address,))
         adopted = self.plan.created_at if record.address in self.adopting else ""
-        return Batch(remember=(traced(record, self.records.get(record.address), adopted=adopted),))
+        before = self.records.get(record.address)
+        record = traced(record, before, adopted=adopted)
+        if before is not None and before.remote_id == record.remote_id:
+            changed = self.updated.get(record.address, ())
+            flaps = count_set_back(before.flaps, changed, self.plan.created_at)
+            record = structs.replace(record, flaps=flaps)
+        return Batch(remember=(record,))
 
     def _let_go(self, address: Address, row: LiveEntity | None) -> Batch:
         """Return what is kept of what loses our mark: nothing, once the mark is seen to be gone (X7)."""

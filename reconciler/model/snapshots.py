@@ -125,6 +125,14 @@ class DeletedEntity(Struct, frozen=True):
 UNKNOWN = "unknown"  # instead of a time: it is not recorded whether we made it
 
 
+class Flap(Struct, frozen=True, array_like=True):
+    """How often a field was set back that somebody else had changed, since when, and when last (ISO 8601)."""
+
+    times: int
+    since: str
+    last: str
+
+
 class RecordedEntity(Struct, frozen=True, gc=False):
     """What we own and remember of it.
 
@@ -133,6 +141,7 @@ class RecordedEntity(Struct, frozen=True, gc=False):
     service's time of change that `shown` belongs to, empty when it may not be relied upon.
     `adopted` is empty where we made it, else when it was adopted (ISO 8601), or UNKNOWN where an older
     version recorded it. `earlier` are the ids of what we made under this address before and lost sight of.
+    `flaps` says by path which fields somebody else keeps writing (core/planning/flapping.py).
     """
 
     address: Address
@@ -144,6 +153,7 @@ class RecordedEntity(Struct, frozen=True, gc=False):
     protected: bool = False
     adopted: str = ""
     earlier: tuple[str, ...] = ()
+    flaps: Mapping[str, Flap] = {}
 
 
 class MovedAlias(Struct, frozen=True):
@@ -178,6 +188,7 @@ class Recorded(Struct, frozen=True):
     `answered` are the rows that each directory had when the last whole plan was applied. `aliases` are the
     workspaces, by id, that had another alias before. `unapplied` are the aliases of those that this store has
     never applied, and holds no record of; `elsewhere` is what was recorded for this stack at other addresses.
+    `shared` are the stacks that hold a record of a live entity too, in this store, by its workspace and id.
     """
 
     entities: Mapping[Address, RecordedEntity]
@@ -189,3 +200,4 @@ class Recorded(Struct, frozen=True):
     aliases: Mapping[str, MovedAlias] = {}
     unapplied: frozenset[str] = frozenset()
     elsewhere: tuple[ElsewhereRecords, ...] = ()
+    shared: Mapping[tuple[str, str], str] = {}

@@ -90,7 +90,7 @@ class Author(Struct, frozen=True):
         entry = structs.replace(self.entry("renamed", at), workspace=moved.now, before=moved.before)
         return structs.replace(entry, counts={"records": moved.records})
 
-    def moved(self, at: str, origin: str, records: int) -> AuditEntry:
+    def record_move(self, at: str, origin: str, records: int) -> AuditEntry:
         """Return the entry about records that came from another address, or (below 0) went to one."""
         entry = structs.replace(self.entry("moved", at), before=origin)
         return structs.replace(entry, counts={"records": records})

@@ -163,6 +163,7 @@ class Store:
             known = proofs.load(connection, self._owner, ids)
             aliases, unapplied = self._moved_aliases(connection, ids), self._unapplied(connection, ids)
             left = recorded.elsewhere(connection, self._owner, ids)
+            shared = recorded.shared(connection, self._owner, ids)
         return Recorded(
             entities,
             salt=self.salt,
@@ -172,6 +173,7 @@ class Store:
             aliases=aliases,
             unapplied=unapplied,
             elsewhere=left,
+            shared=shared,
         )
 
     def _moved_aliases(self, connection: "Connection", ids: Mapping[str, str]) -> dict[str, MovedAlias]:
@@ -262,8 +264,8 @@ class Store:
         def work(seals: Seals) -> int:
             now = self._database.now(seals.connection)
             moved = rehoming.take_over(seals, before, now=now, ids=_ids(workspaces), company=company)
-            audit.append(seals, [self._author.moved(at, origin, moved)])
-            line = self._author.moved(at, self._owner.origin, -moved)
+            audit.append(seals, [self._author.record_move(at, origin, moved)])
+            line = self._author.record_move(at, self._owner.origin, -moved)
             writing(seals.connection, before, lambda theirs: audit.append(theirs, [line]))
             return moved
 

@@ -21,7 +21,7 @@ from reconciler.model.kind.own_kinds import KIND_NAME
 from reconciler.model.plan.explanations import LastWrite
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome
-from reconciler.model.snapshots import ElsewhereRecords, RecordedEntity
+from reconciler.model.snapshots import ElsewhereRecords, Flap, RecordedEntity
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES
 from reconciler.store.engines.sealed import Seals
@@ -30,10 +30,22 @@ from reconciler.store.owner import Owner
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 _rows_at_once = 500
+_FLAPS = msgspec.json.Decoder(dict[str, Flap])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
 _values_of = sealed.picked(
     ENTITIES,
-    *("address", "remote_id", "parent_id", "sent", "shown", "modified", "protected", "adopted", "earlier"),
+    *(
+        "address",
+        "remote_id",
+        "parent_id",
+        "sent",
+        "shown",
+        "modified",
+        "protected",
+        "adopted",
+        "earlier",
+        "flaps",
+    ),
 )
 
 
@@ -112,6 +124,16 @@ def owned(connection: Connection, owner: Owner) -> dict[str, int]:
     """Return how many records there are in each workspace, by its id."""
     query = select(ENTITIES.c.workspace_id, func.count()).where(*sealed.of(ENTITIES, owner))
     return {str(one): number for one, number in connection.execute(query.group_by(ENTITIES.c.workspace_id))}
+
+
+def shared(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """Return which other stack has a record of an entity in these workspaces, by alias and its id."""
+    of, aliases = ENTITIES.c, {workspace_id: alias for alias, workspace_id in ids.items()}
+    query = select(of.workspace_id, of.remote_id, of.stack).where(
+        of.origin == owner.origin, of.stack != owner.stack, of.workspace_id.in_([*aliases])
+    )
+    rows = connection.execute(query.order_by(of.stack.desc()))
+    return {(aliases[row.workspace_id], str(row.remote_id)): str(row.stack) for row in rows}
 
 
 def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> tuple[ElsewhereRecords, ...]:
@@ -200,11 +222,12 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
         "protected": entity.protected,
         "adopted": entity.adopted,
         "earlier": encode(entity.earlier).decode(),
+        "flaps": encode(entity.flaps).decode(),
     }
 
 
 def _entity(row: Row[*tuple[object, ...]], alias: str) -> RecordedEntity:
-    named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier = _values_of(row)
+    named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier, flaps = _values_of(row)
     address = address_in(_placed(named, alias) if isinstance(named, str) else named)
     if not (isinstance(remote_id, str) and remote_id):
         corrupt(address, "its remote id is missing")
@@ -219,6 +242,7 @@ def _entity(row: Row[*tuple[object, ...]], alias: str) -> RecordedEntity:
         protected=bool(protected),
         adopted=_text(address, adopted),
         earlier=_ids(address, earlier),
+        flaps=_flaps(address, flaps),
     )
 
 
@@ -267,6 +291,13 @@ def _ids(address: Address, text: object) -> tuple[str, ...]:
         return _IDS.decode(_text(address, text)) if text != "[]" else ()
     except msgspec.DecodeError:
         corrupt(address, "its earlier ids cannot be read")
+
+
+def _flaps(address: Address, text: object) -> Mapping[str, Flap]:
+    try:
+        return _FLAPS.decode(_text(address, text)) if text != "{}" else {}
+    except msgspec.DecodeError:
+        corrupt(address, "its counts of what others write cannot be read")
 
 
 def corrupt(address: object, what: str) -> NoReturn:

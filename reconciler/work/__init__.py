@@ -2,6 +2,7 @@
 
     collecting   loading without the cyclic collector
     remembering  what lists showed, from one run to the next
+    rehoming     records of a former address of the service
     targets      which service, and which of its workspaces
     standstill   a plan that said nothing, found again where nothing has changed
     known_stores  which store this project had, remembered outside of its folder

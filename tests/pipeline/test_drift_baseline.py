@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from world import World
@@ -102,10 +103,9 @@ def test_what_is_not_applied_yet_stands_beside_real_drift(world: World) -> None:
     world.apply()
     remote_id = next(iter(world.plan().recorded.entities.values())).remote_id
 
-    async def retitle(client: object) -> None:
-        contacts = client.contacts  # type: ignore[attr-defined]
-        found = await contacts.get(remote_id, workspace="")
-        await contacts.replace(remote_id, {**found.body, "firstName": "Kimberly"}, workspace="")
+    async def retitle(client: Any) -> None:
+        found = await client.contacts.get(remote_id, workspace="")
+        await client.contacts.replace(remote_id, {**found.body, "firstName": "Kimberly"}, workspace="")
 
     world.behind_our_back(retitle)
     world.write({"contacts": {**PEOPLE, **MORE}})

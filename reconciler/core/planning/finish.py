@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType, structs
 from reconciler.core.planning.adopting import only_adoptions, postponed
 from reconciler.core.planning.baseline import alias_notices, elsewhere, elsewhere_notices, unapplied
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
+from reconciler.core.planning.flapping import flapping_notices, shared_notices
 from reconciler.core.planning.order import ordered
 from reconciler.core.planning.parts import Counts, ScopePlan
 from reconciler.core.planning.scopes import Moment, Shared
@@ -37,7 +38,14 @@ def finished(
     total = only_adoptions(total) if across.options.adopt else total
     changes = ordered(total.changes)
     left = elsewhere(recorded, live, total)
-    notices = (*total.notices, *alias_notices(recorded), *elsewhere_notices(left, target))
+    back = flapping_notices(total.changes, recorded, moment.now)
+    notices = (
+        *total.notices,
+        *back,
+        *shared_notices(total, recorded),
+        *alias_notices(recorded),
+        *elsewhere_notices(left, target),
+    )
     plan = Plan(
         target=target,
         options=across.options,

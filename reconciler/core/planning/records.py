@@ -58,7 +58,7 @@ def traced(record: RecordedEntity, before: RecordedEntity | None, *, adopted: st
     if before is None:
         return structs.replace(record, adopted=adopted)
     if before.remote_id == record.remote_id:
-        return structs.replace(record, adopted=before.adopted, earlier=before.earlier)
+        return structs.replace(record, adopted=before.adopted, earlier=before.earlier, flaps=before.flaps)
     # T2: what we made and lost sight of is a duplicate of ours when it shows again. The ids of adopted
     # entities prove nothing of the kind.
     made = (*before.earlier, *(() if before.adopted else (before.remote_id,)))

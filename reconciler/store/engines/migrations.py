@@ -299,6 +299,7 @@ def _to_5(connection: Connection) -> None:
     _add_workspaces(connection)
     _tell_workspaces_of_intents(connection)
     _take_aliases_off(connection)
+    _count_flaps(connection)
     for name in ("entities", "journal"):
         table = Table(name, MetaData(), autoload_with=connection)
         seals = Table("seals", MetaData(), autoload_with=connection)
@@ -407,6 +408,22 @@ def _take_aliases_off(connection: Connection) -> None:
         connection.execute(entities.delete().where(*conditions), gone)
     if named:
         connection.execute(entities.update().where(*conditions).values(address=bindparam("now")), named)
+
+
+def _count_flaps(connection: Connection) -> None:
+    entities = Table(
+        "entities",
+        MetaData(),
+        *_key("origin", "stack", "workspace_id", "address"),
+        *_texts("remote_id", "parent_id"),
+        *(Column(name, Text, nullable=False) for name in ("sent", "shown")),
+        *_texts("modified"),
+        Column("protected", Boolean, nullable=False),
+        *_texts("adopted"),
+        *(Column(name, Text, nullable=False) for name in ("earlier", "flaps")),
+        *_texts("updated_at", "run"),
+    )
+    _rebuild(connection, entities, {"flaps": literal("{}")})
 
 
 def _found_by(key: tuple[str, ...]) -> dict[str, str]:

@@ -49,6 +49,7 @@ ENTITIES = Table(
     Column("protected", Boolean, nullable=False),
     Column("adopted", String, nullable=False),  # empty: we made it; else when it was adopted, or `unknown`
     Column("earlier", Text, nullable=False),  # ids of what we made before under this address, a JSON list
+    Column("flaps", Text, nullable=False),  # fields that others keep writing: path -> times, since, last
     Column("updated_at", String, nullable=False),
     Column("run", String, nullable=False),
 )
