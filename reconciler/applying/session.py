@@ -21,6 +21,7 @@ from reconciler.core.comparing.proofs import texts
 from reconciler.core.hashing.stretch import stretched
 from reconciler.core.planning.flapping import count_set_back
 from reconciler.core.planning.leaving import unmarking
+from reconciler.core.planning.moves import with_carried
 from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
@@ -95,6 +96,7 @@ class Session:
     devices: dict[Address, tuple[Address, ...]] = field(init=False)  # contacts -> their recorded devices
     adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
     updated: dict[Address, tuple[FieldChange, ...]] = field(init=False)  # the fields of its updates
+    moved_to: dict[Address, Address] = field(init=False)  # who is deleted -> who is made of the same identity
     leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
     _owners: dict[Scope, Index[_Owned]] = field(default_factory=dict)
 
@@ -105,6 +107,14 @@ class Session:
         self.ids = {workspace.alias: workspace.id for workspace in workspaces}
         self.remote_ids = dict(_found(self.plan, self.records))
         self.devices = _by_parent(self.records)
+        self.moved_to = {one.before: one.after for one in self.plan.moves or ()}
+        carried = {
+            one.address: with_carried(self.desired.entities[one.address], one)
+            for one in self.plan.changes
+            if isinstance(one, Create) and one.carried
+        }
+        if carried:
+            self.desired = structs.replace(self.desired, entities={**self.desired.entities, **carried})
         updates = [one for one in self.plan.changes if isinstance(one, Update)]
         self.updated = {one.address: one.fields for one in updates}
         self.adopting = frozenset(one.address for one in updates if one.adopts)
@@ -191,6 +201,14 @@ class Session:
         if not found:
             raise NotDone("failed", f"its contact {above} is not known at the service.", "plan again")
         return found
+
+    def check_moved(self, change: Change) -> None:
+        """Return where a delete may go. Raises NotDone where who moves was not made as planned (rule A5)."""
+        after = self.moved_to.get(change.address) if isinstance(change, Delete) else None
+        outcome = self.outcomes.get(after) if after else None
+        if outcome is not None and outcome.result != "applied":
+            what = f"it moves to {after}, which was not made as planned: {outcome.result}."
+            raise NotDone("skipped", what, "plan again")
 
     def halt(self, halt: Halt) -> None:
         """Begin nothing new. The first reason stays."""

@@ -40,6 +40,7 @@ async def step(run: Session, change: Change) -> Outcome:
     attempt = Attempt(change, remote_id="" if isinstance(change, Create) else change.remote_id)
     # Nothing gets out of here but an outcome: a worker that raised would leave its queue undone (rule A7).
     try:
+        run.check_moved(change)
         attempt.parent_id = run.parent_id(change)
         return await _tried(run, attempt)
     except NotDone as ended:

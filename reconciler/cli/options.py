@@ -187,13 +187,14 @@ selection_options = together(
         help="All except these; the same selectors. Repeatable.",
     ),
 )
-# `allow_deletes`, `allow_creates`, `allow_updates`, `allow_fewer_rows`: a number, or None;
+# `allow_deletes`, `allow_creates`, `allow_updates`, `allow_fewer_rows`, `allow_moves`: a number, or None;
 # `reactivate`, `create_again`, `confirm_same`: addresses.
 consent_options = together(
     _consent("deletes", "deletes"),
     _consent("creates", "creates of entities that disappeared"),
     _consent("updates", "updates"),
     _consent("fewer-rows", "rows fewer in the answers of directories"),
+    _consent("moves", "moves that lose live fields or devices which nobody declares"),
     click.option(
         "--reactivate",
         multiple=True,

@@ -171,4 +171,5 @@ def controls(meta: dict[str, Any]) -> Controls:
         tags=meta.get("tags", {}),
         renamed_from=meta.get("renamedFrom", ""),
         reactivate=meta.get("reactivate") == "true",
+        carry_over=meta.get("carryOver") == "true",
     )

@@ -73,7 +73,8 @@ class Controls(Struct, frozen=True):
     """What an author says about an entity besides its fields (`meta:` and `tags:`).
 
     `ignore` holds paths that are used on create and not compared afterwards; `renamed_from` is a
-    name in the same workspace (and under the same contact).
+    name in the same workspace (and under the same contact). `carry_over`: who moves here from another
+    workspace keeps the live fields that nobody declares.
     """
 
     protect: bool = False
@@ -81,6 +82,7 @@ class Controls(Struct, frozen=True):
     tags: Mapping[str, str] = {}
     renamed_from: str = ""
     reactivate: bool = False
+    carry_over: bool = False
 
 
 class Origin(Struct, frozen=True):

@@ -12,6 +12,7 @@ NoticeKind = Literal[
     "left behind",  # recorded as ours, live, and no manifest says any more whether it should be there
     "workspace",  # its alias is another one than at the last apply; its records go with it
     "origin",  # records of this stack were left at another address of a service
+    "move",  # who moves to another workspace loses what others wrote of her
     "flapping",  # somebody else writes it too: fields that come back, or another stack that owns it
     "unapplied",  # of drift: a workspace of which nothing is recorded, so that nothing was compared
     "restored",  # we deleted it, and it is live again: a backup of the service was restored, perhaps

@@ -168,7 +168,7 @@ def _plan() -> Schema:
                 for key in Plan.__struct_fields__
                 if key not in NOT_SHOWN
             },
-            optional=("directories", "elsewhere", "commit"),
+            optional=("directories", "moves", "elsewhere", "commit"),
         ),
         "counts": _object(dict.fromkeys(counts(_EMPTY), number), optional=tuple(OF_THE_MOMENT)),
         "lookalikes": {"description": "What may be a rename. No fingerprint covers it.", **alike},

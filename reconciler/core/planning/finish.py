@@ -9,6 +9,7 @@ from reconciler.core.planning.adopting import only_adoptions, postponed
 from reconciler.core.planning.baseline import alias_notices, elsewhere, elsewhere_notices, unapplied
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
 from reconciler.core.planning.flapping import flapping_notices, shared_notices
+from reconciler.core.planning.moves import carry_over, find_moves, move_notices
 from reconciler.core.planning.order import ordered
 from reconciler.core.planning.parts import Counts, ScopePlan
 from reconciler.core.planning.scopes import Moment, Shared
@@ -37,12 +38,17 @@ def finished(
     postpones = postponed(total) if across.options.adopt else {}
     total = only_adoptions(total) if across.options.adopt else total
     changes = ordered(total.changes)
+    moves = find_moves(changes, across.rules)
+    if any(desired.entities[one.after].controls.carry_over for one in moves):
+        changes = tuple(carry_over(changes, moves, desired.entities))
+        moves = find_moves(changes, across.rules)
     left = elsewhere(recorded, live, total)
     back = flapping_notices(total.changes, recorded, moment.now)
     notices = (
         *total.notices,
         *back,
         *shared_notices(total, recorded),
+        *move_notices(moves),
         *alias_notices(recorded),
         *elsewhere_notices(left, target),
     )
@@ -67,6 +73,7 @@ def finished(
         reads=tuple(sorted(live.reads, key=structs.astuple)),
         directories=_directories(desired, recorded),
         unapplied=unapplied(across, desired, recorded),
+        moves=moves or UNSET,
         elsewhere=left,
         created_at=moment.now,
         expires_at=moment.expires,

@@ -11,7 +11,7 @@ from msgspec import Struct
 from reconciler.model.address import Address
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Plan, Reason, Verdict
+from reconciler.model.plan.plans import Move, Plan, Reason, Verdict
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Scope
 from reconciler.model.tables import DirectoryAnswer
@@ -23,12 +23,16 @@ _FEW = 3  # deletes of one kind in one workspace, or rows of a directory, that a
 
 
 class Consent(Struct, frozen=True):
-    """How many deletes, re-creates, updates and rows too few a person has agreed to; 0: nothing was said."""
+    """How many of each a person has agreed to: rows are those too few, moves those that lose something.
+
+    0: nothing was said.
+    """
 
     deletes: int = 0
     creates: int = 0
     updates: int = 0
     fewer_rows: int = 0
+    moves: int = 0
 
 
 def guard(
@@ -38,7 +42,7 @@ def guard(
     missing: Missing = frozenset(),
     placeholders: AbstractSet[Address] = frozenset(),
 ) -> Verdict:
-    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G7, X8.
+    """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G8, X8.
 
     `missing` are the kinds and actions that this deployment does not offer; `placeholders` the addresses
     whose declared content stands for one that nobody has provided yet.
@@ -53,6 +57,9 @@ def guard(
         reasons += _updates(plan, limits)
     if sum(map(_lost, plan.answers)) > consent.fewer_rows:
         reasons += _fewer_rows(plan, limits)
+    losing = [one for one in plan.moves or () if one.loses]
+    if len(losing) > consent.moves:
+        reasons += _moves(losing)
     return Verdict(tuple(reasons))
 
 
@@ -200,6 +207,18 @@ def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
             limit = max(limits.updates_max, base * percent // 100)
             what = f"the plan updates {count} of {base} {scope} {_shares(count, base, percent)}."
             yield Reason("G2", str(scope), count, limit, what, step)
+
+
+def _moves(losing: Sequence[Move]) -> Iterator[Reason]:
+    """Refuse to lose what others have written of who moves to another workspace (rule G8)."""
+    total = len(losing)
+    said = [f"{one.after} (from {one.before}: {', '.join((*one.lost, *one.devices))})" for one in losing]
+    what = f"{total} who move lose live fields or devices that nobody declared: {_named(said)}."
+    step = (
+        "declare them, or copy the fields with `meta: {carryOver: true}`; if the loss is meant, apply with "
+        f"--allow-moves {total}"
+    )
+    yield Reason("G8", "", total, 0, what, step)
 
 
 def _lost(answer: DirectoryAnswer) -> int:

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import assert_never
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from reconciler.core.comparing import zones
 from reconciler.core.comparing.normalize import masked
@@ -33,7 +33,7 @@ from reconciler.model.encoding import encode
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update, action
-from reconciler.model.plan.plans import Options, Plan, Skip
+from reconciler.model.plan.plans import Move, Options, Plan, Skip
 from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
 
@@ -74,12 +74,19 @@ def inverse(
         changes=ordered(total.changes),
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
         gone=_adopted(plan, done),
+        moves=_moved_back(plan, applied),
         owned=_owned(plan, done),
         created_at=moment.now,
         expires_at=moment.expires,
     )
     made = structs.replace(made, options=structs.replace(made.options, undo_proof=proof(made, key)))
     return structs.replace(made, fingerprint=fingerprint(made))
+
+
+def _moved_back(plan: Plan, applied: set[Address]) -> tuple[Move, ...] | UnsetType:
+    """Return the moves the other way: who was deleted is made again before who was made is deleted."""
+    both = (one for one in plan.moves or () if {one.before, one.after} <= applied)
+    return tuple(Move(one.after, one.before) for one in both) or UNSET
 
 
 def proof(plan: Plan, key: str) -> str:

@@ -210,6 +210,8 @@ def _controls(entity: Entity, sources: EntitySources) -> Iterator[Control]:
         yield Control("protect", "true", at.get("protect"))
     if said.reactivate:
         yield Control("reactivate", "true", at.get("reactivate"))
+    if said.carry_over:
+        yield Control("carryOver", "true", at.get("carryOver"))
     if said.renamed_from:
         yield Control("renamedFrom", said.renamed_from, at.get("renamedFrom"))
     if said.ignore:

@@ -1355,6 +1355,14 @@ RULES: tuple[Code, ...] = (
         ),
     ),
     Code(
+        code="G8",
+        title="A move that loses what others have written",
+        means=(
+            "A contact is deleted in one workspace and made in another, and live fields or devices that no "
+            "manifest declares would be lost. `meta.carryOver` copies fields, `--allow-moves N` allows it."
+        ),
+    ),
+    Code(
         code="M3",
         title="Ambiguous",
         means=(

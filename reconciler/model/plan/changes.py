@@ -8,7 +8,7 @@ from the Entity, never from a change.
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
@@ -38,12 +38,17 @@ class FieldChange(Struct, frozen=True):
 
 
 class Create(Struct, frozen=True, tag="create", tag_field="action"):
-    """Make what is declared and not there. `fields` are what will be sent, secrets masked."""
+    """Make what is declared and not there. `fields` are what will be sent, secrets masked.
+
+    `carried` are the paths of them that nobody declared: live values of who moves here, with
+    `meta.carryOver`.
+    """
 
     address: Address
     place: str
     fields: Fields
     cause: Cause = "declared"
+    carried: tuple[str, ...] | UnsetType = UNSET  # no key of JSON where nothing is, as in older plans
 
 
 class Update(Struct, frozen=True, tag="update", tag_field="action"):

@@ -125,6 +125,26 @@ class Skip(Struct, frozen=True):
     next: str = ""
 
 
+class Move(Struct, frozen=True):
+    """A delete and a create of one identity: who was `before` is made again as `after`, and then deleted.
+
+    `lost` are the paths of live fields that nobody declared and the create does not send, `devices` the live
+    devices that are not made below it; `carried` are the paths that the create sends though nobody declared
+    them.
+    """
+
+    before: Address
+    after: Address
+    lost: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+
+    @property
+    def loses(self) -> bool:
+        """Whether anything goes that somebody else has written."""
+        return bool(self.lost or self.devices)
+
+
 class Elsewhere(Struct, frozen=True):
     """What was recorded for this stack at another address, and is not recorded here.
 
@@ -172,6 +192,7 @@ class Plan(Struct, frozen=True):
     directories: tuple[DirectoryAnswer, ...] | UnsetType = UNSET
     # Workspaces with declared entities of which the store knows no apply and no record; not kept in a file.
     unapplied: tuple[str, ...] | UnsetType = UNSET
+    moves: tuple[Move, ...] | UnsetType = UNSET  # a delete and a create of the same identity
     elsewhere: tuple[Elsewhere, ...] | UnsetType = UNSET  # records that were left at another address
     # Of the manifests, with `+dirty` where they are not as in it; not there where it is not known.
     commit: str | UnsetType = UNSET

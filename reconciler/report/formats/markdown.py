@@ -136,6 +136,8 @@ def _run(review: Review, run: Run) -> Iterator[Section]:
 
 def _delete(review: Review, change: Delete) -> str:
     why = f"duplicate of {code(change.address.base)}" if change.cause == "duplicate" else prose(change.cause)
+    moves = {one.before: one.after for one in review.plan.moves or ()}
+    why = f"moves to {code(moves[change.address])}" if change.address in moves else why
     about = [why, *([f"{code(change.keeps)} stays"] if change.keeps else [])]
     about += [prose(origin(change))] if change.adopted else []
     text = f"- {code(change.address)}: {'; '.join(about)}\n"
@@ -168,6 +170,8 @@ def _fields(review: Review, kind: str, fields: Sequence[FieldChange]) -> str:
 
 def _create(review: Review, change: Create) -> str:
     why = "" if change.cause == "declared" else f": {prose(change.cause)}"
+    moves = {one.after: one.before for one in review.plan.moves or ()}
+    why = f": moves from {code(moves[change.address])}" if change.address in moves else why
     text = f"- {code(change.address)}{_at(change.place)}{why}\n"
     kind, fields = change.address.kind, sorted(change.fields.items())
     if review.show_values:

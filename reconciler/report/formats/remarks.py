@@ -158,9 +158,11 @@ def _of_plan(review: Review) -> Iterator[Remark]:
     for reason in review.verdict.reasons:
         rule = "stale" if reason.rule == stale.RULE else "refused"
         yield Remark(rule, "", reason.what, reason.next)
+    moves = {one.before: one.after for one in plan.moves or ()}
     for change in plan.changes:
         if isinstance(change, Delete):
-            yield Remark("delete", change.address, f"{change.cause}; deleted{with_below([change])}.")
+            why = f"moves to {moves[change.address]}" if change.address in moves else change.cause
+            yield Remark("delete", change.address, f"{why}; deleted{with_below([change])}.")
         elif is_revived(change):
             what = "is enabled again, and its pushes are charged."
             yield Remark("reactivate", change.address, what, "", *at(change.place))

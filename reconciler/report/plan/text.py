@@ -172,6 +172,8 @@ def _deletes(plan: Plan, alike: Mapping[Address, Address], *, full: bool) -> lis
     lines: list[Line] = []
     for change in listed:
         why = f"duplicate of {change.address.base}" if change.cause == "duplicate" else change.cause
+        moves = {one.before: one.after for one in plan.moves or ()}
+        why = f"moves to {moves[change.address]}" if change.address in moves else why
         lines.append(_headline("-", "delete", change.address, why, at))
         lines += [line("    ", change.keeps, " stays")] if change.keeps else []
         lines += [line("    ", (origin(change), "delete"))] if change.adopted else []
@@ -219,9 +221,17 @@ def _creates(
     lines: list[Line] = []
     for change in listed:
         why = "gone from the service" if change.cause == "gone" else change.cause
-        about = change.place if change.cause == "declared" else ", ".join(filter(None, [change.place, why]))
+        moved = next((one for one in plan.moves or () if one.after == change.address), None)
+        came = f"moves from {moved.before}" if moved else why
+        about = (
+            change.place
+            if change.cause == "declared" and not moved
+            else ", ".join(filter(None, [change.place, came]))
+        )
         lines.append(_headline("+", "create", change.address, about, at))
         lines += create_lines(change, full=full, sizes=sizes, contents=plan.contents)
+        if moved and moved.carried:
+            lines.append(line(("    carried over, declared by nobody: ", "dim"), ", ".join(moved.carried)))
         lines += hint_lines(alike, change)
     return [*lines, *rest]
 

@@ -99,6 +99,7 @@ _REPEATED = {
     "allow_creates": "--allow-creates",
     "allow_updates": "--allow-updates",
     "allow_fewer_rows": "--allow-fewer-rows",
+    "allow_moves": "--allow-moves",
 }
 _IN_THE_FILE = {
     "only",

@@ -36,8 +36,9 @@ _ENDED: Mapping[Result, str] = {"in doubt": "bad", "failed": "bad", "applied": "
 class EntryContext(Struct, frozen=True):
     """What the entries of one report share: whether they show values, files of contents, results of a run.
 
-    `alike` are a delete and a create each that look like one entity under a new name, by both addresses.
-    `whom` says who an entity is of which an entry has no fields; without values it says nothing.
+    `alike` are a delete and a create each that look like one entity under a new name, by both addresses;
+    `moves` are those that are known to be one. `whom` says who an entity is of which an entry has no fields;
+    without values it says nothing.
     """
 
     show_values: bool
@@ -45,6 +46,7 @@ class EntryContext(Struct, frozen=True):
     results: Mapping[tuple[Address, str], Result]
     alike: Mapping[Address, Address]
     whom: Whom = nobody
+    moves: Mapping[Address, Address] = {}
 
 
 def told_of(
@@ -52,9 +54,10 @@ def told_of(
 ) -> EntryContext:
     """Return what the entries of a plan share."""
     results = {(one.address, one.action): one.result for one in outcomes}
-    return EntryContext(
-        show_values, plan.contents, results, lookalikes(plan), whom if show_values else nobody
-    )
+    moves = {one.before: one.after for one in plan.moves or ()}
+    moves |= {one.after: one.before for one in plan.moves or ()}
+    alike, who = lookalikes(plan), whom if show_values else nobody
+    return EntryContext(show_values, plan.contents, results, alike, who, moves)
 
 
 def change_entry(change: Change, told: EntryContext) -> Html:
@@ -80,6 +83,7 @@ def _delete(change: Delete, told: EntryContext) -> Html:
         else NOTHING,
     ]
     lost = _values(kind, change.before, told, f"{count(len(change.before), 'field')} lost", "open")
+    why = f"moves to {told.moves[change.address]}" if change.address in told.moves else why
     about = [_result(change, told), _cause(why), *notes]
     return _entry(change.address, _whom(kind, change.before, told), about, Html(_hint(change, told) + lost))
 
@@ -95,6 +99,8 @@ def _update(change: Update, told: EntryContext) -> Html:
 def _create(change: Create, told: EntryContext) -> Html:
     kind = change.address.kind
     cause = NOTHING if change.cause == "declared" else _cause(_CAUSES.get(change.cause, change.cause))
+    if moved := told.moves.get(change.address):
+        cause = _cause(f"moves from {moved}")
     about = [_result(change, told), text(change.place), cause, _content(change.address, told)]
     fields = _values(kind, change.fields, told, count(len(change.fields), "field"), "")
     return _entry(change.address, _whom(kind, change.fields, told), about, Html(_hint(change, told) + fields))
