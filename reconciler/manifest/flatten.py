@@ -8,6 +8,8 @@ from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import UNSET
+
 from reconciler.core.comparing.normalize import is_flag
 from reconciler.manifest.entries import Entry, Steps, by_plural, entries, kind_at
 from reconciler.manifest.places import Places
@@ -171,5 +173,5 @@ def controls(meta: dict[str, Any]) -> Controls:
         tags=meta.get("tags", {}),
         renamed_from=meta.get("renamedFrom", ""),
         reactivate=meta.get("reactivate") == "true",
-        carry_over=meta.get("carryOver") == "true",
+        carry_over=True if meta.get("carryOver") == "true" else UNSET,
     )

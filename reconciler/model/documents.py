@@ -8,7 +8,7 @@ says so. `""` means "clear it"; an absent field is not ours (planning rule S2).
 import re
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from reconciler.errors import Problem
 from reconciler.model.tables import DirectoryAnswer
@@ -82,7 +82,7 @@ class Controls(Struct, frozen=True):
     tags: Mapping[str, str] = {}
     renamed_from: str = ""
     reactivate: bool = False
-    carry_over: bool = False
+    carry_over: bool | UnsetType = UNSET  # unset, the digest of a manifest is that of older programs
 
 
 class Origin(Struct, frozen=True):

@@ -14,7 +14,7 @@ from reconciler.store.engines.schema import WORKSPACES
 from reconciler.store.owner import Owner
 
 
-class Known(Struct, frozen=True, order=True):
+class KnownAlias(Struct, frozen=True, order=True):
     """A workspace under one of its aliases. `applied` is when a whole apply of it ended last, or ""."""
 
     number: int
@@ -23,14 +23,14 @@ class Known(Struct, frozen=True, order=True):
     applied: str
 
 
-def known(connection: Connection, owner: Owner) -> tuple[Known, ...]:
+def known(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
     """Return every workspace under every alias it had here; the last one of each comes last."""
     of = WORKSPACES.c
     query = select(of.number, of.workspace_id, of.alias, of.applied).where(*sealed.of(WORKSPACES, owner))
-    return tuple(sorted(Known(*row) for row in connection.execute(query).all()))
+    return tuple(sorted(KnownAlias(*row) for row in connection.execute(query).all()))
 
 
-def last_aliases(found: Iterable[Known]) -> dict[str, str]:
+def last_aliases(found: Iterable[KnownAlias]) -> dict[str, str]:
     """Return by id the alias that each workspace was last known by."""
     return {one.id: one.alias for one in sorted(found)}
 

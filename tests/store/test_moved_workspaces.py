@@ -274,6 +274,7 @@ def test_a_create_in_doubt_comes_with_the_records(tmp_path: Path) -> None:
     plan = world.plan(options=SAME).plan
     assert (plan.count("create"), [skip.reason for skip in plan.skips]) == (0, ["in doubt"])
     world.apply(options=SAME)
+    assert [skip.reason for skip in world.plan().plan.skips] == ["in doubt"]
     _, run = world.apply()
 
     assert [(one.address, one.result) for one in run.outcomes] == [(contact("lab", "ned-orr"), "applied")]
@@ -347,7 +348,7 @@ def _copy_records(store: Store, origin: str) -> None:
     def work(connection: Any) -> None:
         columns = (
             "stack, workspace_id, address, remote_id, parent_id, sent, shown, modified, protected, adopted, "
-            "earlier, updated_at, run"
+            "earlier, flaps, updated_at, run"
         )
         connection.exec_driver_sql(
             f"INSERT INTO entities (origin, {columns}) SELECT '{origin}', {columns} FROM entities"  # noqa: S608 - our own words

@@ -100,7 +100,7 @@ def elsewhere_notices(found: tuple[Elsewhere, ...] | UnsetType, target: Target) 
         what = (
             f"{records} recorded as ours at {one.origin}, and service.base_url says {target.origin} "
             f"now{known}. "
-            "Nobody who leaves the manifests is deleted by those records."
+            "Nobody is deleted by those records."
         )
         step = (
             f"if it is the same service: reconciler apply {SAME_SERVICE} (the records come with it); "

@@ -39,7 +39,7 @@ def finished(
     total = only_adoptions(total) if across.options.adopt else total
     changes = ordered(total.changes)
     moves = find_moves(changes, across.rules)
-    if any(desired.entities[one.after].controls.carry_over for one in moves):
+    if any(desired.entities[one.after].controls.carry_over is True for one in moves):
         changes = tuple(carry_over(changes, moves, desired.entities))
         moves = find_moves(changes, across.rules)
     left = elsewhere(recorded, live, total)

@@ -52,7 +52,7 @@ def carry_over(
 
     What cannot be read, or not be written as it reads, is not among it, and stays lost.
     """
-    wanted = {one.after: one for one in moves if entities[one.after].controls.carry_over}
+    wanted = {one.after: one for one in moves if entities[one.after].controls.carry_over is True}
     deletes = {one.address: one for one in changes if isinstance(one, Delete)}
     for change in changes:
         move = wanted.get(change.address) if isinstance(change, Create) else None
