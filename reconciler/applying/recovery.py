@@ -18,7 +18,7 @@ from reconciler.applying import settle
 from reconciler.applying.context import RunContext
 from reconciler.applying.look import ContactGone, Several
 from reconciler.applying.session import RESUME, NotDone, Session
-from reconciler.applying.settle import Sent
+from reconciler.applying.settle import SentWrite
 from reconciler.applying.workers import queues, together
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished, recover, wait_s
@@ -111,7 +111,7 @@ async def _looked_at(
         return _open(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
     try:
         named = intent.remote_id if intent.action == "create" else ""
-        sent = Sent(_passed_s(run, intent), named, released=released)
+        sent = SentWrite(_passed_s(run, intent), named, released=released)
         landed = await settle.landed(run, change, intent.parent_id, sent) if change else None
     except ContactGone:
         landed = None  # without its contact there is no device

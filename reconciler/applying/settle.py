@@ -82,7 +82,7 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
     return (*results.values(), *(_open(run, doubt) for doubt in unseen))
 
 
-class Sent(Struct, frozen=True):
+class SentWrite(Struct, frozen=True):
     """What is known of a write that was sent: when, as seconds that have passed; and of its answer.
 
     `named` is the id that the answer to a create named. `unseen`: a look a settle window ago did not find
@@ -97,7 +97,7 @@ class Sent(Struct, frozen=True):
 
 
 async def landed(
-    run: Session, change: Change, parent_id: str, sent: Sent, before: Found | None = None
+    run: Session, change: Change, parent_id: str, sent: SentWrite, before: Found | None = None
 ) -> Landed | None:
     """Return what a write has done, or None where nothing shows that it was carried out.
 
@@ -153,7 +153,7 @@ async def _settled(run: Session, doubt: Doubt) -> Outcome:
     attempt, outcome = doubt.attempt, None
     try:
         passed_s = run.context.timing.monotonic() - attempt.began
-        sent = Sent(passed_s, attempt.named, unseen=attempt.unseen)
+        sent = SentWrite(passed_s, attempt.named, unseen=attempt.unseen)
         found = await landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
         if found is None and doubt.answered:
             found = await _not_taken(run, doubt)
@@ -224,7 +224,7 @@ async def _created(run: Session, change: Create, parent_id: str) -> Landed | Non
     return Landed(found.remote_id, _recorded(run, change, row), what, missing)
 
 
-async def _rewritten(run: Session, change: Create, parent_id: str, sent: Sent) -> Landed | None:
+async def _rewritten(run: Session, change: Create, parent_id: str, sent: SentWrite) -> Landed | None:
     """Return what a create has made that shows its identity in another way, by the id that its answer named.
 
     None where nothing is there that could be it, or a person has decided. Raises NotDone where somebody is of

@@ -29,7 +29,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import Contradiction, LiveEntity, Read, RecordedEntity
+from reconciler.model.snapshots import ContradictedId, LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
@@ -47,7 +47,7 @@ class ScopeRead(Struct, frozen=True):
 
     rows: Sequence[LiveEntity]
     others: Sequence[LiveEntity]
-    contradictions: tuple[Contradiction, ...]
+    contradictions: tuple[ContradictedId, ...]
     read: Read
 
 
@@ -141,7 +141,7 @@ class ScopeReader:
             notes.update(way=how, rows=read.total)
         return ScopeRead(rows, others, contradictions, read)
 
-    async def _contradictions(self, shown: AbstractSet[str], *, direct: bool) -> tuple[Contradiction, ...]:
+    async def _contradictions(self, shown: AbstractSet[str], *, direct: bool) -> tuple[ContradictedId, ...]:
         """Return the ids that a list shows and a look does not, and those that are another entity to a look.
 
         Of the others that were not shown the list says the same, so they are gone (docs/planning.md, M8).
@@ -158,7 +158,7 @@ class ScopeReader:
             if remote_id in shown or judge_absence(says, "shows" if row else "lacks") != "in doubt":
                 continue
             fields = self._entity(row).fields if row else {}
-            found.append(Contradiction(remote_id, says, _why_contradicted(error), fields))
+            found.append(ContradictedId(remote_id, says, _why_contradicted(error), fields))
         if found:
             await self.following.forget()  # what is remembered of the list may be what is wrong
         return tuple(found)

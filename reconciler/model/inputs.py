@@ -44,7 +44,7 @@ class Inputs(Struct, frozen=True):
     generated: tuple[str, ...] = ()
 
 
-class Difference(Struct, frozen=True, order=True):
+class InputDifference(Struct, frozen=True, order=True):
     """A file that was read, or should have been, and is not as in the commit; `why` ends a sentence of it."""
 
     path: str

@@ -65,7 +65,7 @@ class LiveEntity(Struct, frozen=True, gc=False):
     devices_known: bool = False
 
 
-class Contradiction(Struct, frozen=True, gc=False):
+class ContradictedId(Struct, frozen=True, gc=False):
     """An id of which the service says two things in one read: nothing is certain of the entity behind it.
 
     `says` is what a look at it said: `absent` (404, and a list shows it) or `elsewhere` (another entity, a
@@ -109,7 +109,7 @@ class Live(Struct, frozen=True):
     entities: Mapping[Scope, tuple[LiveEntity, ...]]
     reads: tuple[Read, ...] = ()
     others: Mapping[Scope, tuple[LiveEntity, ...]] = {}
-    contradictions: Mapping[Scope, tuple[Contradiction, ...]] = {}
+    contradictions: Mapping[Scope, tuple[ContradictedId, ...]] = {}
     again: Mapping[Scope, frozenset[str]] = {}
 
 

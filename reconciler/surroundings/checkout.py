@@ -31,7 +31,7 @@ from reconciler.core.runs.committed import (
 )
 from reconciler.manifest.readlog import is_in_repository
 from reconciler.manifest.sources import SUFFIXES
-from reconciler.model.inputs import Difference, InputFile, Inputs
+from reconciler.model.inputs import InputDifference, InputFile, Inputs
 from reconciler.model.settings import Settings
 
 git_timeout_s = 2.0
@@ -81,7 +81,7 @@ class Checkout(Struct, frozen=True):
     """
 
     commit: str = ""
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[InputDifference, ...] = ()
     silent: bool = False
 
     @property
@@ -115,7 +115,7 @@ def read_checkout(root: Path, inputs: Inputs | None = None) -> Checkout:
     if inputs is None:
         return Checkout(commit)
     found = _Comparison(inputs).differences(Path(top), commit)
-    named = (Difference(_from(inputs.root or str(root), one.path), one.why) for one in found)
+    named = (InputDifference(_from(inputs.root or str(root), one.path), one.why) for one in found)
     kept = without_generated(named, settings=_from(inputs.root, inputs.settings), patterns=inputs.generated)
     return Checkout(commit, kept)
 
@@ -134,17 +134,17 @@ class _Comparison:
         self._inputs = inputs
         self._modules: dict[tuple[Path, str], str] = {}  # below a repository: the one that a folder is in
 
-    def differences(self, top: Path, commit: str) -> Iterator[Difference]:
+    def differences(self, top: Path, commit: str) -> Iterator[InputDifference]:
         """Yield each difference once, with absolute paths."""
         front, inside = f"{top}{os.sep}", list[_Named]()
         for one in self._inputs.files:
             if one.path.startswith(front):
                 inside.append((one.path.removeprefix(front).replace(os.sep, "/"), one))
             else:
-                yield Difference(one.path, "is outside of the repository")
+                yield InputDifference(one.path, "is outside of the repository")
         yield from self._of(top, commit, inside, depth=0)
 
-    def _of(self, top: Path, commit: str, files: Sequence[_Named], depth: int) -> Iterator[Difference]:
+    def _of(self, top: Path, commit: str, files: Sequence[_Named], depth: int) -> Iterator[InputDifference]:
         sources = [_below(top, source) for source in self._inputs.sources]
         wanted = [one for one in sources if one is not None]
         modules: dict[str, list[_Named]] = {}
@@ -158,11 +158,11 @@ class _Comparison:
         read = {path for path, _ in own}
         tree = _tree(top, commit, [*read, *modules, *(self._module(top, one) or one for one in wanted)])
         if tree is None:
-            yield Difference(str(top), "is a repository of which git cannot read this commit")
+            yield InputDifference(str(top), "is a repository of which git cannot read this commit")
             return
         yield from _differing(top, own, tree)
         unread = unread_manifests(tree, wanted, read, SUFFIXES)
-        yield from (Difference(str(top / one.path), one.why) for one in unread)
+        yield from (InputDifference(str(top / one.path), one.why) for one in unread)
         for path, entry in tree.items():
             if entry.mode == MODULE and any(is_looked_at(path, source) for source in wanted):
                 modules.setdefault(path, [])
@@ -170,9 +170,9 @@ class _Comparison:
             entry_of = tree.get(module)
             if entry_of is None or entry_of.mode != MODULE:
                 why = f"is in another repository ({module}), of which the commit names none"
-                yield from (Difference(one.path, why) for _, one in inside)
+                yield from (InputDifference(one.path, why) for _, one in inside)
             elif depth == _modules_max or not os.path.lexists(top / module / ".git"):
-                yield Difference(str(top / module), "is a submodule that is not checked out")
+                yield InputDifference(str(top / module), "is a submodule that is not checked out")
             else:
                 yield from self._of(top / module, entry_of.oid.hex(), inside, depth + 1)
 
@@ -195,7 +195,9 @@ def _below(top: Path, source: str) -> str | None:
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else None
 
 
-def _differing(top: Path, files: Sequence[_Named], tree: Mapping[str, TreeEntry]) -> Iterator[Difference]:
+def _differing(
+    top: Path, files: Sequence[_Named], tree: Mapping[str, TreeEntry]
+) -> Iterator[InputDifference]:
     """Yield what is not as in a tree; git is asked once for all line ends, and once for all pointers."""
     found: dict[str, tuple[str, InputFile]] = {}
     for path, file in files:
@@ -212,7 +214,7 @@ def _differing(top: Path, files: Sequence[_Named], tree: Mapping[str, TreeEntry]
     for path, pointer in _small_blobs(top, others).items():
         if is_pointer_to(pointer, there[path]):
             del found[path]
-    yield from (Difference(file.path, why) for why, file in found.values())
+    yield from (InputDifference(file.path, why) for why, file in found.values())
 
 
 def _tree(top: Path, commit: str, paths: Iterable[str]) -> dict[str, TreeEntry] | None:

@@ -20,6 +20,7 @@ from reconciler.core.planning.leaving import forgotten_at_once
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import record_of, refreshed
 from reconciler.core.rules import Rules
+from reconciler.core.text.blanks import trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Document, Place, Scalar
 from reconciler.model.entities import Entity
@@ -42,6 +43,12 @@ OFFSETS = {
 NAMES = ("ann", "ben", "cas", "dot")
 DEVICES = ("phone", "tab")
 WORKSPACES = ("lab", "ops")
+
+
+def as_resolved(fields: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """Return declared values as the resolver leaves them: without blanks at their edges."""
+    return {path: trim_edges(one) if isinstance(one, str) else one for path, one in fields.items()}
+
 
 values = st.sampled_from(["a", "b", "c", "é", "e\u0301", " a ", ""])
 mails = st.sampled_from(["a@example.com", "b@example.com", "C@example.com", "c@example.com"])
@@ -225,10 +232,10 @@ def entities(draw: st.DrawFn, *, marked: bool) -> dict[Address, Entity]:
             scoped = draw(st.booleans())
             fields = draw(contact_fields(name, marked=marked))
             where, place = at(f"contact/{workspace}/{name}"), Place("ops.yaml", len(found) + 1, 3)
-            found.append(Entity(where, fields, place, draw(controls), None, scoped))
+            found.append(Entity(where, as_resolved(fields), place, draw(controls), None, scoped))
             for device in draw(st.sets(st.sampled_from(DEVICES), max_size=2)) if scoped else ():
                 where = at(f"device/{workspace}/{name}/{device}")
-                found.append(Entity(where, draw(device_fields()), place, draw(controls)))
+                found.append(Entity(where, as_resolved(draw(device_fields())), place, draw(controls)))
     if draw(st.booleans()):
         content = content_of(draw(st.sampled_from([b"1", b"2"])))
         fields = {"name": "staff.csv", "scope": "private", "mimeType": "text/csv", "content": content.digest}

@@ -13,6 +13,7 @@ from project.test_docs import _blocks, _pages, _prose
 # The addresses of other hosts that pages lead to. They are not asked for here: say why each is needed.
 ELSEWHERE = {
     "https://age-encryption.org/v1": "the format of encrypted plans",
+    "https://github.com/yaml/yaml-test-suite": "where the cases of YAML come from",
     "https://keepachangelog.com": "the form of the list of changes",
     "https://opentelemetry.io/docs/specs/otel/protocol/exporter/": "where telemetry goes, by variables",
     "https://pre-commit.com": "what runs the hooks that a project gets",

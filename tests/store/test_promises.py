@@ -8,7 +8,6 @@ import pytest
 from store.support import JANE, WORKSPACES, record, store_at
 
 from reconciler.errors import LockHeld, StoreError
-from reconciler.model.snapshots import Recorded
 from reconciler.store.recorded import Batch
 
 WAIT_S = 0.3  # seconds; a write that waits for its turn has looked at everything before it by then
@@ -33,7 +32,7 @@ def test_a_lock_that_is_lost_while_a_write_waits_for_its_turn_keeps_nothing_of_i
                 connection.exec_driver_sql("UPDATE locks SET nonce = 'other', run = 'run-2'")
             writer.join()
         assert [type(error) for error in ended] == [LockHeld]
-        assert mine.recorded(WORKSPACES) == Recorded({}, salt=mine.salt)
+        assert mine.recorded(WORKSPACES).entities == {}
 
 
 def test_no_address_of_a_person_is_in_an_error_or_in_its_cause(tmp_path: Path) -> None:

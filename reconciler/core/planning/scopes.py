@@ -24,7 +24,7 @@ from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.plan.plans import Options
 from reconciler.model.snapshots import (
-    Contradiction,
+    ContradictedId,
     Desired,
     Live,
     LiveEntity,
@@ -100,7 +100,7 @@ class Group(Struct, frozen=True, gc=False):
     total: int
     below: Below = Below()
     moved: Mapping[Address, Address] = {}
-    contradicted: Mapping[str, Contradiction] = {}
+    contradicted: Mapping[str, ContradictedId] = {}
 
 
 class Matched(Struct, frozen=True, gc=False):

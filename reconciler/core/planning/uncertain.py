@@ -11,7 +11,7 @@ from reconciler.core.planning.scopes import Group, Matched, Shared
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
 from reconciler.model.plan.plans import Skip
-from reconciler.model.snapshots import Contradiction, LiveEntity, RecordedEntity
+from reconciler.model.snapshots import ContradictedId, LiveEntity, RecordedEntity
 
 _LOOK_AGAIN = "plan again; if it stays so, ask the people who run the service"
 _MERGED = (
@@ -41,13 +41,13 @@ def contradicted(across: Shared, at: Matched, entity: Entity, hit: Recognized | 
     return skip_of(address, alike[0]) if alike and hit is None else None
 
 
-def contradicted_record(group: Group, address: Address) -> Contradiction | None:
+def contradicted_record(group: Group, address: Address) -> ContradictedId | None:
     """Return what speaks against the recorded id of an address, if anything does."""
     record = group.records.get(address)
     return group.contradicted.get(record.remote_id) if record else None
 
 
-def skip_of(address: Address, found: Contradiction) -> Skip:
+def skip_of(address: Address, found: ContradictedId) -> Skip:
     """Return why an address is not acted on."""
     what = f"the service says two things about it (id {found.remote_id}): {found.why}; left alone."
     step = _LOOK_AGAIN if found.says == "absent" else _MERGED.replace("ADDRESS", str(address))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.inputs import BlobIds, Difference, InputFile
+from reconciler.model.inputs import BlobIds, InputDifference, InputFile
 
 _AT_ONCE = 1024 * 1024  # bytes that are hashed at once: of a large file there is no second copy
 POINTER_MAX = 1024  # bytes of a pointer of git-lfs
@@ -132,7 +132,7 @@ def is_pointer_to(pointer: bytes, file: InputFile) -> bool:
 
 def unread_manifests(
     tree: Mapping[str, TreeEntry], sources: Sequence[str], read: Iterable[str], suffixes: Sequence[str]
-) -> Iterator[Difference]:
+) -> Iterator[InputDifference]:
     """Yield each manifest of the commit below the sources that was not read: its people would look removed.
 
     All paths begin at the folder of the repository; "" is that folder.
@@ -141,7 +141,7 @@ def unread_manifests(
     for path, entry in tree.items():
         is_one = entry.mode != MODULE and path.lower().endswith(tuple(suffixes)) and path not in known
         if is_one and any(is_looked_at(path, source) for source in sources):
-            yield Difference(path, "is in the commit, and was not there to be read")
+            yield InputDifference(path, "is in the commit, and was not there to be read")
 
 
 def is_looked_at(path: str, source: str) -> bool:
@@ -166,8 +166,8 @@ _GLOB = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def without_generated(
-    found: Iterable[Difference], *, settings: str, patterns: Sequence[str]
-) -> tuple[Difference, ...]:
+    found: Iterable[InputDifference], *, settings: str, patterns: Sequence[str]
+) -> tuple[InputDifference, ...]:
     """Return what is not as in the commit and not said to be made by an earlier step, in the order of paths.
 
     The settings say so, and count only as they are committed: where they differ, nothing is taken out.
