@@ -7,6 +7,7 @@ Not here: routing, rules.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
+from urllib.parse import unquote_plus
 
 import msgspec
 
@@ -104,12 +105,22 @@ class Call:
         """These records, as far as lists show them at this moment."""
         return [one for one in records if one.id not in self.hidden]
 
-    def paged(
-        self, key: str, found: Sequence[Item], row: Callable[[Item], Body], *, echoes_key: bool = False
-    ) -> Answer:
-        """One page of what was found as a list document; its links carry the API key only where it is so."""
-        page = self.page
-        query = {name: value for name, value in self.query.items() if echoes_key or name.lower() != "apikey"}
+    @property
+    def echoed_query(self) -> str:
+        """The query as links repeat it, with its question mark; "" for none.
+
+        Without the API key, whatever its letter case and however its name is escaped: a link goes into logs
+        and to other people. `key_in_links` leaves it in, as public samples show it.
+        """
+        parts = [part for part in self.incoming.query_text.split("&") if part]
+        if not self.config.key_in_links:
+            parts = [part for part in parts if not _names_key(unquote_plus(part.partition("=")[0]))]
+        return f"?{'&'.join(parts)}" if parts else ""
+
+    def paged(self, key: str, found: Sequence[Item], row: Callable[[Item], Body]) -> Answer:
+        """One page of what was found as a list document; its links repeat the query without the API key."""
+        page, shows_key = self.page, self.config.key_in_links
+        query = {name: value for name, value in self.query.items() if shows_key or not _names_key(name)}
         rows, prev_rel = [row(one) for one in page.cut(found)], self.config.prev_rel
         document = page_document(
             key, rows, page=page, total=len(found), address=self.address, query=query, prev_rel=prev_rel
@@ -118,6 +129,12 @@ class Call:
 
 
 no_content = Answer(204)
+
+
+def _names_key(parameter: str) -> bool:
+    return parameter.lower() == "apikey"
+
+
 depth_max = 64  # levels; what was once read can always be written again
 
 

@@ -69,6 +69,7 @@ class SandboxConfig:
     `rows`: what a list of contacts shows of each; the real service shows brief rows.
     `link_base`: the origin written into links and Location; None is the origin of the request.
     `send_answer`: a document with location and messageid answers a send, or a plain text without an id.
+    `key_in_links`: do links repeat the API key of the query? Old public samples show it.
     `limit_zero`: the rows of a page with limit=0, the usual 20 or all of them.
     `device_status`: shown as its owner wrote it, or as Active and Disabled.
     `prev_rel`, `id_in_get`, `strict`, `short_device_os`: the other form where the sources differ.
@@ -105,6 +106,7 @@ class SandboxConfig:
     caching: Caching | None = None
     send_answer: Literal["document", "text"] = "document"
     prev_rel: Literal["prev", "previous"] = "prev"
+    key_in_links: bool = False
     limit_zero: Literal["20", "all"] = "20"
     device_status: Literal["written", "normalized"] = "written"
     id_in_get: bool = False

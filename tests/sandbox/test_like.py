@@ -15,8 +15,8 @@ from reconciler.cli.verbs.service.sandbox import configured
 from reconciler.sandbox.config import RECORDED, Like, SandboxConfig
 from reconciler.sandbox.faults import Rule
 
-# Of a program alone: a clock, what only tests of XML and of timeouts need, and a gateway that stores answers.
-IN_PYTHON = {"clock", "caching", "xml_prefixes", "callback_connect_s", "callback_answer_s"}
+# Of a program alone: a clock, what only tests of XML, links and timeouts need, a gateway that stores answers.
+IN_PYTHON = {"clock", "caching", "key_in_links", "xml_prefixes", "callback_connect_s", "callback_answer_s"}
 
 
 def config_of(arguments: list[str]) -> SandboxConfig:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from sandbox.asking import JANE, PIXEL, Sandbox, named, origin, resource_body
-from sandbox.receiving import callback_body, delivered, receiving, replied, sent
+from sandbox.receiving import MAIL, MOBILE, callback_body, delivered, receiving, replied, sent
 
 from reconciler.sandbox.config import Like
 
@@ -74,12 +74,74 @@ def test_page_links_are_whole_addresses_with_offset_before_limit() -> None:
 
 
 def test_page_links_keep_the_other_parameters() -> None:
-    """A link that forgot the filter would lead to other rows; the key, too, comes back in them."""
+    """A link that forgot the filter would lead to other rows."""
     sandbox = Sandbox(contacts=200)
 
-    link = sandbox.get("/contacts?firstName=sam&limit=2&apikey=demo-key").json()["link"][0]
+    link = sandbox.get("/contacts?firstName=sam&limit=2").json()["link"][0]
 
-    assert link["uri"] == f"{origin}/contacts?offset=2&limit=2&firstName=sam&apikey=demo-key"
+    assert link["uri"] == f"{origin}/contacts?offset=2&limit=2&firstName=sam"
+
+
+def town() -> tuple[Sandbox, dict[str, str]]:
+    """Three of everything, and the addresses that answer with links, by what they show."""
+    sandbox = Sandbox(callback_check=False, workspaces=(("Night Shift", named),))
+    contact = sandbox.created("/contacts", JANE)
+    for number in range(3):
+        sandbox.created("/contacts", {"firstName": f"Person {number}"})
+        sandbox.created(f"/workspaces/{named}/contacts", {"firstName": f"Person {number}"})
+        sandbox.created(f"{contact}/devices", {**PIXEL, "appId": f"app-{number}"})
+        sandbox.created("/resources", resource_body(name=f"staff-{number}.csv"))
+        sandbox.created("/callbacks", callback_body(name=f"callback {number}"))
+    message = f"/messages/{sent(sandbox, MOBILE, MAIL, '+61491570157')}"
+    return sandbox, {
+        "company": "/",
+        "contacts": "/contacts",
+        "contact": contact,
+        "contacts of a workspace": f"/workspaces/{named}/contacts",
+        "devices": f"{contact}/devices",
+        "resources": "/resources",
+        "callbacks": "/callbacks",
+        "workspaces": "/workspaces",
+        "workspace": f"/workspaces/{named}",
+        "messages": "/messages",
+        "message": message,
+        "statuses": f"{message}/messagestatus?view=summary",
+        "statuses one by one": f"{message}/messagestatus?view=detailed",
+        "responses": f"{message}/messageresponses?view=summary",
+        "responses one by one": f"{message}/messageresponses?view=detailed",
+    }
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+@pytest.mark.parametrize("written", ["apikey", "ApiKey", "APIKEY", "%61pikey", "apike%79", "apikey=x&apikey"])
+def test_no_link_repeats_the_api_key(written: str, form: str) -> None:
+    """Specification 2.5: links without it. They go into logs, tickets and to others, the key with them.
+
+    However the name of the parameter is written: what the sandbox reads as `apikey` it must know again.
+    """
+    sandbox, addresses = town()
+    headers = {"accept": f"application/{form}"}
+
+    for shown, path in addresses.items():
+        query = f"offset=1&limit=1&{written}=demo-key"
+        answer = sandbox.get(f"{path}{'&' if '?' in path else '?'}{query}", headers=headers)
+
+        assert answer.status_code == 200, shown
+        assert "demo-key" not in answer.text, shown
+        assert "apike" not in answer.text.lower(), shown
+
+
+def test_links_repeat_the_api_key_where_the_sandbox_is_told_to() -> None:
+    """Old public samples show it; a client has to cut it off before it keeps anything."""
+    sandbox = Sandbox(contacts=3, key_in_links=True)
+    message = sent(sandbox)
+
+    page = sandbox.get("/contacts?limit=2&apikey=demo-key").json()
+    status = sandbox.get(f"/messages/{message}/messagestatus?apikey=demo-key").json()
+
+    assert page["link"][0]["uri"] == f"{origin}/contacts?offset=2&limit=2&apikey=demo-key"
+    (own,) = status["messageStatuses"][0]["link"]
+    assert own["uri"] == f"{origin}/messages/{message}/messagestatus?apikey=demo-key"
 
 
 def test_page_links_stay_in_the_workspace_of_the_request() -> None:

@@ -39,8 +39,8 @@ class Row(ABC, Generic[Value]):
     ""; `media`: the word in its media type, the name if "". `above`: the collections in whose records it
     stands. `order`: a list begins with the oldest record, or with the one that was changed last.
     `filters`: what a list is asked for beside its page, None for every field; `options`: what a create
-    and a GET are asked for. `echoes_key`: do links to other pages carry the key of the query? `says`: the
-    sentence of an endpoint, by its verb, where another than that of all rows (rows.py) describes it.
+    and a GET are asked for. `says`: the sentence of an endpoint, by its verb, where another than that of
+    all rows (rows.py) describes it.
     """
 
     name: str
@@ -52,7 +52,6 @@ class Row(ABC, Generic[Value]):
     order: Literal["created", "updated"] = "created"
     filters: tuple[str, ...] | None = None
     options: tuple[str, ...] = ()
-    echoes_key: bool = True
     says: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -47,7 +47,7 @@ def _named(row: AnyRow, verb: str, does: Callable[[AnyRow, Call], Answer | Await
 
 def _list(row: AnyRow, call: Call) -> Answer:
     found = row.found(call)
-    return call.paged(row.key, found, lambda one: row.shown(call, one, "row"), echoes_key=row.echoes_key)
+    return call.paged(row.key, found, lambda one: row.shown(call, one, "row"))
 
 
 async def _create(row: AnyRow, call: Call) -> Answer:

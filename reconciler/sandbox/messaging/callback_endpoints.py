@@ -53,7 +53,6 @@ CALLBACKS = Callbacks(
     plural="callbacks",
     media="api-callback",
     in_workspaces=False,
-    echoes_key=False,
     says={
         "list": "One page of the company's callbacks, in the order of creation.",
         "create": "A new callback, whose address has answered 200 to a GET; the answer is the whole of it.",

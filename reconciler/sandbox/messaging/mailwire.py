@@ -43,15 +43,9 @@ _RELATIONS = (
 )
 
 
-def without_key(query_text: str) -> str:
-    """The query with a question mark before it, as links echo it: without the API key; "" for none."""
-    parts = [part for part in query_text.split("&") if part and not part.lower().startswith("apikey=")]
-    return f"?{'&'.join(parts)}" if parts else ""
-
-
-def message_row(writer: Writer, message: Message, query_text: str) -> Body:
+def message_row(writer: Writer, message: Message, query: str) -> Body:
     """One item of the list: no id; its own link carries the query of the list (recorded)."""
-    uri = writer.address("messages", message.id) + without_key(query_text)
+    uri = writer.address("messages", message.id) + query
     return {**_frame(message, sender=message.user), "link": [link(uri, "self")]}
 
 

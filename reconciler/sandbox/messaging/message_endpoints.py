@@ -68,7 +68,7 @@ def list_messages(call: Call) -> Answer:
     shown = page.cut(found) if "limit" in call.query else found[page.offset :]
     if not shown:
         return Answer(200, {"status": call.config.messages_end, "link": []})
-    rows = [mailwire.message_row(call.writer, one, call.incoming.query_text) for one in shown]
+    rows = [mailwire.message_row(call.writer, one, call.echoed_query) for one in shown]
     return Answer(200, {"messages": rows, "status": "", "link": []})
 
 
@@ -80,7 +80,7 @@ def get_message(call: Call) -> Answer:
 def get_status(call: Call) -> Answer:
     """What became of the message: five counts, or a row for each recipient."""
     message = _message(call)
-    uri = f"{call.address}{mailwire.without_key(call.incoming.query_text)}"
+    uri = f"{call.address}{call.echoed_query}"
     if read_view(call.query) == "summary":
         return Answer(200, mailwire.status_summary(message, uri))
     return call.paged(
@@ -92,7 +92,7 @@ def get_responses(call: Call) -> Answer:
     """What was answered: a count for each category, or a row for each reply."""
     message, wanted = _message(call), read_filter(call.query)
     if read_view(call.query) == "summary":
-        uri = f"{call.address}{mailwire.without_key(call.incoming.query_text)}"
+        uri = f"{call.address}{call.echoed_query}"
         return Answer(200, mailwire.response_summary(message, wanted, uri))
     return call.paged("messageresponses", mailwire.response_rows(message, wanted), lambda row: row)
 
