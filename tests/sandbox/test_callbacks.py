@@ -1,11 +1,16 @@
 """Callbacks as they are configured, and the list of calls. Source: specification 6; docs/service.md."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from sandbox.asking import Clock, Sandbox, last_segment, named, origin, vendor_type
 from sandbox.receiving import callback_body, delivered, failed, receiving, replied, sent
+
+from reconciler.sandbox.description.schemas import SCHEMAS
+from reconciler.sandbox.messaging.callbacks import DOCUMENTED
 
 nothing_there = {"status": "No records found", "link": []}
 xml_type = vendor_type("api-callback").replace("json", "xml")
@@ -61,6 +66,142 @@ def test_a_callback_without_auth_and_options_has_the_defaults() -> None:
 
     assert "auth" not in document
     assert (document["contentType"], document["retriesEnabled"], document["email"]) == ("json", False, "")
+
+
+SAMPLE = {
+    "name": "Callback Name",
+    "url": "http://myserver.example.com/mycallback.php",
+    "auth": {"type": "querystring", "key": "MY_AUTH_KEY"},
+    "contentType": "json",
+    "removeHTML": "enabled",
+    "retriesEnabled": "true",
+    "email": "me@example.com",
+    "callbacks": {"reply": "enabled", "undeliverable": "enabled"},
+}
+SAMPLE_XML = b"""<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<ns2:companyapicallback xmlns:ns2="http://schemas.api.whispir.com"
+                    xmlns:ns3="http://schemas.api.whispir.com/dap">
+    <name>Callback Name</name>
+    <url>http://myserver.example.com/mycallback.php</url>
+    <auth>
+      <key>MY_AUTH_KEY</key>
+      <type>querystring</type>
+    </auth>
+    <contentType>json</contentType>
+    <removeHTML>enabled</removeHTML>
+    <retriesEnabled>true</retriesEnabled>
+    <email>me@example.com</email>
+    <callbacks>
+      <reply>enabled</reply>
+      <undeliverable>enabled</undeliverable>
+    </callbacks>
+</ns2:companyapicallback>
+"""
+AUTH_XML = SAMPLE_XML[SAMPLE_XML.index(b"<auth>") : SAMPLE_XML.index(b"<contentType>")]
+
+
+def samples(*, auth: bool) -> dict[str, tuple[str, bytes]]:
+    """The public sample by the form it is written in: its media type, and the body."""
+    fields = {name: value for name, value in SAMPLE.items() if auth or name != "auth"}
+    return {
+        "json": (vendor_type("api-callback"), json.dumps(fields).encode()),
+        "xml": (xml_type, SAMPLE_XML if auth else SAMPLE_XML.replace(AUTH_XML, b"")),
+    }
+
+
+@pytest.mark.parametrize("auth", [True, False], ids=["with a key", "without a key"])
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_the_public_sample_is_taken_by_post_and_by_put(form: str, *, auth: bool) -> None:
+    """One body, both methods, both forms: the same callback each time, in every answer."""
+    sandbox = unasked(strict=auth)  # the sample has all that is documented
+    content_type, content = samples(auth=auth)[form]
+    types = {"content-type": content_type}
+    expected: dict[str, object] = {**SAMPLE, "retriesEnabled": True}
+    if not auth:
+        del expected["auth"]
+
+    made = sandbox.post("/callbacks", content=content, headers=types)
+    path = made.headers["location"].removeprefix(origin)
+    first = sandbox.get(path).json()
+    sandbox.put(path, {**SAMPLE, "name": "other", "removeHTML": "disabled", "callbacks": SILENT})
+    other = sandbox.get(path).json()
+    put = sandbox.put(path, content=content, headers=types)
+
+    assert (made.status_code, put.status_code, put.content) == (201, 204, b"")
+    assert {name: value for name, value in first.items() if name not in ("id", "link")} == expected
+    assert sandbox.get(path).json() == first != other
+    assert made.json() == first
+    assert sandbox.get("/callbacks").json()["callbacks"] == [first]
+    for address in (path, "/callbacks"):
+        assert "<removeHTML>enabled</removeHTML>" in sandbox.get(address, headers={"accept": xml_type}).text
+
+
+SILENT = {"reply": "disabled", "undeliverable": "disabled"}
+
+
+@pytest.mark.parametrize("field", sorted(SAMPLE))
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_each_documented_field_is_required_where_the_sandbox_is_strict(form: str, field: str) -> None:
+    """A vendor's description requires all eight, by POST and by PUT; without `strict` two are enough."""
+    content_type, content = samples(auth=True)[form]
+    start, end = f"<{field}>".encode(), f"</{field}>".encode()
+    if form == "json":
+        without = json.dumps({name: value for name, value in SAMPLE.items() if name != field}).encode()
+    else:
+        without = content[: content.index(start)] + content[content.index(end) + len(end) :]
+    types = {"content-type": content_type}
+    answers = []
+    for strict in (True, False):
+        sandbox = unasked(strict=strict)
+        path = sandbox.created("/callbacks", {**SAMPLE, "name": "there already"})
+        before = sandbox.get("/callbacks").json()
+        asked = sandbox.post("/callbacks", content=without, headers=types)
+        answers += [asked, sandbox.put(path, content=without, headers=types)]
+        assert not strict or sandbox.get("/callbacks").json() == before
+
+    refused = (422, f"{field}: required and missing")
+    assert [(one.status_code, one.json()["errorText"]) for one in answers[:2]] == [refused] * 2
+    # By PUT the name stays free: the create before it was refused, or has taken it.
+    lenient = [422, 422] if field in ("name", "url") else [201, 400]
+    assert [one.status_code for one in answers[2:]] == lenient
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_a_callback_is_taken_under_the_media_type_of_the_vendors_description(form: str) -> None:
+    """It names api-callback for all requests but one, and callback for the body of a PUT."""
+    sandbox = unasked()
+    path = sandbox.created("/callbacks", callback_body())
+    content_type, content = samples(auth=True)[form]
+    content_type = content_type.replace("api-callback", "callback")
+
+    put = sandbox.put(path, content=content, headers={"content-type": content_type})
+    shown = sandbox.get(path, headers={"accept": content_type})
+
+    assert put.status_code == 204
+    assert (shown.status_code, shown.headers["content-type"]) == (200, content_type)
+    assert "Callback Name" in shown.text
+
+
+def test_the_description_has_what_a_callback_takes_and_shows() -> None:
+    """A client made from it sends what the sandbox reads, and reads what it answers."""
+    described: Any = SCHEMAS
+    schemas = described["NewCallback"]["properties"], described["Callback"]["properties"]
+
+    for properties in schemas:
+        assert set(DOCUMENTED) <= set(properties)
+        assert properties["removeHTML"] == {"type": "string", "enum": ["enabled", "disabled"]}
+
+
+@pytest.mark.parametrize("key", ["two words", "k\u00fc", "\u043a\u043b\u044e\u0447"])
+def test_a_key_of_other_printable_characters_is_shown_as_the_description_says(key: str) -> None:
+    """They are taken, so that the description must not exclude them from answers."""
+    sandbox = unasked()
+    path = sandbox.created("/callbacks", callback_body(auth={"type": "httpheader", "key": key}))
+
+    shown = sandbox.get(path).json()["auth"]
+
+    assert shown == {"type": "httpheader", "key": key}
+    Draft202012Validator(SCHEMAS["CallbackAuth"]).validate(shown)
 
 
 def test_callbacks_belong_to_the_company() -> None:

@@ -34,6 +34,7 @@ _OTHERS = {
     "messagestatus": ("messagestatuses", "message"),
     "messageresponse": ("messageresponses", "message"),
     "importcontact": ("import",),
+    "api-callback": ("callback",),  # the vendor's description of a PUT writes it so
 }
 
 

@@ -26,7 +26,7 @@ class Callbacks(Row[Callback]):
     def read(self, call: Call, before: Callback | None) -> Callback:
         """A callback of a name that is free."""
         known = (before.id, before.number) if before else call.state.new_id("callback")
-        callback = read_callback(call.body(), known)
+        callback = read_callback(call.body(), known, strict=call.config.strict)
         require_free_name(callback.name, callback.id, self.records(call).values())
         return callback
 

@@ -34,9 +34,28 @@ AUTH_TYPES: dict[str, AuthType] = {
 """The ways of showing the key; that in the query has two names in the sources."""
 
 
-def read_callback(body: Body, known: tuple[str, int]) -> Callback:
-    """The callback of this id and number that the body describes; refuses (422) a wrong field, by name."""
+DOCUMENTED = (
+    "name",
+    "url",
+    "auth",
+    "contentType",
+    "removeHTML",
+    "retriesEnabled",
+    "email",
+    "callbacks",
+)
+"""The fields that a vendor's description requires, in a create and in an update."""
+
+
+def read_callback(body: Body, known: tuple[str, int], *, strict: bool = False) -> Callback:
+    """The callback of this id and number that the body describes; refuses (422) a wrong field, by name.
+
+    With `strict` each of the eight documented fields must be there. A text may be empty, where it may be.
+    """
     given = present(body)
+    missing = [name for name in DOCUMENTED if name not in given] if strict else []
+    if missing:
+        raise invalid(f"{', '.join(missing)}: required and missing")
     require(given, ("name", "url"))
     auth_type, key = _auth(given.get("auth"))
     events = given.get("callbacks", {})

@@ -52,7 +52,9 @@ SWITCHES = (
     Switch("callback-retry-s", amount, "Seconds between two attempts to call.", "N"),
     Switch("message-cycle-s", click.FloatRange(0), "Seconds until a queued message is sent.", "N"),
     Switch("id-in-get", None, "Show the id of a contact that is read alone."),
-    Switch("strict", None, "Refuse a new contact without the six documented fields."),
+    Switch(
+        "strict", None, "Refuse contacts and callbacks without all fields that are documented as required."
+    ),
     Switch("short-device-os", None, "Shorten the deviceOS to its first word."),
     Switch("device-limit", click.IntRange(1, 10), "Devices of one app on one contact.", "N"),
     Switch(
