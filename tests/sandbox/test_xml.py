@@ -457,6 +457,44 @@ def test_unknown_fields_are_kept_in_xml_too() -> None:
     assert sandbox.get(path).json()["extra"] == {"a": ["1", "true"]}
 
 
+@pytest.mark.parametrize("written", ["{0}", "<{1}>{0}</{1}>", "<{1}> {0} </{1}>", "<{1}/><{1}>{0}</{1}>"])
+@pytest.mark.parametrize(
+    ("frame", "item"),
+    [("messagingoptions", "messagingoption"), ("customFields", "customField"), ("locations", "location")],
+)
+def test_text_in_the_place_of_a_list_is_refused_and_clears_nothing(
+    frame: str, item: str, written: str
+) -> None:
+    """In JSON it is 422. In XML it was read as an empty list, and the update took away what was there."""
+    sandbox = Sandbox()
+    path = sandbox.created("/contacts", {**JANE, "messagingoptions": [OPTIONS], "customFields": [EMPLOYEE]})
+    before = sandbox.get(f"{path}?customFields=true").json()
+    inside = written.format("none", item)
+    body = contact_xml(f"{JANE_XML}<{frame}>{inside}</{frame}>")
+
+    answers = [
+        sandbox.post("/contacts", content=body, headers=both("contact")),
+        sandbox.put(path, content=body, headers=both("contact")),
+        sandbox.put(path, {**JANE, frame: "none"}),
+    ]
+
+    assert [one.status_code for one in answers] == [400, 400, 422]
+    assert sandbox.get(f"{path}?customFields=true").json() == before
+
+
+def test_text_in_the_place_of_parameters_is_refused() -> None:
+    """The same for the pairs of a message: no callback would carry what was meant."""
+    sandbox = Sandbox()
+    inside = b"<to>+61491570156</to><subject>S</subject><callbackParameters>shift 7</callbackParameters>"
+    body = b'<n:message xmlns:n="http://schemas.api.whispir.com">' + inside + b"</n:message>"
+
+    answer = sandbox.post("/messages", content=body, headers=both("message"))
+
+    assert answer.status_code == 400
+    assert "callbackParameters holds text" in answer.text
+    assert "messages" not in sandbox.get("/messages").json()
+
+
 def test_a_repeated_field_is_422() -> None:
     """A known field is one text; two of them are a list, which is none."""
     sandbox = Sandbox()

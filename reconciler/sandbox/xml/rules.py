@@ -198,16 +198,24 @@ class Many(XmlRule):
         return [Element(self.space, tag, children=items)] if self.wrapped else items
 
     def read(self, found: list[Element]) -> object:
-        """The list; refuses (400) a second frame, and anything else within it."""
+        """The list; refuses (400) a second frame, and anything else within it.
+
+        Text in the place of elements is refused: read as an empty list, it would clear what is there.
+        """
         if not self.wrapped:
-            return [self.inner.read_one(one) for one in found]
+            return [self._item(one) for one in found]
         if len(found) > 1:
             raise malformed(f"{found[0].name} stands there twice")
+        _require_no_text(found[0])
         for child in found[0].children:
             _require_space(child, self.space)
             if child.name != self.item:
                 raise malformed(f"{found[0].name}: {child.name[:64]} stands where {self.item} was expected")
-        return [self.inner.read_one(child) for child in found[0].children]
+        return [self._item(child) for child in found[0].children]
+
+    def _item(self, element: Element) -> Body:
+        _require_no_text(element)
+        return self.inner.read_one(element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +270,11 @@ def as_text(value: object) -> str:
 
 def _leaf(name: str, value: object) -> Element:
     return Element("", name, text="" if value is None else as_text(value))
+
+
+def _require_no_text(element: Element) -> None:
+    if element.text.strip():
+        raise malformed(f"{element.name[:64]} holds text where elements were expected")
 
 
 def _require_space(element: Element, space: str) -> None:
