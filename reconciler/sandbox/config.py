@@ -26,6 +26,7 @@ RECORDED: dict[str, Any] = {
     "prev_rel": "previous",
     "link_base": "https://api.service.example",
     "limit_zero": "all",
+    "status_order": "fixed",
     "messages_end": "No records found",
     "device_status": "normalized",
     "callback_failure_key": "undeliverable",
@@ -71,6 +72,7 @@ class SandboxConfig:
     `send_answer`: a document with location and messageid answers a send, or a plain text without an id.
     `key_in_links`: do links repeat the API key of the query? Old public samples show it.
     `limit_zero`: the rows of a page with limit=0, the usual 20 or all of them.
+    `status_order`: a detailed status begins with the channel that was used, or has them in a fixed order.
     `device_status`: shown as its owner wrote it, or as Active and Disabled.
     `prev_rel`, `id_in_get`, `strict`, `short_device_os`: the other form where the sources differ.
     `clock`: the present moment; one with a method `advance(seconds)` can be moved by a control request.
@@ -108,6 +110,7 @@ class SandboxConfig:
     prev_rel: Literal["prev", "previous"] = "prev"
     key_in_links: bool = False
     limit_zero: Literal["20", "all"] = "20"
+    status_order: Literal["used", "fixed"] = "used"
     device_status: Literal["written", "normalized"] = "written"
     id_in_get: bool = False
     strict: bool = False

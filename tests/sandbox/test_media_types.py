@@ -3,8 +3,18 @@
 from email.utils import parsedate_to_datetime
 
 import pytest
-from sandbox.asking import JANE, Clock, Sandbox, named, resource_body, vendor_type
-from sandbox.receiving import sent
+from sandbox.asking import (
+    JANE,
+    Clock,
+    Sandbox,
+    named,
+    origin,
+    resource_body,
+    usual_headers,
+    vendor_type,
+)
+from sandbox.receiving import message_body, sent
+from sandbox.town import town
 
 
 @pytest.mark.spec("4.2/accept-json")
@@ -27,6 +37,53 @@ def test_an_answer_has_the_type_that_was_asked_for(accept: str, shown: str) -> N
 
     assert answer.status_code == 200
     assert answer.headers["content-type"] == shown
+
+
+@pytest.mark.parametrize(
+    ("accept", "shown"),
+    [
+        ("", "{}+json"),
+        ("*/*", "{}+json"),
+        ("application/*;q=0.5", "{}+json"),
+        ("application/json", "application/json"),
+        ("application/json, */*;q=0.1", "application/json"),
+        ("application/xml", "application/xml"),
+    ],
+)
+def test_every_address_answers_in_the_same_type_to_the_same_accept(accept: str, shown: str) -> None:
+    """Without an Accept, with a wildcard, with a plain type: one rule, and the body is what its type says."""
+    sandbox, addresses = town()
+
+    for what, path in addresses.items():
+        kind = usual_headers(path)["accept"].removesuffix("+json")
+        if path == "/":
+            kind = vendor_type("company").removesuffix("+json")
+        answer = sandbox.get(path, headers={"accept": accept, "content-type": ""})
+
+        assert (what, answer.status_code) == (what, 200)
+        assert answer.headers["content-type"] == shown.format(kind)
+        assert answer.text[0] == ("<" if shown.endswith("xml") else "{")
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+@pytest.mark.parametrize("inside", ["", f"/workspaces/{named}"])
+def test_all_of_a_message_is_to_be_had_as_a_message(inside: str, form: str) -> None:
+    """The specification names one type for messages, and none for what stands below one (2.4, 2.5, 4.4)."""
+    sandbox = Sandbox(workspaces=(("Night Shift", named),))
+    made = sandbox.post(f"{inside}/messages", message_body()).headers["location"].removeprefix(origin)
+    asked = vendor_type("message").replace("json", form)
+    views = [f"{name}?view={view}" for name in BELOW for view in ("summary", "detailed")]
+    below = [f"{made}/{one}" for one in (*BELOW, *views)]
+
+    for path in (f"{inside}/messages", made, *below):
+        answer = sandbox.get(path, headers={"accept": asked})
+
+        assert (path, answer.status_code) == (path, 200)
+        assert answer.headers["content-type"] == asked
+        assert answer.text[0] == ("<" if form == "xml" else "{")
+
+
+BELOW = ("messagestatus", "messageresponses")
 
 
 @pytest.mark.spec("9/v1", "9/gap")

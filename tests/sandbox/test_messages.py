@@ -4,6 +4,7 @@ from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from sandbox.asking import JANE, Clock, Sandbox, last_segment, named, origin, vendor_type
 from sandbox.receiving import MAIL, MOBILE, failed, message_body, replied, sent
 
+from reconciler.sandbox.config import Like
 from reconciler.sandbox.messaging.replies import shares
 from reconciler.sandbox.xml.forms import read_xml
 
@@ -36,6 +38,38 @@ def summary(sandbox: Sandbox, message: str) -> dict[str, tuple[int, str]]:
     """The five categories of the status summary."""
     found = sandbox.get(f"/messages/{message}/messagestatus?view=summary").json()["messageStatuses"][0]
     return {one["name"]: (one["recipientCount"], one["percentageTotal"]) for one in found["categories"]}
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+@pytest.mark.parametrize("like", ["specification", "recorded"])
+def test_a_detailed_status_has_each_channel_once_and_the_used_one_first(like: Like, form: str) -> None:
+    """A client that takes the first destination must not get an empty one. Recorded is a fixed order."""
+    sandbox = Sandbox(like=like)
+    assert sandbox.post("/contacts", JANE).status_code == 201
+    message = sent(sandbox, MAIL, "+447700900001", "nobody.here@example.com", "nobody")
+    path = f"/messages/{message}/messagestatus?view=detailed"
+
+    if form == "json":
+        rows = [
+            [(one["type"], one["destination"]) for one in row["status"]] for row in details(sandbox, message)
+        ]
+    else:
+        root = ET.fromstring(  # noqa: S314 - our own sandbox wrote it
+            sandbox.get(path, headers={"accept": "application/xml"}).text
+        )
+        rows = [
+            [(one.get("type"), one.findtext("destination")) for one in row.findall("status")]
+            for row in root.iter("{http://schemas.api.whispir.com/dap}messageStatus")
+        ]
+
+    assert len(rows) == 4
+    for row in rows:
+        assert sorted(str(channel) for channel, _ in row) == ["email", "sms", "voice"]
+        assert len([destination for _, destination in row if destination]) == 1
+        if like == "specification":
+            assert row[0][1]
+        else:
+            assert [channel for channel, _ in row] == ["email", "sms", "voice"]
 
 
 def details(sandbox: Sandbox, message: str) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from sandbox.asking import JANE, PIXEL, Sandbox, named, origin, resource_body
-from sandbox.receiving import MAIL, MOBILE, callback_body, delivered, receiving, replied, sent
+from sandbox.receiving import callback_body, delivered, receiving, replied, sent
+from sandbox.town import town
 
 from reconciler.sandbox.config import Like
 
@@ -80,36 +81,6 @@ def test_page_links_keep_the_other_parameters() -> None:
     link = sandbox.get("/contacts?firstName=sam&limit=2").json()["link"][0]
 
     assert link["uri"] == f"{origin}/contacts?offset=2&limit=2&firstName=sam"
-
-
-def town() -> tuple[Sandbox, dict[str, str]]:
-    """Three of everything, and the addresses that answer with links, by what they show."""
-    sandbox = Sandbox(callback_check=False, workspaces=(("Night Shift", named),))
-    contact = sandbox.created("/contacts", JANE)
-    for number in range(3):
-        sandbox.created("/contacts", {"firstName": f"Person {number}"})
-        sandbox.created(f"/workspaces/{named}/contacts", {"firstName": f"Person {number}"})
-        sandbox.created(f"{contact}/devices", {**PIXEL, "appId": f"app-{number}"})
-        sandbox.created("/resources", resource_body(name=f"staff-{number}.csv"))
-        sandbox.created("/callbacks", callback_body(name=f"callback {number}"))
-    message = f"/messages/{sent(sandbox, MOBILE, MAIL, '+61491570157')}"
-    return sandbox, {
-        "company": "/",
-        "contacts": "/contacts",
-        "contact": contact,
-        "contacts of a workspace": f"/workspaces/{named}/contacts",
-        "devices": f"{contact}/devices",
-        "resources": "/resources",
-        "callbacks": "/callbacks",
-        "workspaces": "/workspaces",
-        "workspace": f"/workspaces/{named}",
-        "messages": "/messages",
-        "message": message,
-        "statuses": f"{message}/messagestatus?view=summary",
-        "statuses one by one": f"{message}/messagestatus?view=detailed",
-        "responses": f"{message}/messageresponses?view=summary",
-        "responses one by one": f"{message}/messageresponses?view=detailed",
-    }
 
 
 @pytest.mark.parametrize("form", ["json", "xml"])

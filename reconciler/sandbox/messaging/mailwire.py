@@ -20,7 +20,7 @@ from reconciler.sandbox.messaging.replies import (
 )
 from reconciler.sandbox.records import Body
 
-CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status
+CHANNELS = ("email", "sms", "voice")  # each recipient has all of them in a detailed status, recorded so
 nothing = "N/A"  # what stands for the answer of somebody who gave none
 
 # What a message shows of the parts that nobody has written (recorded).
@@ -75,20 +75,22 @@ def status_summary(message: Message, uri: str) -> Body:
     return {"messageStatuses": [{"link": [link(uri, "self")], "categories": categories}], "link": []}
 
 
-def status_row(message: Message, recipient: Recipient, uri: str) -> Body:
+def status_row(writer: Writer, message: Message, recipient: Recipient, uri: str) -> Body:
     """What became of the message for one recipient: all three channels, blank where not used (recorded).
 
-    That which was used comes first: the first destination is that of the recipient.
+    That which was used comes first, so that the first destination is that of the recipient; or the order is
+    the recorded one, whatever was used.
     """
     used = recipient.channel or ("email" if "@" in recipient.written else "sms")
     blank: Body = {"status": "", "destination": ""}
+    first = used if writer.config.status_order == "used" else CHANNELS[0]
     return {
         "name": recipient.name,
         "info": f" {_info(message, recipient)} ",
         "link": [link(uri, "self")],
         "status": [
             {"type": channel, **(_delivery(message, recipient) if channel == used else blank)}
-            for channel in sorted(CHANNELS, key=lambda channel: channel != used)
+            for channel in sorted(CHANNELS, key=lambda channel: channel != first)
         ],
     }
 

@@ -84,7 +84,7 @@ def get_status(call: Call) -> Answer:
     if read_view(call.query) == "summary":
         return Answer(200, mailwire.status_summary(message, uri))
     return call.paged(
-        "messageStatuses", message.recipients, lambda one: mailwire.status_row(message, one, uri)
+        "messageStatuses", message.recipients, lambda one: mailwire.status_row(call.writer, message, one, uri)
     )
 
 

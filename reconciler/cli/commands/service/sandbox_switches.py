@@ -34,6 +34,9 @@ SWITCHES = (
     Switch("prev-rel", ("prev", "previous"), "The relation of the link to the page before."),
     Switch("link-base", click.STRING, "The origin of all links. Default: that of the request.", "URL"),
     Switch("limit-zero", ("20", "all"), "How many rows limit=0 gives."),
+    Switch(
+        "status-order", ("used", "fixed"), "The channels of a detailed status: that which was used first."
+    ),
     Switch("messages-end", ("No messages found", "No records found"), "The end of a list of messages."),
     Switch(
         "device-status",
