@@ -73,6 +73,7 @@ STATUS = _linked(
 )
 # The channel of an answer is an attribute in a list of responses, and an element in a callback.
 RESPONSE = _linked("type", responseMessage=Node(attributes=("channel",)))
+CALLBACK = _linked(retriesEnabled=Flag(), auth=Node(), callbacks=Node())
 # Of calls the rows stand at the root itself, and all parts of links are children.
 CALL = Node(
     {
@@ -94,9 +95,9 @@ FORMS: dict[str, Form] = {
     "messageresponse": _listed("response", RESPONSE, "messageresponses"),
     "api-callback": Form(
         "companyapicallback",
-        _linked(retriesEnabled=Flag()),
+        CALLBACK,
         "callbacks",
-        Many("callback", _linked(retriesEnabled=Flag()), space=frames),
+        Many("callback", CALLBACK, space=frames),
     ),
     "api-call": Form(
         "call",
