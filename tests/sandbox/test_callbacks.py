@@ -69,9 +69,9 @@ def test_a_callback_without_auth_and_options_has_the_defaults() -> None:
 
 
 SAMPLE = {
-    "name": "Callback Name",
-    "url": "http://myserver.example.com/mycallback.php",
-    "auth": {"type": "querystring", "key": "MY_AUTH_KEY"},
+    "name": "Ops replies",
+    "url": "https://hooks.example.com/replies",
+    "auth": {"type": "querystring", "key": "sample-key"},
     "contentType": "json",
     "removeHTML": "enabled",
     "retriesEnabled": "true",
@@ -81,10 +81,10 @@ SAMPLE = {
 SAMPLE_XML = b"""<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 <ns2:companyapicallback xmlns:ns2="http://schemas.api.whispir.com"
                     xmlns:ns3="http://schemas.api.whispir.com/dap">
-    <name>Callback Name</name>
-    <url>http://myserver.example.com/mycallback.php</url>
+    <name>Ops replies</name>
+    <url>https://hooks.example.com/replies</url>
     <auth>
-      <key>MY_AUTH_KEY</key>
+      <key>sample-key</key>
       <type>querystring</type>
     </auth>
     <contentType>json</contentType>
@@ -179,7 +179,7 @@ def test_a_callback_is_taken_under_the_media_type_of_the_vendors_description(for
 
     assert put.status_code == 204
     assert (shown.status_code, shown.headers["content-type"]) == (200, content_type)
-    assert "Callback Name" in shown.text
+    assert "Ops replies" in shown.text
 
 
 def test_the_description_has_what_a_callback_takes_and_shows() -> None:
