@@ -43,7 +43,7 @@ T = TypeVar("T")
 BASE = f"https://{HOST}"
 ORIGIN = f"{BASE}:443"
 AUTH = Auth(Secret("demo-user"), Secret("demo-password"), Secret("demo-key"))
-ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000)
+ALLOWED = Consent(deletes=10_000, creates=10_000, updates=10_000, moves=10_000)
 lease_s = 300.0  # the program's own number, written down here as well
 edits_max = 40  # by somebody during one run: nobody types through the whole of a long wait
 SLOW_S = (1.0, 20.0, 200.0)  # how long a store that hangs takes; the last is beyond half of a lease
