@@ -102,7 +102,7 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
                 "Unavailable",
                 "StoreError",  # a run that was frozen while it waited for its store
                 "stale",  # another one deleted somebody between the list and the look: contradicted (M8)
-                    "UnsafePlan",  # others changed a list while it was read: no delete follows from it (G4)
+                "UnsafePlan",  # others changed a list while it was read: no delete follows from it (G4)
             }, f"seed {seed}: {end}"
         last = universe.loop.run(universe.run(scenario.wanted, own="own-0.db", verb="resume"))
         last = universe.loop.run(universe.run(scenario.wanted, own="own-0.db"))

@@ -433,10 +433,18 @@ class _Observer:
 
 
 def _asks_the_store(work: Callable[[], object]) -> bool:
-    """Whether this work waits for the store: what is computed beside the loop waits for nobody."""
+    """Whether this work waits for the store: not what is computed beside the loop, nor files, nor git."""
     func = getattr(work, "func", work)
     module = str(getattr(func, "__module__", ""))
-    return not module.startswith("reconciler.core") and getattr(func, "__name__", "") != "_learn"
+    beside = (
+        "reconciler.core",
+        "reconciler.model",
+        "reconciler.surroundings",
+        "reconciler.work.planning",
+        "reconciler.work.remembering",
+        "simulation.",
+    )
+    return not module.startswith(beside) and getattr(func, "__name__", "") != "_learn"
 
 
 def _leaf(error: BaseException) -> BaseException:
