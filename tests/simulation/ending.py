@@ -33,6 +33,7 @@ async def quiet(universe: Universe, desired: Desired) -> None:
         universe.oracle.known[MOVED] += 1
         await universe.pass_s(60)
         first = await universe.run(desired)
+    universe.released = ()
     if first.word != "done":
         universe.oracle.broken(
             f"in the quiet an apply ended as {first.word}: {first.error}{_told(first.run)}"
@@ -51,6 +52,12 @@ async def _resumed(universe: Universe, desired: Desired) -> None:
     for _ in range(resumes_max):
         end = await universe.run(desired, verb="resume")
         if end.word in ("nothing", "StalePlan"):
+            return
+        if end.word == "in doubt":
+            # The service named somebody else as the result of a create (A12). A person has looked by now
+            # (`tidied`), and says that it may be sent again.
+            doubtful = [one for one in end.run.outcomes if one.result == "in doubt"] if end.run else []
+            universe.released = tuple(str(one.address) for one in doubtful)
             return
         if end.word not in ("done", "partial", "stale", "failed"):
             universe.oracle.broken(f"in the quiet a resume ended as {end.word}: {end.error}{_told(end.run)}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
+from msgspec import UNSET
 from simulation import disk
 from simulation.faults import Faults
 from simulation.modelservice import EPOCH, SIDS, Model, Switches
@@ -112,6 +113,7 @@ class Universe:
         self.per_second = 0.0  # turns that a run takes; 0: as many as it can
         self.patience_s = 0.0  # how long a run waits for a lock
         self.deadline_s = Limits().deadline_s
+        self.released: tuple[str, ...] = ()  # whose create in doubt an operator lets go out again
         self.fail_fast = False
         self.often_s = 0.0  # how often somebody acts while a run is under way; 0: never
         self.running = 0
@@ -216,7 +218,7 @@ class Universe:
                     settings,
                     desired,
                     outside,
-                    options=Options(),
+                    options=Options(again=self.released or UNSET),
                     consent=ALLOWED,
                     saved=None,
                     fail_fast=self.fail_fast,
