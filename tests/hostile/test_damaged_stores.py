@@ -14,6 +14,7 @@ import tally
 from applying.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
 from clock import Clock
 from hostile import corpora, damage
+from msgspec import structs
 from store.support import record, store_at
 from wire import Rule, lost_before
 
@@ -71,7 +72,11 @@ def opened(folder: Path, *, create: bool) -> Store:
 
 
 LOOKS: dict[str, Callable[[Store], object]] = {
-    "recorded": lambda store: store.recorded(WORKSPACES),
+    # Aliases that workspaces had, and records at another address, are for notices and for refusing: a letter
+    # of one may be another, and nothing is written by them.
+    "recorded": lambda store: structs.replace(
+        store.recorded(WORKSPACES), aliases={}, unapplied=frozenset(), elsewhere=()
+    ),
     "unfinished": lambda store: store.unfinished(),
     "history": lambda store: store.history(10_000),
     "one run's history": lambda store: store.history(3, run="run"),

@@ -279,7 +279,7 @@ YAML: dict[str, Shape] = {
     "comments": (lambda n: HEAD + "  # x\n" * n, 20_000),
     "documents": (lambda n: "---\n" * n, 20_000),
     "directives": (lambda n: "%TAG !a! b\n" * n, 5000),
-    "directives of many names": (lambda n: "".join(f"%TAG !a{at}! b\n" for at in range(n)) + "---\n", 1000),
+    "directives of many names": (lambda n: "".join(f"%TAG !a{at}! b\n" for at in range(n)) + "---\n", 5000),
     "variables": (lambda n: HEAD + "  c:\n    firstName: " + "${env:A}$${" * n, 20_000),
     "custom fields of one contact": (
         lambda n: (
