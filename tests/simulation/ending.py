@@ -57,6 +57,8 @@ async def _resumed(universe: Universe, desired: Desired) -> None:
             # The service named somebody else as the result of a create (A12). A person has looked by now
             # (`tidied`), and says that it may be sent again.
             doubtful = [one for one in end.run.outcomes if one.result == "in doubt"] if end.run else []
+            if not doubtful or any("shows another entity" not in one.what for one in doubtful):
+                universe.oracle.broken(f"in the quiet a resume ended as in doubt: {_told(end.run)}")
             universe.released = tuple(str(one.address) for one in doubtful)
             return
         if end.word not in ("done", "partial", "stale", "failed"):
