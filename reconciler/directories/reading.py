@@ -19,6 +19,12 @@ _READERS: Mapping[type[Directory], str] = {
     ScimDirectory: "scim.reading.read_scim",
 }
 _NAMES: Mapping[type[Directory], str] = {SqlDirectory: "sql", LdapDirectory: "ldap", ScimDirectory: "scim"}
+# What to do about a cell of which no one text is meant.
+_CELL_MENDS: Mapping[type[Directory], str] = {
+    SqlDirectory: "let the statement make a text of it, as CAST(... AS text) does, or take another column",
+    LdapDirectory: "take an attribute that has one value, and text in it",
+    ScimDirectory: "name one value of it by its type, as emails.work.value does, or take another column",
+}
 
 
 def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX) -> AnswerRows:
@@ -59,6 +65,10 @@ class ReadOnce:
         known = f"the settings know: {', '.join(sorted(self.known)) or 'none'}"
         what = f"the directory {shown(name)} is not in the settings."
         return what, did_you_mean("directory", name, self.known, known)
+
+    def cell_mend(self, name: str) -> str:
+        """Return what to do about a cell of this directory of which no one text is meant."""
+        return _CELL_MENDS[type(self.known[name].directory)]
 
     def place_of(self, name: str, row: str) -> str:
         """Return what a row is called where places name a file; `row` is its name, "" where rows count."""

@@ -74,6 +74,31 @@ def test_an_export_tells_whom_it_left_out(project: Project, service: Service) ->
     )
 
 
+def test_a_national_number_without_a_country_asks_for_the_setting(project: Project, service: Service) -> None:
+    """It is right where it is: to correct it at the service, number by number, would be the wrong advice."""
+    people = {"ann": "0491 570 156", "bo": "0491570157", "cy": "+61491570158", "di": "ask her"}
+    for name, number in people.items():
+        body = {"firstName": name, "workEmailAddress1": f"{name}@example.com", "workMobilePhone1": number}
+        service.call("POST", "/contacts", body)
+    project.manifest.unlink()
+
+    def exported(*options: str) -> str:
+        for manifest in project.folder.rglob("*-contacts.yaml"):
+            manifest.unlink()
+        return project.run(service, "export", *options).stdout
+
+    def numbers_left() -> dict[str, str]:
+        left = json.loads(exported("--format", "json"))["left"]
+        mobile = [one for one in left if one.get("field") == "workMobilePhone1"]
+        return {one["subject"].rpartition("/")[2]: one["reason"] for one in mobile}
+
+    assert numbers_left() == {"ann": "region", "bo": "region", "di": "field"}
+    assert "next: set `checks.region` in the settings" in exported()
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "checks: {region: AU}\n")
+    assert numbers_left() == {"di": "field"}
+
+
 def test_files_have_the_usual_rights_and_no_file_is_overwritten(project: Project, service: Service) -> None:
     """A manifest is reviewed by others; and whoever has a file of our name keeps it."""
     applied(project, service)

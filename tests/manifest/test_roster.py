@@ -502,6 +502,9 @@ def test_bytes_that_are_no_text_are_found_wherever_a_part_ends(size: int) -> Non
         '"sep=;"\nID;First;Mail;\n1;Jane;jane@example.com;\n',
         "SEP=\t\nID\tFirst\tMail\n1\tJane\tjane@example.com\n",
         "sep=|\nID|First|Mail\n1|Jane|jane@example.com\n",
+        "ID\tFirst\tMail\r\n1\tJane\tjane@example.com\r\n",
+        'ID\tFirst\tMail\t\n1\t"Jane"\tjane@example.com\t\n',
+        "\ufeffID\tFirst\tMail\tSkills, languages\n1\tJane\tjane@example.com\tfr, de\n",
     ],
 )
 def test_csv_as_a_spreadsheet_writes_it_is_read(project: Project, csv: str) -> None:
@@ -514,3 +517,32 @@ def test_csv_as_a_spreadsheet_writes_it_is_read(project: Project, csv: str) -> N
     (jane,) = loaded.manifests[0].documents
     assert jane.fields["workEmailAddress1"] == "jane@example.com"
     assert jane.fields["firstName"] == "Jane"
+
+
+@pytest.mark.parametrize("header", ["Prénom", "Pre\u0301nom", " Pre\u0301nom\u00a0"])
+@pytest.mark.parametrize("column", ["Prénom", "Pre\u0301nom"])
+def test_a_column_is_found_however_its_accents_are_composed(
+    project: Project, header: str, column: str
+) -> None:
+    """An editor on macOS may write the accent apart, and a spreadsheet one letter: the column is the same."""
+    _roster(
+        project,
+        f"ID,{header},Mail\n1,Jane,jane@example.com\n",
+        ROSTER.replace("{First}", f"{{{column}}}"),
+    )
+
+    loaded = project.load()
+
+    assert loaded.problems == ()
+    assert loaded.manifests[0].documents[0].fields["firstName"] == "Jane"
+
+
+def test_two_columns_that_differ_in_composition_alone_are_one_name_twice(project: Project) -> None:
+    """Nobody sees which of the two a template would take from."""
+    _roster(
+        project,
+        "ID,Mail,Prénom,Pre\u0301nom\n1,jane@example.com,Jane,Sam\n",
+        ROSTER.replace("{First}", "{Prénom}"),
+    )
+
+    assert "the same name" in _told(project)[0][1], _told(project)

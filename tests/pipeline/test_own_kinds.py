@@ -409,3 +409,38 @@ def test_an_address_in_another_letter_case_is_the_same_one(tmp_path: Path) -> No
 
     (change,) = world.plan().plan.changes
     assert isinstance(change, Update), change
+
+
+CATEGORIES = """\
+base: service
+kinds:
+  category:
+    plural: categories
+    path: categories
+    rows: categories
+    media: category
+    identity: [name]
+    headline: [name]
+    fields: {name: {required: true}, note: {}}
+"""
+
+
+def test_sentences_use_the_plural_of_the_row(tmp_path: Path) -> None:
+    """`categorys` is no word of anybody's, and no key of a manifest."""
+    (tmp_path / "kinds.yaml").write_text(CATEGORIES)
+    profile = str(tmp_path / "kinds.yaml")
+    world = World(
+        tmp_path, SandboxConfig(), service={"profile": profile}, collections=rows_of(load_profile(profile))
+    )
+
+    async def make_two(client: Any) -> None:
+        for note in ("one", "two"):
+            await client["category"].create({"name": "night", "note": note})
+
+    world.behind_our_back(make_two)
+    world.write({"categories": {"night": {"name": "night"}}})
+
+    (skip,) = world.plan().plan.skips
+    assert skip.what.startswith("matches 2 live categories: "), skip
+    leaving = read_schema("manifest")["$defs"]["removed"]["properties"]["categories"]
+    assert leaving["title"] == "Categories that leave"

@@ -87,6 +87,10 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "write it into that entry, as docs/manifest.md shows; a row of a roster has no place for it",
     ),
     "field": ("left out: manifests may not hold this value", "correct it at the service, or leave it so"),
+    "region": (
+        "left out: a national number, and nothing says of which country",
+        "set `checks.region` in the settings (region: AU), or a country at the service; then export again",
+    ),
     "blanks": (
         "written without the blanks at the edges of its value",
         "the first plan takes them off at the service",

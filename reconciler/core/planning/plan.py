@@ -37,6 +37,7 @@ from reconciler.core.rules import Rules
 from reconciler.errors import Malformed
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
+from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Create, Update
 from reconciler.model.plan.plans import Adoption, Options, Plan, Skip, Target
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded
@@ -158,7 +159,7 @@ def _why_not(across: Shared, at: Matched, entity: Entity, hit: Recognized | None
 
 def _ambiguous(at: Matched, address: Address) -> Skip | None:
     if ids := at.matches.ambiguous.get(address):
-        what = f"matches {len(ids)} live {address.kind}s: {', '.join(ids)}."
+        what = f"matches {len(ids)} live {KINDS[address.kind].plural}: {', '.join(ids)}."
         step = "change or remove the others at the service, so that one is left; then plan again"
         return Skip(address, "ambiguous", what, step)
     if holder := at.matches.claimed.get(address):

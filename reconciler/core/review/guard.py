@@ -80,7 +80,7 @@ def _not_offered(plan: Plan, missing: Missing) -> Iterator[Reason]:
                 continue
             what = (
                 f"the plan would {word} {len(addresses)} {scope}, and the service's profile says that this "
-                f"deployment does not {word} {scope.kind}s: {_named(addresses)}."
+                f"deployment does not {word} {KINDS[scope.kind].plural}: {_named(addresses)}."
             )
             step = (
                 f"leave them out with --except kind:{scope.kind}, or correct capabilities in service.profile"

@@ -14,20 +14,22 @@ from reconciler.manifest.rosters.table import Row, Table, TableBuilder
 from reconciler.model.tables import UNSAID, DirectoryAnswer
 from reconciler.parsing.build import shown
 
-MEND = "let the directory answer a text there, as CAST(... AS text) does in SQL, or take another column"
 _NAME_MAX = 400  # characters of the name of a row
 
 
-def table_of(answer: AnswerRows, place_of: Callable[[str], str]) -> Table:
+def table_of(
+    answer: AnswerRows, place_of: Callable[[str], str], *, mend: str = "take another column"
+) -> Table:
     """Return the table of an answer; what is wrong stands in `problems`.
 
     `place_of` gives what a row of this name is called where places name a file, and the answer itself for "".
+    `mend` is what to do about a cell that holds no text.
     """
     names = tuple(place_of(_plain(name)) for name in answer.names)
     builder = TableBuilder(place_of(""), names=names)
     builder.take(_rows(answer))
     unusable = {row + 1: cells for row, cells in answer.unusable.items()}
-    return builder.table(unusable, keyed=bool(names), mend=MEND)
+    return builder.table(unusable, keyed=bool(names), mend=mend)
 
 
 def told(name: str, table: Table) -> DirectoryAnswer:

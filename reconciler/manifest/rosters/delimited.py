@@ -1,7 +1,8 @@
 """One CSV file as a table: encoding, delimiter, records.
 
-UTF-8 with or without a byte order mark, comma or semicolon or what a first line `sep=` names, a header whose
-names are unique. Rows count as a spreadsheet counts them: the header is row 1, or row 2 below such a line.
+UTF-8 with or without a byte order mark; commas, semicolons or tabs between the cells, or what a first line
+`sep=` names; a header whose names are unique. Rows count as a spreadsheet counts them: the header is row 1,
+or row 2 below such a line.
 """
 
 import codecs
@@ -18,6 +19,7 @@ from reconciler.model.tables import ROWS_MAX
 # What programs write into the first line for a spreadsheet: which sign stands between the cells.
 _SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?[ \t]*[\r\n]*', re.IGNORECASE)
 _READ = ",;\t|"
+_LIKELY = ",;\t"  # what spreadsheets write without a line that names it; the first one where none stands out
 UNREAD_SEPARATOR = "E409"
 _AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 
@@ -42,7 +44,7 @@ def read_table(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> Table:
 
 
 def delimiter_of(text: str) -> str:
-    """Return the delimiter that the first line names, else that with more cells in it, else a comma."""
+    """Return the delimiter that the first line names, else that with the most cells in it, else a comma."""
     return _named_separator(_text(text)) or _delimiter(lambda: _text(text))
 
 
@@ -70,7 +72,7 @@ def _named_separator(lines: Iterable[str]) -> str:
 
 
 def _delimiter(lines: Callable[[], Iterable[str]]) -> str:
-    return ";" if _width(lines(), ";") > _width(lines(), ",") else ","
+    return max(_LIKELY, key=lambda sign: _width(lines(), sign))
 
 
 def _width(lines: Iterable[str], delimiter: str) -> int:

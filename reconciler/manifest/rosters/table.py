@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.core.text.blanks import is_blank, trim_edges
+from reconciler.core.text.composed import normalized
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.model.tables import COLUMNS_MAX, ROWS_MAX
@@ -141,7 +142,7 @@ class TableBuilder:
 
     def _record(self, number: int, cells: list[str]) -> None:
         if not self.header:
-            self.header = tuple(map(trim_edges, cells[: _used(cells)] if self._of_cells else cells))
+            self.header = tuple(map(column_name, cells[: _used(cells)] if self._of_cells else cells))
             self._header_row, self._width = number, len(cells)
             self.problems.extend(_header_problems(self.header, self.file, number))
         elif used := _used(cells):
@@ -171,6 +172,11 @@ class TableBuilder:
 
 
 _NO_NAME = "a column has no name.", "name it, or remove the column"
+
+
+def column_name(text: str) -> str:
+    """Return the name of a column as it is compared: composed, as macOS writes no name of its own accord."""
+    return trim_edges(normalized("NFC", text))
 
 
 def _used(cells: Sequence[str]) -> int:

@@ -111,7 +111,11 @@ class Tables:
             self.problems.append(tree.problem(path, what, _NOBODY, code="E515"))
             return no_table(tree.file)
         if name not in self._answered:
-            table = self._answered[name] = table_of(answer, lambda row: self._directories.place_of(name, row))
+            table = self._answered[name] = table_of(
+                answer,
+                lambda row: self._directories.place_of(name, row),
+                mend=self._directories.cell_mend(name),
+            )
             self.problems.extend(table.problems)
             if not table.problems:
                 self._numbers[name] = told(name, table)

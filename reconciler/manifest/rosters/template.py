@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from reconciler.core.text.blanks import is_blank, trim_edges
 from reconciler.core.text.suggest import did_you_mean
+from reconciler.manifest.rosters.table import column_name
 from reconciler.parsing.build import shown
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -65,8 +66,8 @@ def compiled(
         elif column is None:
             where = "this template" if secret else repr(shown(text))
             return f"a brace is left alone in {where}.", "write {Column}, or {{ for a brace"
-        elif column.strip() in header:
-            pieces.append(header.index(column.strip()))
+        elif (name := column_name(column)) in header:
+            pieces.append(header.index(name))
         else:
             unknown = unknown or _unknown(column, header, secret=secret, titled=titled)
     pieces.append(text[at:])
@@ -75,7 +76,7 @@ def compiled(
 
 def columns_of(text: str) -> frozenset[str]:
     """Return the columns that a template names, whether a roster has them or not."""
-    return frozenset(found[1].strip() for found in _PIECE.finditer(text) if found[1] is not None)
+    return frozenset(column_name(found[1]) for found in _PIECE.finditer(text) if found[1] is not None)
 
 
 def _unknown(column: str, header: Sequence[str], *, secret: bool, titled: bool) -> UnknownColumn:

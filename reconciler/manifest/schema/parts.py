@@ -51,7 +51,7 @@ def _removed(kind: Kind) -> Schema:
     name = "#/$defs/nameBelow" if kind.parent else "#/$defs/name"
     return {
         "type": "array",
-        "title": f"{kind.title}s that leave",
+        "title": f"{kind.plural.capitalize()} that leave",
         "description": f"Our names for {kind.plural}{path}. What is live stays as it is.",
         "items": {"$ref": name},
         "examples": [[f"{above}{kind.example_name}"]],

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from reconciler.core.comparing.phone_numbers import number_key
 from reconciler.core.declared.resolve import resolve
 from reconciler.core.exporting.export import Exported, Left
 from reconciler.core.rules import Rules
@@ -48,12 +49,12 @@ def sieved(scope: Scope, entries: Iterable[Exported], rules: Rules, extras: Extr
     """Return the entries of a scope, with what belongs to them, that `validate` has nothing to say about."""
     work = {one.address: one for one in entries}
     left: list[Left] = []
-    _take_out(work, {(one.address, path) for one in work.values() for path in _unfit(one)}, left)
+    _take_out(work, {(one.address, path) for one in work.values() for path in _unfit(one)}, left, rules)
     for _ in range(_TURNS_MAX):
         wrong = _Judge(scope, work, rules, extras).wrong()
         if not wrong:
             return Sieved(tuple(work.values()), tuple(left))
-        _take_out(work, wrong, left)
+        _take_out(work, wrong, left, rules)
     raise AssertionError(scope)  # the checks and the writer do not agree
 
 
@@ -65,7 +66,7 @@ def _unfit(one: Exported) -> Iterator[str]:
             yield path
 
 
-def _take_out(work: dict[Address, Exported], wrong: Wrong, left: list[Left]) -> None:
+def _take_out(work: dict[Address, Exported], wrong: Wrong, left: list[Left], rules: Rules) -> None:
     for one, path in sorted(wrong):
         entry = work.get(one)
         if entry is None:
@@ -75,11 +76,27 @@ def _take_out(work: dict[Address, Exported], wrong: Wrong, left: list[Left]) -> 
         }
         if path and len(rest) < len(entry.fields) and path not in KINDS[one.kind].required:
             work[one] = structs.replace(entry, fields=rest)
-            left.append(Left("field", str(one), path))
+            reason = "region" if _is_of_no_country(entry, path, rules) else "field"
+            left.append(Left(reason, str(one), path))
             continue
         for gone in [at for at in work if one in (at, at.above)]:
             about = f"{gone.kind} in {gone.workspace}, id {work.pop(gone).remote_id}"
             left.append(Left("refused", about, path if gone == one else ""))
+
+
+def _is_of_no_country(entry: Exported, path: str, rules: Rules) -> bool:
+    """Whether a value is a national phone number, and neither the entry nor the settings name a country."""
+    value = entry.fields.get(path)
+    at = KINDS[entry.address.kind].identity_path(path, rules.checks.region)
+    if (
+        at.key != "phone"
+        or not isinstance(value, str)
+        or at.region
+        or any(map(entry.fields.get, at.countries))
+    ):
+        return False
+    number = number_key(value)
+    return bool(number) and not number.startswith("+")
 
 
 class _Judge:

@@ -55,7 +55,7 @@ def export_lines(about: Summary, *, full: bool) -> list[Line]:
     """Return what was written; then what was left out, by reason; then what is to be set."""
     files = len(about.added) + len(about.grown)
     kinds = Counter(one.address.kind for one in about.entries)
-    what = ", ".join(count(kinds[kind], kind) for kind in KINDS if kinds[kind])
+    what = ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
     where = f" into {about.folder} ({count(files, 'file')})" if about.entries else ""
     lines = [line(f"exported {what or 'nothing new'}{where}, in {count(about.calls, 'call')}.")]
     if about.declared:
@@ -116,7 +116,7 @@ def _mark_lines(about: Summary) -> list[Line]:
         return []
     kinds = Counter(one.address.kind for one in unmarked)
     paths = ", ".join(sorted({one.unmarked for one in unmarked}))
-    what = ", ".join(count(kinds[kind], kind) for kind in KINDS if kinds[kind])
+    what = ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
     said = f"{what} without the mark of this stack (ownership.mark): the first plan writes {paths} to each."
     step = "review that plan: it changes them at the service; without ownership.mark it writes nothing"
     return [line(("! ", "warn"), said), line(f"  next: {step}")]

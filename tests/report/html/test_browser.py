@@ -151,6 +151,17 @@ def test_a_phone_of_360_pixels_does_not_scroll_sideways(open_page: Open, name: s
     assert wide == 360
 
 
+@pytest.mark.parametrize("width", [360, 390, 640, 1280])
+def test_a_filter_shows_what_is_chosen_in_it(open_page: Open, width: int) -> None:
+    """On a phone its width came from a share of its own label, and `all` was cut to one letter."""
+    with open_page(PLAN, viewport={"width": width, "height": 740}) as page:
+        filters = page.locator("#controls select")
+        widths = [box["width"] for one in filters.all() if (box := one.bounding_box())]
+
+    assert len(widths) >= 2
+    assert all(found >= 100 for found in widths), widths
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_paper_shows_everything_and_no_controls(open_page: Open, *, scripts: bool) -> None:
     """Whoever prints a filtered page must not hold half a plan for the whole."""

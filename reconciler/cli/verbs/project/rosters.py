@@ -81,7 +81,7 @@ def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
 
 def _table(asked: ReadOnce, name: str) -> Table:
     try:
-        return table_of(asked.answer(name), lambda row: asked.place_of(name, row))
+        return table_of(asked.answer(name), lambda row: asked.place_of(name, row), mend=asked.cell_mend(name))
     except DirectoryFailed as failed:
         problem = asked.known[name].place.problem(
             f"the directory {name} cannot be taken from: {failed}", failed.hint, code="E514"

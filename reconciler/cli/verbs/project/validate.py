@@ -64,7 +64,10 @@ def _show(desired: Desired) -> None:
 def declared(addresses: Iterable[Address]) -> str:
     """Return how many entities of each kind there are: `3 contacts, 1 device, 0 resources`."""
     kinds = Counter(address.kind for address in addresses)
-    return ", ".join(count(kinds[kind], kind) for kind in KINDS if kinds[kind]) or "nothing"
+    return (
+        ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
+        or "nothing"
+    )
 
 
 def _verdict(warnings: int) -> str:

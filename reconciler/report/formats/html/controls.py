@@ -56,6 +56,6 @@ def _select(choice: FilterChoice) -> Html:
         return Html("")
     options = "".join(f'<option value="{text(one)}">{text(one)}</option>' for one in choice.values)
     return Html(
-        f'<label><span>{text(choice.label)}</span><select name="{text(choice.name)}">'
+        f'<label class=choice><span>{text(choice.label)}</span><select name="{text(choice.name)}">'
         f"<option value=''>all</option>{options}</select></label>"
     )
