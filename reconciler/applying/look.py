@@ -14,6 +14,7 @@ from reconciler.core.comparing.evidence import ListSays, Verdict, judge_absence
 from reconciler.core.comparing.identity import beside, may_be_same, search_texts
 from reconciler.core.comparing.match import same_identity
 from reconciler.core.comparing.normalize import live, masked
+from reconciler.core.comparing.reused import describe_reuse, find_reuse
 from reconciler.core.rules import Key
 from reconciler.core.text.blanks import trim_edges
 from reconciler.errors import NotFound, ServiceError, Unauthorized
@@ -67,6 +68,7 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
         raise conflict("it is not there any more; nothing was sent.")
     kind = change.address.kind
     now = shown(run, kind, found.body)
+    _check_same(run, change, found, "nothing was sent")
     # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
     mark = trim_edges(str(now.get(run.rules.mark_of(kind), "")))
     if mark and not mark.startswith(f"{run.rules.stack}/"):
@@ -78,12 +80,17 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
     ]
     if moved:
         raise conflict(f"{names(moved)} changed since the plan; nothing was sent.")
+    if change.adopts and not same_identity(
+        run.desired.entities[change.address].fields, live(kind, found.body), run.rules.keys(kind)
+    ):
+        raise conflict("it is not the one any more that the plan was to adopt; nothing was sent.")
     return found
 
 
 async def untouched(run: Session, change: Delete, parent_id: str) -> None:
     """Return when the whole entity is what the plan saw, what goes with it included. Raises NotFound."""
     found = await get(run, change.address, change.remote_id, parent_id)
+    _check_same(run, change, found, "nothing was deleted")
     now, before = shown(run, change.address.kind, found.body), dict(change.before)
     # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
     if now != before:
@@ -92,6 +99,28 @@ async def untouched(run: Session, change: Delete, parent_id: str) -> None:
     _no_new_child(run, change, found)
     if change.keeps:
         await _other_is_there(run, change, found, parent_id)
+
+
+def _check_same(run: Session, change: Update | Delete, found: Found, left: str) -> None:
+    """Return where a recorded id is still whose it was; else raise NotDone, for this entity alone (M9).
+
+    Also where the plan could not see it: a service that moves no time of change shows it to this look first.
+    """
+    address, record = change.address, run.records.get(change.address)
+    if record is None or record.remote_id != change.remote_id or str(address) in run.plan.options.confirmed:
+        return
+    entity, keys = run.desired.entities.get(address), run.rules.identity.of(address.kind)
+    reuse = find_reuse(
+        address,
+        record,
+        live(address.kind, found.body),
+        entity.fields if entity and isinstance(change, Update) else None,
+        keys=keys,
+        salt=run.context.store.salt,
+    )
+    if reuse is not None:
+        what, step = describe_reuse(address, change.remote_id, reuse, keys)
+        raise NotDone("conflict", f"{what}; {left}.", step)
 
 
 async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from wire import Fault, Rule, Send, answered, edited, lost_after
 from world import World
 
+from reconciler.errors import StalePlan
 from reconciler.model.plan.changes import Delete, Update
 from reconciler.model.plan.plans import Options, Plan
 from reconciler.service.client import ServiceClient
@@ -265,3 +266,109 @@ def test_a_create_in_doubt_is_sent_again_by_a_word_alone(tmp_path: Path) -> None
     world.wire.rules.clear()
     assert world.apply(options=Options(again=(JANE,)))[1].exit_code == 0
     assert world.sent()["POST"] == 1
+
+
+def become_somebody_else(body: dict[str, Any]) -> None:
+    """Show a new colleague under the id of Jane; the time of change stays as it was."""
+    body |= person("Ann", lastName="Roe", workMobilePhone1="+61491570157")
+
+
+def as_jane(**fields: Any) -> Mapping[str, Any]:
+    return {"contacts": {"jane": person("Jane", **fields), "sam": person("Sam"), "zoe": person("Zoe")}}
+
+
+def test_an_id_that_became_somebody_else_after_the_plan_is_not_written_over(tmp_path: Path) -> None:
+    """The field that changes is as the plan saw it; whose it is, is not. Everybody else is written."""
+    world = built(tmp_path)
+    world.meets(at(ids(world)["Jane"], edited(become_somebody_else)), "GET")
+    people = as_jane(division="Night")
+    people["contacts"]["sam"]["division"] = "Night"
+    world.write(people)
+    world.sent()
+
+    planned, run = world.apply()
+
+    assert planned.plan.skips == ()
+    assert {one.address.name: one.result for one in run.outcomes} == {"jane": "conflict", "sam": "applied"}
+    (told,) = [one for one in run.outcomes if one.result == "conflict"]
+    assert "may be somebody else now" in told.what
+    assert f"--confirm-same {JANE}" in told.next
+    assert world.sent()["PUT"] == 1
+
+
+def test_a_person_can_say_it_of_an_id_that_changed_after_the_plan(tmp_path: Path) -> None:
+    """The same word as for the plan; it answers the look as well."""
+    world = built(tmp_path)
+    world.meets(at(ids(world)["Jane"], edited(become_somebody_else)), "GET")
+    world.write(as_jane(division="Night"))
+    world.sent()
+
+    _, run = world.apply(options=Options(same=(JANE,)))
+
+    assert [one.result for one in run.outcomes if one.address.name == "jane"] != ["conflict"]
+    assert world.sent()["PUT"] == 1
+
+
+def test_an_id_that_became_somebody_else_after_the_plan_is_not_deleted(tmp_path: Path) -> None:
+    """The new colleague would be reached by nobody; the look is the last moment to see it."""
+    world = built(tmp_path)
+    jane, looks = ids(world)["Jane"], iter([False])
+    fault = at(jane, edited(become_somebody_else))
+
+    async def later(request: httpx2.Request, send: Send) -> httpx2.Response:
+        first = request.url.path.endswith(f"/{jane}") and not next(looks, True)
+        return await (send() if first else fault(request, send))
+
+    without_jane(world)
+    world.meets(later, "GET")
+
+    planned, run = world.apply()
+
+    assert [type(one) for one in planned.plan.changes] == [Delete]
+    assert [one.result for one in run.outcomes] == ["conflict"]
+    assert "may be somebody else now" in run.outcomes[0].what
+    assert len(ids(world)) == 3
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["update", "delete"])
+def test_a_plan_file_writes_nothing_over_who_came_after_it(tmp_path: Path, *, leaves: bool) -> None:
+    """Seen by the plan that is made afresh, the file is stale; seen by the look alone, it is a conflict."""
+    world = built(tmp_path)
+    if leaves:
+        without_jane(world)
+    else:
+        world.write(as_jane(division="Night"))
+    saved = world.plan().plan
+    jane, looks = ids(world)["Jane"], iter([False] * leaves)
+    fault = at(jane, edited(become_somebody_else))
+
+    async def later(request: httpx2.Request, send: Send) -> httpx2.Response:
+        first = request.url.path.endswith(f"/{jane}") and not next(looks, True)
+        return await (send() if first else fault(request, send))
+
+    world.meets(later, "GET")
+    world.sent()
+
+    _, run = world.apply(saved=saved)
+
+    assert [one.result for one in run.outcomes] == ["conflict"]
+    assert world.sent().keys() == {"GET"}
+    world.wire.rules.clear()
+    used_anew(world)
+    world.sent()
+    with pytest.raises(StalePlan):
+        world.apply(saved=saved)
+    assert world.sent().keys() == {"GET"}
+
+
+def test_who_was_to_be_adopted_and_became_another_is_left_alone(tmp_path: Path) -> None:
+    """There is no record to compare with: the identity by which she was recognized has to be there still."""
+    world = project(tmp_path, jane=person("Jane", division="Night"))
+    world.behind_our_back(lambda client: client.contacts.create(person("Jane")))
+    world.meets(at(ids(world)["Jane"], edited(become_somebody_else)), "GET")
+
+    planned, run = world.apply()
+
+    assert [type(one) for one in planned.plan.changes] == [Update]
+    assert [one.result for one in run.outcomes] == ["conflict"]
+    assert world.sent()["PUT"] == 0

@@ -11,10 +11,13 @@ from collections.abc import Collection
 from msgspec import Struct
 
 from reconciler.core.comparing.match import same_identity
+from reconciler.core.comparing.normalize import remembered
 from reconciler.core.comparing.taken import same
 from reconciler.core.rules import Key
+from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kind.kinds import KINDS
+from reconciler.model.snapshots import RecordedEntity
 
 # Ordinary drift: a new address, a new name after a marriage, both of them.
 _ordinary_max = 2  # values, the identity among them, that may change at once and leave somebody herself
@@ -29,6 +32,40 @@ class Reuse(Struct, frozen=True):
     def __str__(self) -> str:
         """`4 of 5 values`."""
         return f"{len(self.changed)} of {self.told} values"
+
+
+def find_reuse(
+    address: Address,
+    record: RecordedEntity,
+    shown: Fields,
+    declared: Fields | None,
+    *,
+    keys: tuple[Key, ...],
+    salt: str,
+    known: Collection[str] | None = None,
+) -> Reuse | None:
+    """Return how much has changed where the recorded id of an address seems to be somebody else, else None.
+
+    Not where it is whom the manifest declares by now (`declared`). `shown` has its secrets in clear, and the
+    record as digests under `salt`. Asked by the plan, and again by the look right before each write.
+    """
+    if declared is not None and same_identity(declared, shown, keys):
+        return None
+    if same_identity(record.shown, shown, keys):
+        return None  # before anything is digested: mostly nothing has changed
+    now = remembered(address.kind, shown, salt)
+    return judge_reuse(address.kind, record.shown, now, keys=keys, known=known)
+
+
+def describe_reuse(address: Address, remote_id: str, found: Reuse, keys: tuple[Key, ...]) -> tuple[str, str]:
+    """Return what is said of an id that may be somebody else now, and what a person can do about it."""
+    by = " or ".join(" and ".join(key) for key in keys)
+    what = f"may be somebody else now (id {remote_id}): another {by}, {found} changed"
+    step = (
+        f"if it is the same, apply with --confirm-same {address}; if not, take its entry out and "
+        f"reconciler forget {address}"
+    )
+    return what, step
 
 
 def judge_reuse(

@@ -5,8 +5,7 @@ which entity it is about, and what a person can do.
 """
 
 from reconciler.core.comparing.match import Recognized, same_identity
-from reconciler.core.comparing.normalize import remembered
-from reconciler.core.comparing.reused import judge_reuse
+from reconciler.core.comparing.reused import describe_reuse, find_reuse
 from reconciler.core.planning.scopes import Group, Matched, Shared
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
@@ -63,19 +62,10 @@ def reused(
     """
     if str(address) in across.options.confirmed:
         return None
-    kind, keys = address.kind, across.rules.identity.of(address.kind)
-    if entity is not None and same_identity(entity.fields, row.fields, keys):
-        return None
-    if same_identity(record.shown, row.fields, keys):
-        return None  # before anything is digested: mostly nothing has changed
-    now = remembered(kind, row.fields, across.salts.store)
-    found = judge_reuse(kind, record.shown, now, keys=keys, known=row.known)
+    keys, declared = across.rules.identity.of(address.kind), entity.fields if entity else None
+    salt = across.salts.store
+    found = find_reuse(address, record, row.fields, declared, keys=keys, salt=salt, known=row.known)
     if found is None:
         return None
-    by = " or ".join(" and ".join(key) for key in keys)
-    what = f"may be somebody else now (id {row.remote_id}): another {by}, {found} changed; left alone."
-    step = (
-        f"if it is the same, apply with --confirm-same {address}; if not, take its entry out and "
-        f"reconciler forget {address}"
-    )
-    return Skip(address, "somebody else", what, step)
+    what, step = describe_reuse(address, row.remote_id, found, keys)
+    return Skip(address, "somebody else", f"{what}; left alone.", step)
